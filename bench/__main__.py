@@ -1,9 +1,9 @@
 """Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
-One row a measurement goes to standard output, and what is being measured to standard error. A row over its budget is
-measured again, with its part, and the lower ratio counts: other work on the machine can only make a ratio worse. Each run
-of a part has a process of its own, because the heap and the threads that one part leaves behind slow down the next. The
-exit code is 1 if a budget is exceeded in every run, 2 for a wrong command line.
+Each measurement is a row on standard output; standard error shows the progress. If a row exceeds its budget, its part is
+measured again, and the lower ratio counts, because other work on the machine can only make a ratio worse. Each run of a
+part is a new process, because the heap and the threads of one part would slow down the next. The exit code is 1 if a
+budget is exceeded in every run, 2 for a wrong command line.
 """
 
 import argparse
@@ -38,14 +38,15 @@ PARTS: Final = (
     "scheduler",
     "offline",
     "runtime",
+    "recorder",
     "memory",
 )
 RUNS: Final = 3
-"""The most runs of a part."""
+"""The maximum number of runs of a part."""
 
 
 def main() -> int:
-    """Measure the parts named, or all."""
+    """Measure the named parts, or all of them."""
     arguments = _arguments()
     chosen = cast("list[str]", arguments.part) or list(PARTS)
     if kubeconfig := cast("str | None", arguments.kubeconfig):
@@ -83,7 +84,7 @@ def line(row: Ratio) -> str:
 
 
 def _progress(text: str) -> None:
-    """Show one line on a terminal in place of the last; elsewhere each line, and nothing for an empty one."""
+    """Show a line of progress. On a terminal it replaces the previous line; elsewhere an empty line is not printed."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
     elif text:
@@ -99,9 +100,15 @@ def _arguments() -> argparse.Namespace:
         metavar="FILE",
         help="measure the part `scale` on this cluster (default: an embedded control plane)",
     )
-    parser.add_argument("--long", action="store_true", help="measure the large sizes, too: takes about fifteen minutes")
     parser.add_argument(
-        "part", nargs="*", choices=[*PARTS, []], metavar="PART", help=f"all if none is named: {', '.join(PARTS)}"
+        "--long", action="store_true", help="also measure the large sizes, which takes about fifteen minutes"
+    )
+    parser.add_argument(
+        "part",
+        nargs="*",
+        choices=[*PARTS, []],
+        metavar="PART",
+        help=f"a part to measure (default: all): {', '.join(PARTS)}",
     )
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""The embedded control plane: what outliving a process costs over memory, and schemas over built-in kinds."""
+"""The embedded control plane: the cost of storage in a file, and of creating custom resources instead of built-in ones."""
 
 import os
 import tempfile
@@ -27,7 +27,7 @@ MAPS: Final = Collection("", "configmaps")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """A write into a file, and creating what has a schema."""
+    """Measure a write to a file, and the creation of objects that have a schema."""
     with tempfile.TemporaryDirectory() as folder:
         yield from _storage(Path(folder))
     yield trio.run(_custom_resources)
@@ -68,7 +68,7 @@ async def _custom_resources() -> Ratio:
         await wait_ready(client, [ObjectKey(CRD, "", "widgets.example.test")])
 
         first = await client.create(_widget("first"))
-        assert find_str(first, "spec", "alerts", "cpu") == "100m", "its schema is not looked at"
+        assert find_str(first, "spec", "alerts", "cpu") == "100m", "the schema was not applied"
 
         async def ours() -> None:
             for _ in range(OBJECTS):
@@ -88,7 +88,7 @@ def _widget(name: str) -> JsonObject:
 
 
 def _definition() -> JsonObject:
-    """The definition of Widget, with a spec that is a package's settings."""
+    """Return the definition of Widget, whose spec has the schema of a package's settings."""
     definition = widget_crd()
     schema: JsonObject = {"type": "object", "properties": {"spec": SETTINGS_SCHEMA}}
     find_object(definition, "spec", "versions", 0)["schema"] = {"openAPIV3Schema": schema}

@@ -1,9 +1,9 @@
 """The control plane under load: a real server process on one core, and a real load process on another.
 
-The server is ``wharfinger control-plane`` as a person starts it, controllers and all, held to one core. The load is a plain
-loop over sockets: it makes the objects, opens the watches, then writes at a steady rate on a few connections that are
-kept open. A write is timed from the moment it was due, not from the moment it was sent, so a server that stalls does not
-make its own figures better. ``python -m bench.control_plane --help`` says what can be varied; the benchmark proper is short.
+The server is ``wharfinger control-plane`` with all of its controllers, limited to one core. The load is a plain loop over
+sockets: it creates the objects, opens the watches, then writes at a steady rate on a few open connections. A write is
+timed from the moment at which it was due, not from the moment at which it was sent, so a server that stalls cannot
+improve its own figures. ``python -m bench.control_plane --help`` lists the options for runs of this module alone.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from bench.control_plane_load import PATIENCE_S, Figures, Load
 from bench.measure import Ratio, Unit
 
 RATE: Final = 2_000
-"""Writes a second."""
+"""Writes per second."""
 OBJECTS: Final = 20_000
 WATCHERS: Final = 50
 P99_S: Final = 0.025
 MEMORY: Final = 3.0
-"""Bytes of the process for each byte stored, above what it has with nothing in it."""
+"""The maximum growth of the server process, in bytes for each stored byte."""
 SHORT_S: Final = 3.0
 LONG_S: Final = 30.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -49,12 +49,12 @@ class Result:
 
     @property
     def growth(self) -> float:
-        """How many bytes the process grew by for each byte stored, at its largest."""
+        """The largest growth of the server process, in bytes for each stored byte."""
         return (max(self.rss_full, self.rss_end) - self.rss_empty) / self.load.stored_bytes
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """The figures this part promises, against what is promised."""
+    """Measure the processor time and the latency of writes, and the server's memory, against fixed limits."""
     part, server = "control_plane", f"{WATCHERS} watches, {OBJECTS} objects"
     for data in (False, True):
         where = "on disk" if data else "in memory"
@@ -67,14 +67,14 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def run(load: Load, *, data: bool, profile: str = "") -> Result:
-    """One run against a server of its own; ``profile`` names a file for what py-spy sees of the writes."""
+    """Run a load against a new server. ``profile`` names a file to which py-spy writes a profile of the writes."""
     with tempfile.TemporaryDirectory() as folder, _server(Path(folder), data=data) as (pid, port, token):
         empty = _rss(pid)
         with _load(load, port, token) as child:
             assert child.stdout is not None
             line = child.stdout.readline()
             if not line:
-                raise RuntimeError("the load could not be prepared")
+                raise RuntimeError("the load process ended before it was prepared")
             full, before, start = _rss(pid), _cpu(pid), time.monotonic()
             spy = _spy(pid, profile, load.seconds) if profile else None
             child.stdout.readline()
@@ -134,16 +134,18 @@ def _cpu(pid: int) -> float:
 
 
 def main() -> int:
-    """One run as asked, told in full."""
-    parser = argparse.ArgumentParser(description="Put a control plane under load and say what it costs.")
-    parser.add_argument("--rate", type=int, default=RATE, help="writes a second; 0: as many as it takes")
+    """Run one load as the command line says, and print all of its figures."""
+    parser = argparse.ArgumentParser(description="Put a control plane under load, and print its cost.")
+    parser.add_argument("--rate", type=int, default=RATE, help="writes per second; 0: as many as the server answers")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--objects", type=int, default=OBJECTS)
     parser.add_argument("--watchers", type=int, default=WATCHERS)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--verb", choices=("put", "patch", "create", "mixed"), default="put")
     parser.add_argument("--data", action="store_true", help="keep the state in a file")
-    parser.add_argument("--profile", default="", metavar="FILE", help="have py-spy write what it sees there")
+    parser.add_argument(
+        "--profile", default="", metavar="FILE", help="write a profile of the server by py-spy to this file"
+    )
     args = parser.parse_args()
     load = Load(args.rate, args.seconds, args.objects, args.watchers, args.connections, args.verb)
     result = run(load, data=args.data, profile=args.profile)
@@ -155,17 +157,17 @@ def main() -> int:
     print(
         f"latency     p50 {figures.p50 * 1e3:.1f} ms, p99 {figures.p99 * 1e3:.1f} ms, most {figures.most * 1e3:.1f} ms"
     )
-    print(f"server      {result.cpu_per_write * 1e6:.0f} us of CPU a write, {result.busy:.0%} of one core")
+    print(f"server      {result.cpu_per_write * 1e6:.0f} us of CPU per write, {result.busy:.0%} of one core")
     print(
         f"events      {figures.events} ({figures.event_bytes / 2**20:.0f} MiB) in {load.watchers} watches, "
-        f"{figures.watches_cut} cut, behind at the end: {figures.lag * 1e3:.0f} ms"
+        f"{figures.watches_cut} cut, last event after the last write: {figures.lag * 1e3:.0f} ms"
     )
     print(
         f"lists       {figures.pages} pages, {figures.page_bytes / 2**20:.1f} MiB, p99 {figures.page_p99 * 1e3:.1f} ms"
     )
     for name, rss in (("empty", result.rss_empty), ("full", result.rss_full), ("end", result.rss_end)):
         growth = (rss - result.rss_empty) / stored
-        print(f"RSS {name:<8}{rss / 2**20:.0f} MiB, {rss / stored:.2f} bytes a stored byte, growth {growth:.2f}")
+        print(f"RSS {name:<8}{rss / 2**20:.0f} MiB, {rss / stored:.2f} bytes per stored byte, growth {growth:.2f}")
     print(f"stored      {stored / 2**20:.1f} MiB")
     return 0
 

@@ -1,7 +1,8 @@
-"""The load on a control plane: objects made, watches opened, pages listed, then writes at a steady rate. One thread, epoll.
+"""The load on a control plane: it creates objects, lists them page by page, opens watches, then writes at a steady rate.
 
-Run as ``python -m bench.control_plane_load PORT TOKEN LOAD`` by :mod:`bench.control_plane`: it prints a line when all is
-prepared, a line when the last write is answered, and then its figures as JSON.
+Run as ``python -m bench.control_plane_load PORT TOKEN LOAD`` by :mod:`bench.control_plane`: it prints a line when
+everything is prepared, a line when the last write is answered, and then its figures as JSON. It is one thread that waits
+with epoll.
 """
 
 import base64
@@ -19,17 +20,18 @@ from wharfinger.formats.json.value import decode_json, find_str
 
 PATIENCE_S: Final = 120.0
 BODY_BYTES: Final = 2048
-"""The size of the data of one object."""
+"""The size of the data of one object in bytes."""
 KEYS: Final = 4
 PAGE: Final = 500
 SETTLE_S: Final = 2.0
-"""How long the last events may take."""
+"""The time for which the last events are awaited."""
 _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load; ``rate`` 0 is as fast as the answers come, ``verb`` is put, patch, create or mixed."""
+    """The load. ``rate`` is in writes per second (0: as fast as the answers arrive); ``verb`` is put, patch, create or
+    mixed."""
 
     rate: int
     seconds: float
@@ -59,7 +61,7 @@ class Figures:
 
 
 class Writer:
-    """One connection that asks and reads whole answers."""
+    """One connection that sends requests and reads their answers."""
 
     def __init__(self, port: int, token: str) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
@@ -74,7 +76,7 @@ class Writer:
         self.socket.sendall(head + self._auth + b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     def receive(self) -> tuple[int, bytes] | None:
-        """Read once; the status and body of the answer where that made it whole."""
+        """Read once from the socket. Return the code and the body of the answer, or None if it is not complete yet."""
         data = self.socket.recv(_CHUNK)
         if not data:
             raise RuntimeError("the server closed a connection")
@@ -99,7 +101,7 @@ class Writer:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts as they come."""
+    """The counts and times so far."""
 
     latencies: list[float] = field(default_factory=list)
     failures: int = 0
@@ -115,14 +117,14 @@ BASE: Final = "/api/v1/namespaces/default/configmaps"
 
 
 def config_map(name: str, text: str) -> bytes:
-    """An object of 2 KiB; its keys hold ``text`` and filling."""
+    """Return a ConfigMap of 2 KiB, whose keys hold ``text`` and padding."""
     data = {f"key-{number}": (text + "x" * BODY_BYTES)[: BODY_BYTES // KEYS] for number in range(KEYS)}
     metadata = {"name": name, "labels": {"app": "load"}}
     return msgspec.json.encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
 class Run:
-    """One run."""
+    """One run of a load against a server."""
 
     def __init__(self, load: Load, port: int, token: str) -> None:
         self._load, self._port, self._token = load, port, token
@@ -135,7 +137,7 @@ class Run:
         self._spare: deque[str] = deque()
 
     def prepare(self) -> None:
-        """Make the objects, look at all of them, open the watches."""
+        """Create the objects, list all of them, and open the watches."""
         busy = deque(self._writers)
         for number in range(self._load.objects):
             writer = busy.popleft()
@@ -156,7 +158,7 @@ class Run:
         while (answer := writer.receive()) is None:
             pass
         if answer[0] != 201:
-            raise RuntimeError(f"an object was not made: {answer}")
+            raise RuntimeError(f"an object was not created: {answer}")
         self._stored += len(answer[1])
 
     def _list(self) -> str:
@@ -186,7 +188,7 @@ class Run:
         self._watchers[stream.fileno()] = stream
 
     def write(self) -> None:
-        """Write at the rate until the time is over, and take the last answers and events."""
+        """Write at the rate until the time is over, and read the remaining answers."""
         poll = select.epoll()
         writers = {writer.socket.fileno(): writer for writer in self._writers}
         for descriptor in (*writers, *self._watchers):
@@ -218,7 +220,7 @@ class Run:
         self._finished = time.monotonic()
 
     def settle(self) -> None:
-        """Take the last events."""
+        """Read the last events of the watches."""
         poll = select.epoll()
         for descriptor in self._watchers:
             poll.register(descriptor, select.EPOLLIN)
@@ -234,7 +236,7 @@ class Run:
             poll.unregister(descriptor)
             return
         self._tally.event_bytes += size
-        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # one that is cut in two is lost, now and then
+        self._tally.events += self._buffer.count(b'{"type":', 0, size)  # may miss one that is split between two reads
         self._tally.last_event = time.monotonic()
 
     def _write(self, writer: Writer) -> None:
@@ -257,7 +259,7 @@ class Run:
                 writer.send("PUT", f"{BASE}/{name}", config_map(name, f"{number}-"))
 
     def figures(self) -> Figures:
-        """All that was seen."""
+        """Return the figures of the run."""
         tally = self._tally
         ordered, pages = sorted(tally.latencies) or [0.0], sorted(tally.pages)
         return Figures(
@@ -278,7 +280,7 @@ class Run:
 
 
 def main() -> None:
-    """Run one load."""
+    """Run the load that the command line describes."""
     port, token, given = sys.argv[1:]
     run = Run(msgspec.json.decode(base64.b64decode(given), type=Load), int(port), token)
     run.prepare()

@@ -1,7 +1,8 @@
-"""Drift: what an event costs that tells of none, as most do, against parsing the event's JSON; and what one costs that does.
+"""Drift detection: the cost of an event without drift, which most events are, and of a full comparison with what was
+applied.
 
-Two hundred packages of six objects; their statuses change all the time. Whatever follows live objects has parsed the event
-before the monitor is asked, so the yardstick is what is spent anyway.
+Two hundred packages have six objects each, whose statuses change all the time. The yardstick is parsing the event's JSON,
+which the watch has already done when it calls the monitor.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ EVENTS: Final = 2_000
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """One event of a status, one judgement of an object in full, and what is kept of an object."""
+    """Measure an event that changes a status, and a full comparison of an object, with and without a baseline."""
     desired, live, key, client = trio.run(_applied)
     monitor, applied = _monitor(desired, live, key, client)
     text = canonical_json(live)
@@ -41,13 +42,13 @@ def measure(long: bool) -> Iterator[Ratio]:
     baseline = applied.get(identity_of(key))
     judge = repeated(EVENTS // 10, lambda: find_drift(desired, baseline, live, MANAGER, BUILT_IN))
     some = repeated(EVENTS // 10, lambda: decode_json(text, max_bytes=1_000_000, what="event"))
-    yield compare("drift", "the same, judged in full", "parsing its JSON", judge, some, budget=40).per(EVENTS // 10)
+    yield compare("drift", "the same, compared in full", "parsing its JSON", judge, some, budget=40).per(EVENTS // 10)
     walk = repeated(EVENTS // 10, lambda: find_drift(desired, None, live, MANAGER, BUILT_IN))
     yield compare("drift", "the same, without a baseline", "parsing its JSON", walk, some, budget=40).per(EVENTS // 10)
 
 
 async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
-    """A Deployment as it is after it was applied and has a status."""
+    """Return a Deployment: as desired, and as it is after it was applied and got a status; with its key and a client."""
     desired = owned(yaml_object(DEPLOYMENT), OWNER)
     async with drift_bench() as bench:
         await bench.apply(desired)
@@ -69,7 +70,7 @@ async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
 def _monitor(
     desired: JsonObject, live: JsonObject, key: ObjectKey, client: ClusterClient
 ) -> tuple[DriftMonitor, AppliedObjects]:
-    """A monitor of many objects, of which one is looked at."""
+    """Return a monitor of many objects, one of which is the given one, and the record of applied objects."""
     table, applied = desired_table(), AppliedObjects(MANAGER)
     body = PackedJson(encode_json(desired))
     with write(table) as transaction:

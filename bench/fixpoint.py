@@ -1,7 +1,8 @@
-"""The fixpoint engine: a layered graph against the standard library's sort, size against size, and what a change costs.
+"""The fixpoint engine: a layered graph against the standard library's sort, a large graph against small ones, and a
+change.
 
-The yardstick is `graphlib.TopologicalSorter`, which orders a graph that is known and never changes. The engine finds the same
-order by parking and waking, keeps an index that explains it, and can go on when something changes.
+`graphlib.TopologicalSorter` orders a graph that is known and never changes. The engine finds the same order by blocking
+nodes and waking them, keeps an index that explains each wait, and can continue when something changes.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ LAYERS: Final = 100
 WIDTH: Final = 100
 CHANGES: Final = 100
 BODIES: Final = 3
-"""Most bodies of a node in a layered graph, whatever the order of its seeds."""
+"""The maximum number of runs of a node's body in a layered graph, for any order of the seeds."""
 ENDING: Final = Rules()
 LIVE: Final = Rules(drain=False)
 DONE: Final = Terminal("done")
@@ -37,7 +38,7 @@ Wanted = dict[Id, tuple[Id, ...]]
 
 
 class Driver:
-    """Runs bodies one after the other: a node is done when all it wants is."""
+    """A driver that runs bodies one after the other; a node is done when all the nodes that it wants are done."""
 
     def __init__(self, wanted: Wanted, rules: Rules = ENDING, *, follows: bool = False) -> None:
         self.wanted = wanted
@@ -47,7 +48,7 @@ class Driver:
         self.content = ""
 
     def tell(self, event: Event) -> None:
-        """An event, and every body that follows from it."""
+        """Process an event, and run every body that the engine then dispatches."""
         self.state, _ = step(self.state, event)
         while True:
             self.state, effects = step(self.state, Pulled())
@@ -58,7 +59,8 @@ class Driver:
             self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
 
     def _body(self, node: Id) -> Outcome:
-        """Done when all that it wants is; where it follows, it is to run again whenever what it wants changes."""
+        """Return "done" if all wanted nodes are done, else "blocked". With ``follows``, the node runs again when a wanted
+        one changes."""
         wanted = self.wanted[node]
         results = [self.state.result(each) for each in wanted]
         if None in results:
@@ -69,7 +71,8 @@ class Driver:
 
 
 def layered(layers: int, width: int, *, name: str = "") -> Wanted:
-    """Each node wants three of the layer before it; ids sort against the layers, so that every seed comes too early."""
+    """Return a graph whose nodes want three nodes of the previous layer. Ids sort in the reverse order of the layers, so
+    that every node is first seeded before the nodes that it wants."""
     ids = [[Id("Node", name, f"{layers - layer:04}-{at:04}") for at in range(width)] for layer in range(layers)]
     wanted: Wanted = {}
     for layer, row in enumerate(ids):
@@ -79,7 +82,7 @@ def layered(layers: int, width: int, *, name: str = "") -> Wanted:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure 10,000 nodes; one large graph against small ones; a change that reaches ten of 10,000 nodes."""
+    """Measure a graph of 10,000 nodes, one large graph against small ones, and a change that reaches ten of 10,000 nodes."""
     wanted = layered(LAYERS, WIDTH)
 
     def converged() -> None:
@@ -87,7 +90,7 @@ def measure(long: bool) -> Iterator[Ratio]:
         driver.tell(Seeded(tuple(wanted)))
         if driver.bodies > BODIES * len(wanted):
             raise SystemExit(
-                f"bench: {driver.bodies} bodies for {len(wanted)} nodes, and {BODIES} for each are allowed"
+                f"bench: {driver.bodies} runs of bodies for {len(wanted)} nodes; at most {BODIES} for each are allowed"
             )
 
     def sorted_by_the_library() -> None:
@@ -121,7 +124,7 @@ def _sizes(width: int) -> Ratio:
 
 
 def _changes() -> Ratio:
-    """A new content of the first node of a chain of ten: it and the other nine look again."""
+    """Measure a new content of the first node of a chain of ten, after which all ten nodes run again."""
     chain = {Id("Node", "chain", str(at)): () if not at else (Id("Node", "chain", str(at - 1)),) for at in range(10)}
     first = Id("Node", "chain", "0")
     among_many = Driver({**layered(LAYERS, WIDTH), **chain}, LIVE, follows=True)

@@ -1,4 +1,4 @@
-"""Reading foreign data: what the guards cost."""
+"""Reading untrusted data: the cost of its limits and checks."""
 
 import copy
 import io
@@ -53,7 +53,8 @@ PATCH: list[JsonValue] = [
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """YAML and archives against what has no guards; schemas, patches, versions and schedules against bare libraries."""
+    """Measure YAML and archives against readers without limits; schemas, patches, versions and schedules against bare
+    libraries."""
     yield _yaml()
     with tempfile.TemporaryDirectory() as folder:
         yield _archive(Path(folder))

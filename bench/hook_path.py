@@ -1,7 +1,8 @@
-"""A hook's whole way, event to object patch applied, against the bare cost of starting the same process on the same files.
+"""The time from an event to the hook's applied object patch, against starting the same process on the same files.
 
-The runtime is the real one on a control plane in this process: the watch tells a change, the package's queue runs the hook, its
-patch is applied. The clock runs from the server's answer to the change until a watch shows what the hook patched.
+The runtime is the real one, on a control plane in this process: the watch reports a change, the package's queue runs the
+hook, and the hook's patch is applied. The time is measured from the server's answer to the change until a watch shows the
+patched object.
 """
 
 import os
@@ -51,7 +52,7 @@ WITH_JQ: Final = f'at=$(jq -r ".[-1].object.data.at" "$BINDING_CONTEXT_PATH")\n{
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """A hook of bash alone, with and without the limits that are the default, and one that reads its context with jq."""
+    """Measure a hook in plain bash with and without the default limits, and a hook that reads its context with jq."""
     yield trio.run(_measure, "bash hook, event to patch, no limits", PLAIN, NO_CONTAINMENT)
     yield trio.run(_measure, "bash hook, event to patch", PLAIN, DEFAULT)
     yield trio.run(_measure, "bash hook with jq, event to patch", WITH_JQ, DEFAULT)
@@ -59,7 +60,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 @dataclass(frozen=True)
 class _Contained(Ground):
-    """A ground whose hooks are contained."""
+    """A ``Ground`` whose hooks run with ``containment``."""
 
     containment: Containment = NO_CONTAINMENT
 
@@ -91,7 +92,8 @@ async def _measure(what: str, body: str, containment: Containment) -> Ratio:
 
 @asynccontextmanager
 async def watching(world: World, script: str) -> AsyncIterator[Informer]:
-    """A package with the hook, up and idle, and who sees what it patches."""
+    """Install a package with the hook, wait until it is Ready, and yield an informer that observes the objects it
+    patches."""
     await world.repository()
     await world.push_folder(hooked(world.folder / "hooked", {"hook.sh": script}), "hooked", "1.0.0")
     for key in (WATCHED, PATCHED):

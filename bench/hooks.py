@@ -1,4 +1,4 @@
-"""Hooks: what the contract's files, the filters in their own process, and telling changes apart cost over the bare thing."""
+"""Hooks: the cost of the files of the hook contract, of filters in worker processes, and of detecting changes of objects."""
 
 import os
 import tempfile
@@ -41,7 +41,7 @@ LIMITS: Final = Limits(wall_s=30, stdout_bytes=1_000_000)
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """A hook run, a filter applied, a monitor that lists, a monitor that follows."""
+    """Measure a run of a hook, a filter, a monitor that lists objects, and a monitor that processes events."""
     yield from trio.run(_measure)
 
 
@@ -137,7 +137,7 @@ async def _events(filters: Filters) -> list[Ratio]:
                 server.tell()
                 await done.event.wait()
 
-        what = f"monitor tells {OBJECTS} events"
+        what = f"monitor reports {OBJECTS} events"
         plain, filtered = binding(kind="Pod"), binding(kind="Pod", jq_filter=FILTER)
         return [
             await compare_async("hooks", what, "bare informer", partial(ours, plain), theirs, budget=4.0),
@@ -158,7 +158,7 @@ async def _following(
 
 
 class _Countdown:
-    """An event that comes with the last of so many calls."""
+    """An event that is set by the last of ``calls`` calls."""
 
     def __init__(self, calls: int) -> None:
         self.event = trio.Event()
@@ -171,14 +171,14 @@ class _Countdown:
 
 
 class _Server(httpx.AsyncBaseTransport):
-    """An API server whose lists are empty, and whose watches tell the same lines, all at once, when they are told to."""
+    """An API server whose lists are empty. Each watch sends the same lines, all at once, after a call of :meth:`tell`."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._told = trio.Event()
 
     def tell(self) -> None:
-        """Let the watch that was opened, or will be next, tell its lines."""
+        """Let the open watch, or else the next one, send its lines."""
         self._told.set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -211,7 +211,7 @@ class _Watch(httpx.AsyncByteStream):
 
 
 def _lines() -> list[bytes]:
-    """A hundred objects are added, and then each is changed nine times."""
+    """Return the events of a hundred objects that are added and then changed nine times each."""
     lines = []
     for number in range(OBJECTS):
         obj = _object(number % 100, number)
@@ -222,5 +222,5 @@ def _lines() -> list[bytes]:
 
 
 def _object(number: int, revision: int = 1) -> JsonObject:
-    """A ConfigMap of a kB."""
+    """Return a ConfigMap of about 1 kB."""
     return config_map(f"map-{number}", a=f"{revision}", text="x" * 500, more="y" * 300)

@@ -1,4 +1,4 @@
-"""Serving HTTP: one request after another over a loopback connection, against a bare h11 loop."""
+"""The HTTP server: one request after another over one connection, against a bare h11 loop."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Small requests on one connection."""
+    """Measure small requests on one connection."""
     yield from trio.run(_measure)
 
 

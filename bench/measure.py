@@ -1,6 +1,7 @@
-"""Measuring: the same work done by us and by a yardstick, in turns, in one process; the result is their ratio.
+"""The measurement: our code and a yardstick do the same work, in turns, in one process; the result is the ratio of their
+times.
 
-Machines differ and are noisy; a ratio of medians from interleaved rounds is what can be compared between them.
+Machines differ and are noisy; only a ratio of medians from interleaved rounds can be compared between them.
 """
 
 import importlib
@@ -16,7 +17,7 @@ from typing import Final, cast
 KUBECONFIG: Final = "WHARFINGER_BENCH_KUBECONFIG"
 """The environment variable that passes ``--kubeconfig`` to the process of a part."""
 ROUNDS: Final = 9
-"""After one to warm up. Fewer where a round takes seconds."""
+"""The number of measured rounds, after one to warm up. Rows whose rounds take seconds have fewer."""
 
 
 class Unit(Enum):
@@ -33,7 +34,8 @@ class Unit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Medians of one round of ours and of the yardstick, in ``unit``; ``budget`` is the highest ratio allowed."""
+    """One row: the median of a round of our code and of the yardstick, in ``unit``; ``budget`` is the highest allowed
+    ratio."""
 
     part: str
     what: str
@@ -45,7 +47,7 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """The number of times that ours is larger."""
+        """The quotient of ``ours`` and ``theirs``."""
         return self.ours / self.theirs
 
     @property
@@ -54,11 +56,11 @@ class Ratio:
         return self.ratio > self.budget
 
     def each_of(self, ours: int) -> "Ratio":
-        """Return the row for one, if a round of ours does ``ours`` times what the yardstick does once."""
+        """Return the row for a single repetition, if a round of ours repeats ``ours`` times what the yardstick does once."""
         return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Return the row for one, if a round of either does the same thing ``count`` times."""
+        """Return the row for a single repetition, if a round of either repeats the work ``count`` times."""
         return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 
@@ -118,7 +120,8 @@ async def compare_async(
 
 
 def repeated(times: int, function: Callable[[], object]) -> Callable[[], None]:
-    """Return a function that calls another ``times`` times: what takes microseconds is not timed one by one."""
+    """Return a function that calls another one ``times`` times, because single calls of some microseconds cannot be timed
+    well."""
 
     def run() -> None:
         for _ in range(times):

@@ -1,8 +1,9 @@
-"""The memory of a package while nothing happens: loaded, Ready, idle.
+"""The memory of an idle package that is loaded and Ready.
 
-Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. Under them stand a cluster that keeps nothing and a
-store and a registry that have one package, so that what is counted is the runtime's. A package's content (its definition,
-settings, values) is its own affair and is shared here by all; so are the objects that informers keep, which it never has.
+Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. The cluster stores nothing, and store and
+registry have a single package, so only the memory of the runtime is counted. All packages share their content
+(definition, settings and values), because its size depends on the package; for the same reason there are no objects in
+informers.
 """
 
 import gc
@@ -10,6 +11,7 @@ import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -34,9 +36,9 @@ from wharfinger.packages.digest import Digest
 from wharfinger.packages.registry.manifest import read_manifest
 from wharfinger.packages.registry.pusher import pack_package
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
-from wharfinger.packages.registry.source import FolderSource, Source
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
+from wharfinger.packages.sources.source import FolderSource, Source
 from wharfinger.packages.store.store import Store
 from wharfinger.process.command import Limits
 from wharfinger.queue.scope import WorkScope
@@ -58,7 +60,8 @@ _Item = TypeVar("_Item")
 
 PACKAGES: Final = 10_000
 FEW: Final = 2_000
-"""Each costs the same however many there are, but installing ten thousand takes minutes."""
+"""The number of packages without ``--long``: the memory of one does not depend on it, but installing 10,000 takes
+minutes."""
 AT_ONCE: Final = 200
 BUDGET_KIB: Final = 9.0
 SETTINGS: Final = ResolvedSettings({})
@@ -70,14 +73,14 @@ TREE: Final = {
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """KiB of each idle package, against what we allow it."""
+    """Measure the memory of each idle package against its budget."""
     yield trio.run(_idle, PACKAGES if long else FEW)
 
 
 async def _idle(packages: int) -> Ratio:
     with tempfile.TemporaryDirectory() as folder:
         async with _open_runtime(Path(folder)) as (runtime, keys, writer):
-            await _bring_up(runtime, 0, AT_ONCE)  # what is made once is made
+            await _bring_up(runtime, 0, AT_ONCE)  # creates everything that is created only once
             await _look_at_all(keys, writer)
             tracemalloc.start()
             try:
@@ -109,7 +112,7 @@ async def _bring_up(runtime: Runtime, first: int, count: int) -> None:
 
 
 async def _look_at_all(keys: WorkKeys, writer: StatusWriter) -> None:
-    """Work as the controller's workers do, until nothing is due."""
+    """Process the due keys as the controller's workers do, until no key is due."""
     while keys.statistics()["due"]:
         name = await keys.take()
         writer.may_write(name, trio.current_time())
@@ -120,16 +123,27 @@ async def _look_at_all(keys: WorkKeys, writer: StatusWriter) -> None:
 def _share_content(runtime: Runtime) -> None:
     one = next(iter(runtime.instances.values()))
     for instance in runtime.instances.values():
-        instance.definition = instance.configured_by = instance.joined = one.definition
-        instance.hooks, instance.manifest = one.hooks, one.manifest
-        instance.newest, instance.settings, instance.values = one.newest, one.settings, one.values
+        instance.state = replace(
+            instance.state,
+            files=replace(
+                instance.files, definition=one.files.definition, hooks=one.files.hooks, manifest=one.files.manifest
+            ),
+            node=replace(instance.node, joined=one.files.definition),
+            configuration=replace(
+                instance.configuration,
+                configured_by=one.files.definition,
+                newest=one.configuration.newest,
+                settings=one.configuration.settings,
+                values=one.configuration.values,
+            ),
+        )
 
 
-# --- what it stands on -----------------------------------------------------------------------------------------------------
+# --- doubles of the cluster and the store ----------------------------------------------------------------------------------
 
 
 class _Cluster:
-    """Has nothing and keeps nothing."""
+    """A cluster without objects that stores nothing."""
 
     async def get(self, key: ObjectKey) -> JsonObject:
         await trio.lowlevel.checkpoint()
@@ -170,7 +184,7 @@ async def _in_turn(*items: _Item) -> AsyncIterator[_Item]:
 
 
 class _Shelf:
-    """A store, and a registry, with one package in it."""
+    """A store and a registry that have a single package."""
 
     def __init__(self, tree: Path) -> None:
         packed = pack_package(tree).manifest

@@ -1,7 +1,7 @@
 """The memory of a monitor: twenty thousand objects under one binding with a jqFilter, against the same objects parsed.
 
-Both are measured in this run, by what Python has allocated once the list is in. The objects come from a client that makes them up
-as they are asked for, so that nobody else holds them; the filter is the real one.
+Both are measured in this run, by the memory that Python has allocated after the list. The client generates each object
+when it is requested, so only the monitor keeps it; the filter is the real one.
 """
 
 import gc
@@ -26,7 +26,7 @@ from wharfinger.kube.resource import ResourceType
 
 OBJECTS: Final = 20_000
 FEW: Final = 4_000
-"""Enough for the same ratio."""
+"""The number of objects without ``--long``; the ratio is the same."""
 OBJECT_BYTES: Final = 5 * 1024
 PAGE: Final = 500
 BUDGET: Final = 0.25
@@ -35,7 +35,7 @@ POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """MiB that a monitor holds, and that the parsed objects take."""
+    """Measure the memory of a monitor against that of the parsed objects."""
     objects = OBJECTS if long else FEW
     ours = trio.run(_monitored, objects)
     theirs = _parsed(objects)
@@ -46,7 +46,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 async def _monitored(objects: int) -> int:
     client = cast("ClusterClient", _Cluster(objects))
     async with open_jq_pool(None) as filters, open_shared_watches(client) as watches:
-        await filters.check(FILTER)  # what is made once is made
+        await filters.check(FILTER)  # compiles the filter and starts a worker
         gc.collect()
         tracemalloc.start()
         try:
@@ -79,7 +79,7 @@ def _used() -> int:
 
 
 class _Cluster:
-    """A client that lists so many pods, and has no events."""
+    """A client that lists a number of pods, and whose watches send no events."""
 
     def __init__(self, objects: int) -> None:
         self._objects = objects
@@ -124,7 +124,7 @@ async def _pages(objects: int) -> AsyncIterator[RawPage]:
 
 
 class _Nothing:
-    """A watch on which nothing happens."""
+    """A watch without events."""
 
     def __aiter__(self) -> "_Nothing":
         return self
@@ -138,7 +138,8 @@ def _object(number: int) -> RawObject:
 
 
 def _text(number: int) -> bytes:
-    """A pod of 5 KiB: names, hashes and addresses of its own, and the field owners that make up a good part of a real one."""
+    """Return a pod of 5 KiB with its own names, hashes and addresses, and with managed fields, which are large in real
+    pods too."""
     draw = random.Random(number)  # noqa: S311 - repeatable on purpose
     labels: JsonObject = {"app": f"web-{number % 50}", "pod-template-hash": f"{draw.getrandbits(40):x}", "team": "shop"}
     annotations: JsonObject = {"checksum/config": f"{draw.getrandbits(256):064x}", "note": ""}
@@ -198,7 +199,7 @@ def _owner(manager: str, draw: random.Random) -> JsonValue:
 
 
 def _words(count: int, draw: random.Random) -> str:
-    """Text that packs as text does, not as a row of one letter."""
+    """Return text that can be compressed about as well as real text."""
     words = ("ready", "config", "volume", "claim", "replica", "secret", "endpoint", "rollout", "probe", "limit")
     text = ""
     while len(text) < count:

@@ -1,6 +1,5 @@
-"""A build of a tree with 100 releases: what it costs beside the same ``helm template`` processes, and what is saved again.
-
-Processor time counts, of this process and of its children: helm, kubectl and the chart engine.
+"""A build of a tree with 100 releases, against the same number of ``helm template`` processes, and repeated builds. The
+figures are processor times of this process and of its children: helm, kubectl and the chart engine.
 """
 
 import gc
@@ -33,7 +32,8 @@ ENGINE: Final = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "e
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """A cold build, a warm one, a change of one file, a dangling dependency; with ``long`` the memory of 1,000 releases."""
+    """Measure a cold build, a warm one, one after a change of a file, and one with a dangling dependency; with ``long``,
+    also the memory of 1,000 releases."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         tree, cache = _tree(place / "tree", RELEASES), place / "cache-0"
@@ -64,7 +64,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def _tree(folder: Path, releases: int) -> Path:
-    """Write a tree of so many releases of one chart, in ten Kustomizations."""
+    """Write a tree of ``releases`` releases of one chart, in ten Kustomizations."""
     files = {
         f"apps/a{number}/release.yaml": release(f"app-{number}", f"  values: {{text: app {number}}}\n")
         for number in range(releases)
@@ -79,7 +79,7 @@ def _tree(folder: Path, releases: int) -> Path:
 def _options(cache: Path) -> ToolOptions:
     helm, kubectl = find_program("helm"), find_program("kubectl")
     if helm is None or kubectl is None:
-        raise RuntimeError("helm and kubectl are needed: `make setup` brings them")
+        raise RuntimeError("helm or kubectl is not on PATH; run `make setup`")
     return ToolOptions(helm, kubectl, cache, engine=ENGINE if ENGINE.exists() else None, network=False)
 
 
@@ -87,7 +87,7 @@ def _build(tree: Path, cache: Path) -> None:
     result = trio.run(_built, tree, cache)
     primary = [each for each in result.failed.values() if "absent" not in each.message]
     if primary:
-        raise RuntimeError(f"the tree is not built: {primary[0]}")
+        raise RuntimeError(f"the tree could not be built: {primary[0]}")
 
 
 async def _built(tree: Path, cache: Path) -> Result:
@@ -103,7 +103,7 @@ def _helm(tree: Path) -> None:
 
 
 def _change(tree: Path, cache: Path, number: int) -> tuple[float, float]:
-    """Change one file; return the processor time and the time of a build."""
+    """Change one file, build the tree, and return the build's processor time and its duration."""
     (tree / f"apps/a{number}/release.yaml").write_text(release(f"app-{number}", "  values: {text: another}\n"))
     begin = time.perf_counter()
     used = _processor_time(lambda: _build(tree, cache))
@@ -115,20 +115,20 @@ def _median(measured: Callable[[int], float]) -> float:
 
 
 def _processor_time(work: Callable[[], None]) -> float:
-    gc.collect()  # of the benchmark's own heap, which a command does not have
+    gc.collect()  # a command does not have the garbage of this benchmark
     before = _used()
     work()
     return _used() - before
 
 
 def _used() -> float:
-    """Return the processor time of this process and of its children that have ended, in microseconds' resolution."""
+    """Return the processor time of this process and of its children that have ended, with a resolution of microseconds."""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in both)
 
 
 def _memory(tree: Path, cache: Path) -> float:
-    """Return the most memory that a process of its own has while it builds a tree."""
+    """Return the peak memory of a new process that builds a tree."""
     program = (
         "import resource, sys; from pathlib import Path; from bench.offline import _build; "
         "_build(Path(sys.argv[1]), Path(sys.argv[2])); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"

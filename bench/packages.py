@@ -1,4 +1,4 @@
-"""Bringing a package here: what verification costs over the plain transfer, what reading and packing costs over the files."""
+"""Packages: the cost of verification over a plain transfer, and of reading and packing over the access to the files."""
 
 import gzip
 import hashlib
@@ -39,7 +39,7 @@ PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequire
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """A blob pulled and verified, a small chart rendered; layers unpacked, a package read and packed."""
+    """Measure pulling and verifying a blob, rendering a small chart, unpacking layers, and reading and packing a package."""
     yield from trio.run(_measure)
 
 
@@ -199,7 +199,7 @@ def _tarred(package: Path) -> int:
 
 
 def _package(folder: Path) -> Path:
-    """A ``package.yaml`` package with schemas of 50 properties each, and many templates."""
+    """Write a ``package.yaml`` package that has two schemas of 50 properties each, and many templates."""
     (folder / "openapi").mkdir(parents=True)
     (folder / "templates").mkdir()
     schema = write_yaml(SETTINGS_SCHEMA)

@@ -1,4 +1,4 @@
-"""Pools: scripts and hooks of Python that are started warm against new processes, and the claim scheduler under load."""
+"""Pools: warm starts of Python scripts and hooks against new processes, and the claim scheduler under load."""
 
 import gc
 import os
@@ -18,6 +18,7 @@ from bench.hook_path import CONFIG, event_time, watching
 from bench.measure import ROUNDS, Ratio, compare_async
 from tests.pools.claims.fake_backend import FakeBackend
 from tests.pools.interpreters.warm import until, until_ready
+from tests.pools.pods.pool_cluster import claim_object, claimed, open_backend, open_cluster
 from tests.runtime.support.world import Ground, open_ground
 from wharfinger.cluster.releases.engine import ReleaseEngine
 from wharfinger.hooks.containment.containment import Containment
@@ -26,18 +27,27 @@ from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.pools.claims.scheduler import PoolScheduler, Request, open_pool_scheduler
 from wharfinger.pools.interpreters.warm_start import WarmStarts, open_warm_starts
+from wharfinger.pools.memory.budget import MemoryBudget
+from wharfinger.pools.persistent.programs import PersistentRun, open_persistent_programs
+from wharfinger.pools.pods.pod_pool import LIMITS as LIMITS_OF_PODS
+from wharfinger.pools.pods.pod_pool import PodRequest
+from wharfinger.pools.pods.resources import read_claim
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.package.instance import Tools
 
 RUNS: Final = 10
+FEW: Final = 3
+"""The runs of a persistent hook in a round: a new process of it takes a tenth of a second and more."""
+GIB: Final = 1024**3
 WORKERS: Final = 4
 LIMITS: Final = Limits(wall_s=60, stdout_bytes=1024 * 1024)
 IMPORTS: Final = "import argparse, datetime, json, logging, pathlib, re, subprocess, sys, urllib.request, yaml"
 TRIP_S: Final = 0.02
 CLAIMS: Final = 3_000
 RATE: Final = 1_000
+PODS: Final = 300
 HOOK: Final = (
     f"#!{sys.executable}\n{IMPORTS}\nimport os\n"
     f"if sys.argv[1:] == ['--config']:\n    print({CONFIG!r})\n    sys.exit()\n"
@@ -50,14 +60,16 @@ HOOK: Final = (
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Scripts, a hook's whole way, and claims."""
+    """Measure scripts, the time from an event to a hook's patch, and claims."""
     gc.collect()
-    gc.freeze()  # as the daemon does when it has started
+    gc.freeze()  # as the daemon does after its start
     yield trio.run(_script, "a script that does nothing", "pass", 0.5)
     yield trio.run(_script, "a script with ten imports", IMPORTS, 0.15)
+    yield trio.run(_persistent)
     yield trio.run(_path)
     yield trio.run(_throughput)
     yield trio.run(_latency)
+    yield trio.run(_pods)
 
 
 async def _script(what: str, text: str, budget: float) -> Ratio:
@@ -66,7 +78,7 @@ async def _script(what: str, text: str, budget: float) -> Ratio:
         script.write_text(f"#!{sys.executable}\n{text}\n")
         script.chmod(0o755)
         command = Command((str(script),), Path(folder), {"PATH": os.environ["PATH"]})
-        async with open_warm_starts(WORKERS, None) as starts:
+        async with open_warm_starts(WORKERS, None, MemoryBudget(GIB)) as starts:
             await _ready(starts, command)
 
             async def warm() -> None:
@@ -82,6 +94,32 @@ async def _script(what: str, text: str, budget: float) -> Ratio:
             return row
 
 
+async def _persistent() -> Ratio:
+    """Runs of a hook that keeps running, against a new process of the same hook for each run."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "hook.py"
+        script.write_text(
+            f"#!{sys.executable}\n{IMPORTS}\nfor line in sys.stdin:\n"
+            '    print(json.dumps({"run": json.loads(line)["run"], "status": 0}), flush=True)\n'
+        )
+        script.chmod(0o755)
+        command = Command((str(script),), Path(folder), {"PATH": os.environ["PATH"]})
+        run = PersistentRun("bench", command, {"BINDING_CONTEXT_PATH": folder})
+        async with open_persistent_programs(None, MemoryBudget(GIB)) as programs:
+
+            async def kept() -> None:
+                for _ in range(FEW):
+                    assert (await programs.run(run, LIMITS)).ok
+
+            async def cold() -> None:
+                for _ in range(FEW):
+                    assert (await run_child(command, LIMITS)).ok
+
+            row = await compare_async("pools", f"{FEW} x a persistent hook", "a new process", kept, cold, budget=0.1)
+            assert programs.counters.started == 1, "a run had another process"
+            return row
+
+
 async def _ready(starts: WarmStarts, command: Command) -> None:
     await starts.run(command, LIMITS)
     await until(starts.pools)
@@ -90,7 +128,7 @@ async def _ready(starts: WarmStarts, command: Command) -> None:
 
 @dataclass(frozen=True)
 class _Warm(Ground):
-    """A ground whose hooks are started warm, if ``starts`` is given."""
+    """A ``Ground`` whose hooks start warm if ``starts`` is given."""
 
     starts: WarmStarts | None = None
 
@@ -102,8 +140,8 @@ class _Warm(Ground):
 
 
 async def _path() -> Ratio:
-    """A change until the patch of a hook is seen; the same daemon with and without workers, one after the other."""
-    async with open_warm_starts(WORKERS, None) as starts:
+    """Measure the time from a change until a hook's patch is observed, first with warm starts and then without."""
+    async with open_warm_starts(WORKERS, None, MemoryBudget(GIB)) as starts:
         warm_s, cold_s = await _path_of(starts), await _path_of(None)
         assert starts.warm >= RUNS * ROUNDS, "hooks were not warm"
     return Ratio("pools", "Python hook, event to patch, warm", "each run a new process", warm_s, cold_s, 0.25)
@@ -119,12 +157,12 @@ async def _path_of(starts: WarmStarts | None) -> float:
             watching(world, HOOK) as patched,
         ):
             await event_time(world, patched, "first")
-            await trio.sleep(1.0 if starts else 0.0)  # the first run has opened the pool
+            await trio.sleep(1.0 if starts else 0.0)  # time for the pool that the first run opened to fill
             return statistics.median([await event_time(world, patched, str(number)) for number in range(RUNS * ROUNDS)])
 
 
 async def _throughput() -> Ratio:
-    """Claims a second with a backend that answers after 20 ms; members come back as they are handed out."""
+    """Measure the time of many claims with a backend that answers after 20 ms."""
     backend = FakeBackend(trip_s=TRIP_S)
     backend.put(*(f"m{number}" for number in range(2 * CLAIMS)))
     async with open_pool_scheduler(backend) as scheduler:
@@ -140,8 +178,26 @@ async def _throughput() -> Ratio:
     return Ratio("pools", f"{CLAIMS} claims, 20 ms round trip", "one second", took_s, 1.0, 1.0)
 
 
+async def _pods() -> Ratio:
+    """Claims of pods on the embedded control plane, each a patch through the whole client and API server."""
+    async with open_cluster() as cluster, open_backend(cluster, PODS) as backend:
+        claims = [read_claim(await cluster.user.create(claim_object(f"claim-{number}"))) for number in range(PODS)]
+        async with open_pool_scheduler(backend, LIMITS_OF_PODS) as scheduler:
+            backend.on_change = scheduler.notify_idle
+            begin = time.perf_counter()
+            requests: list[PodRequest] = [Request(claim) for claim in claims]
+            for request in requests:
+                assert scheduler.enqueue(request)
+            for request in requests:
+                await request.answered.wait()
+            took_s = time.perf_counter() - begin
+        assert len({request.prize.uid for request in requests if request.prize}) == PODS, "a pod was claimed twice"
+        assert len(claimed(await cluster.pods())) == PODS
+    return Ratio("pools", f"{PODS} claims of pods, embedded control plane", "one second", took_s, 1.0, 1.5)
+
+
 async def _latency() -> Ratio:
-    """The time from a request to the start of its claim, at a steady rate: the 99th percentile."""
+    """Measure the 99th percentile of the time from a request to the start of its claim, at a steady rate."""
     backend = FakeBackend(trip_s=TRIP_S)
     backend.put(*(f"m{number}" for number in range(2 * RATE)))
     begun: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Running children: what own session, sweep and streaming cost over trio's own call, and what many at once cost over one."""
+"""Child processes: the cost of sessions, sweep and streaming over ``trio.run_process``, and of many at once over one."""
 
 import os
 import statistics
@@ -25,11 +25,13 @@ ROUNDS = 20
 TOGETHER = 100
 ENDINGS = 5
 DEAF = Command(("/bin/bash", "-c", "(trap '' TERM; echo ready; sleep 1000; :) & wait"), Path("/"), ENV)
-"""Its child ignores SIGTERM, so each ending takes all of the grace, and the sweep finds somebody."""
+"""A command whose child ignores SIGTERM, so each cancellation takes the whole grace period, and the sweep finds the
+child."""
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """/bin/true, with and without the ledger, one by one and all at once; a megabyte of output; many cancelled at once."""
+    """Measure /bin/true with and without the ledger, one by one and all at once; a megabyte of output; many cancellations
+    at once."""
     yield from trio.run(_measure)
 
 
@@ -89,14 +91,15 @@ async def _at_once(run: Run) -> None:
 
 
 async def _compare_endings(ledger: ProcessLedger) -> Ratio:
-    """The grace is in both, so 1 would be that the others come for nothing; the budget keeps them all within a second."""
+    """Measure the end of many cancelled children against one. Both wait for the grace period, so a ratio of 1 means that
+    further children cost nothing; the budget keeps all of them within a second."""
     pairs = [(await _ending_s(TOGETHER, ledger), await _ending_s(1, ledger)) for _ in range(ENDINGS)]
     many, one = (statistics.median(column) for column in zip(*pairs, strict=True))
-    return Ratio("process", f"{TOGETHER} x cancelled at once, deaf to SIGTERM", "one of them", many, one, budget=3.0)
+    return Ratio("process", f"{TOGETHER} x cancelled at once, ignoring SIGTERM", "one of them", many, one, budget=3.0)
 
 
 async def _ending_s(count: int, ledger: ProcessLedger) -> float:
-    """How long ``count`` children that run take from their cancellation until the last of their descendants is dead."""
+    """Return the seconds from the cancellation of ``count`` running children until the last of their descendants is dead."""
     started, starts = trio.open_memory_channel[None](count)
 
     async def run() -> None:

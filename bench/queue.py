@@ -1,4 +1,4 @@
-"""The queue: what order, retry and dumps cost over bare channels and tasks."""
+"""The queue: the cost of order, retries and dumps over bare channels and tasks."""
 
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -15,17 +15,17 @@ EACH = 10
 
 
 class Hop:
-    """A task that does next to nothing."""
+    """A task that only has one checkpoint."""
 
     name = "Hop"
 
     async def execute(self) -> None:
-        """One checkpoint."""
+        """Run a single checkpoint."""
         await trio.lowlevel.checkpoint()
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Tasks through one queue, one through each of many, and many through each of very many."""
+    """Measure many tasks in one queue, one task in each of many queues, and some tasks in each of very many queues."""
     yield from trio.run(_measure_few)
     yield from trio.run(_measure_many)
 
@@ -74,7 +74,7 @@ async def _measure_few() -> list[Ratio]:
 
 
 async def _measure_many() -> list[Ratio]:
-    """Filled: every queue and every channel is full before the first of its tasks runs. Woken: each is empty in between."""
+    """Measure very many queues in two ways: filled with all tasks before the first one runs, and emptied after each task."""
     what, yardstick = f"{QUEUES} queues, {EACH} tasks each", f"{QUEUES} memory channels, a consumer each"
     return [
         await compare_async(

@@ -1,11 +1,11 @@
-"""Table and reconciler with operations that do nothing: what an object costs must not depend on how many there are.
+"""The table and the reconciler with operations that do nothing: the cost of an object must not depend on their number.
 
-Rows are written a thousand to a transaction while the reconciler is at work, and it ends when the last of them is Done. The
-yardstick is the same with a tenth of the rows, ten times over. `WHARFINGER_TEST_FULL=1` adds a million rows against ten times a
-hundred thousand, which takes some minutes and 600 MiB.
+Rows are written in transactions of a thousand while the reconciler works; a round ends when the last of them is Done. The
+yardstick is a tenth of the rows, ten times. ``--long`` adds a million rows against ten times a hundred thousand, which
+takes some minutes and 600 MiB.
 
-``python -m bench.reconciler COUNT POLICY`` measures once, under one way of running the garbage collector: ``default``,
-``freeze`` (collect and freeze what is there before it begins), ``raised`` (thresholds 50000, 20, 50), ``off``.
+``python -m bench.reconciler COUNT POLICY`` measures once with one policy of the garbage collector: ``default``,
+``freeze`` (collect, and freeze the existing objects), ``raised`` (thresholds 50000, 20, 50), ``off``.
 """
 
 import gc
@@ -37,13 +37,13 @@ OPTIONS: Final = ReconcilerOptions(prune_s=0)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The smallest row that is possible."""
+    """The smallest possible row."""
 
     key: int
 
 
 class Nothing:
-    """Operations that do nothing, and are counted."""
+    """Operations that do nothing; updates are counted."""
 
     updates = 0
 
@@ -59,12 +59,12 @@ class Nothing:
 
 
 def key_of(row: Row) -> int:
-    """The key of a row."""
+    """Return the key of a row."""
     return row.key
 
 
 def reconciled(count: int) -> None:
-    """So many rows, from nothing until the last is Done; each of them updated once."""
+    """Reconcile ``count`` new rows until the last one is Done; each is updated once."""
     trio.run(_reconciled, count)
 
 
@@ -81,7 +81,7 @@ async def _reconciled(count: int) -> None:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """An object among 100,000 against one among 10,000; long: one among a million."""
+    """Measure an object among 100,000 against one among 10,000; with ``long``, also one among a million."""
     yield _sizes(LARGE, SMALL, rounds=3 if long else 1)
     if long:
         yield _sizes(HUGE, LARGE, rounds=1)
@@ -109,7 +109,7 @@ def _sizes(large: int, small: int, rounds: int) -> Ratio:
 
 
 def main() -> int:
-    """One measurement under one policy of the garbage collector."""
+    """Measure once with one policy of the garbage collector."""
     count, policy = int(sys.argv[1]), sys.argv[2]
     if policy == "freeze":
         gc.collect()

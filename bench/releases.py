@@ -1,7 +1,7 @@
-"""Many small packages on one server: installed against a loop of ``helm install``, looked at again, and kept from drifting.
+"""Many small packages on one server: their installation against a loop of ``helm install``, a second pass, and drift.
 
-Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. How often each is asked
-is written with the row, as is what a run took on both sides.
+Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. Each row names
+the number of packages and of ``helm install`` runs.
 """
 
 import json
@@ -39,14 +39,14 @@ PACKAGES: Final = 200
 FEW: Final = 40
 PASSES: Final = 5
 INSTALL_BUDGET: Final = 0.5
-"""0.25 is the aim on a real API server; bench/README.md says why the embedded one gives less."""
+"""The budget of an install. The aim on a real API server is 0.25; bench/README.md explains the difference."""
 PATIENCE_S: Final = 600
 NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 DEPLOYMENT: Final = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure installs, drift with all of them installed, and a reconciliation of all without a change."""
+    """Measure the installation of packages, the correction of drift among them, and a second pass without changes."""
     packages = PACKAGES if long else FEW
     yield from trio.run(_measure, packages)
     yield trio.run(_second_pass, packages)
@@ -54,7 +54,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A daemon with a cluster of its own, and what people use on it."""
+    """A daemon with its own cluster, and the environment of users' commands against it."""
 
     folder: Path
     client: HttpClusterClient
@@ -62,7 +62,7 @@ class Stage:
     environment: dict[str, str]
 
     def run(self, *command: str) -> None:
-        """A command of a person. Raises CalledProcessError."""
+        """Run a command of a user. Raises CalledProcessError."""
         subprocess.run(command, env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -87,7 +87,7 @@ async def _measure(packages: int) -> list[Ratio]:
 
 @contextmanager
 def _drained(descriptor: int) -> Iterator[None]:
-    """Read what the daemon says, so that it never waits for us."""
+    """Read the daemon's output, so that the daemon never waits for a reader."""
     child = subprocess.Popen(["cat"], stdin=descriptor, stdout=subprocess.DEVNULL)
     try:
         yield
@@ -136,7 +136,8 @@ async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
 
 
 async def _drift(stage: Stage, packages: int) -> Ratio:
-    """`kubectl patch` of a field that is ours, until it is as applied again: the 99th percentile, against one second."""
+    """Measure the 99th percentile of the time from a `kubectl patch` of an applied field to its correction, against one
+    second."""
     broken: dict[str, float] = {}
     mended: list[float] = []
     edited = trio.Event()
@@ -171,11 +172,12 @@ async def _drift(stage: Stage, packages: int) -> Ratio:
     return Ratio("releases", f"drift corrected among {packages} packages, p99", "one second", worst, 1.0, 1.0)
 
 
-# --- once more ------------------------------------------------------------------------------------------------------------
+# --- a second pass --------------------------------------------------------------------------------------------------------
 
 
 async def _second_pass(packages: int) -> Ratio:
-    """Every package looked at again, nothing changed, in this process: its time against its install's, and nothing written."""
+    """Measure a check of every unchanged package against its install, in this process. An error is raised if a check
+    writes."""
     with tempfile.TemporaryDirectory() as name:
         async with open_world(Path(name)) as world:
             await world.push_folder(write(Path(name) / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
@@ -185,11 +187,11 @@ async def _second_pass(packages: int) -> Ratio:
             await _bring_up(world, range(1, 1 + packages))
             first = time.perf_counter() - began
             with _counted() as requests:
-                await _look_again(world, packages)  # what is made once is made
+                await _look_again(world, packages)  # fills the caches
                 again = statistics.median([await _look_again(world, packages) for _ in range(PASSES)])
     writes = [one for one in requests if not one.startswith("GET /")]
     if writes:
-        raise SystemExit(f"bench: nothing changed, and yet: {', '.join(writes[:10])}")
+        raise SystemExit(f"bench: a second pass without changes wrote: {', '.join(writes[:10])}")
     what = f"{packages} packages again, unchanged, each"
     return Ratio("releases", what, "their install", again / packages, first / packages, 0.02)
 
@@ -202,22 +204,22 @@ async def _bring_up(world: World, numbers: range) -> None:
 
 
 async def _look_again(world: World, packages: int) -> float:
-    """Return the seconds until the last package was checked, as the scheduler has packages checked after a change below them."""
+    """Reschedule every package, as after a change of a dependency, and return the seconds until the last one was checked."""
     names = [f"prod.six-{number}" for number in range(1, 1 + packages)]
     began = time.perf_counter()
     for name in names:
-        world.runtime.operations.tell_scheduler(Rescheduled(name, "the benchmark"))
+        world.runtime.packages.tell(Rescheduled(name, "the benchmark"))
     for name in names:
         await world.runtime.queues.wait_idle(name)
         instance = world.runtime.instances[name]
         if world.runtime.lifecycle.is_applying(name) or not instance.status.scale_checked:
-            raise SystemExit(f"bench: {name} was not looked at to its end")
+            raise SystemExit(f"bench: the check of {name} did not complete")
     return time.perf_counter() - began
 
 
 @contextmanager
 def _counted() -> Iterator[list[str]]:
-    """Every request that reaches the control plane of this process, those of its own controllers too."""
+    """Record every request to the control plane of this process, including the requests of its own controllers."""
     requests: list[str] = []
     original = MemoryTransport.handle_async_request
 

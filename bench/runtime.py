@@ -1,6 +1,5 @@
-"""Packages on their way: the main job with and without a hook, a restart.
-
-What the main job cannot do without is one `helm template`; so that is what it is measured against.
+"""The runtime: the life of a package with and without a hook, and a restart. The yardstick is one `helm template`,
+without which no package can be installed.
 """
 
 import shutil
@@ -23,12 +22,12 @@ LOOK_S: Final = 0.005
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Create, wait for Ready, delete, wait until it is gone; a restart until all are Ready."""
+    """Measure a package from its creation to Ready and to its removal, and a restart until all packages are Ready."""
     yield from trio.run(_main_job)
     yield trio.run(_restart)
 
 
-# --- the main job ----------------------------------------------------------------------------------------------------------
+# --- the life of a package -------------------------------------------------------------------------------------------------
 
 
 async def _main_job() -> list[Ratio]:

@@ -51,7 +51,8 @@ _GROUP: Final[JsonObject] = {
 }
 
 SETTINGS_SCHEMA: Final[JsonObject] = {"type": "object", "properties": dict.fromkeys(_GROUPS, _GROUP)}
-"""Ten sections of five properties, in Deckhouse's manner: defaults, enumerations, patterns, int-or-string, ``x-…``."""
+"""A schema of ten sections with five properties each, as in Deckhouse: defaults, enumerations, patterns, int-or-string,
+``x-…``."""
 
 SETTINGS: Final[JsonObject] = {
     group: {
@@ -62,11 +63,11 @@ SETTINGS: Final[JsonObject] = {
     }
     for group in _GROUPS
 }
-"""Valid, with ``cpu`` left to its default."""
+"""Valid settings; ``cpu`` has its default."""
 
 
 def archive_of(numbers: Iterable[int], *, size: int, hides: Iterable[int] = ()) -> bytes:
-    """A tar.gz of the files with these numbers, in twenty folders, and of whiteouts of others."""
+    """Return a tar.gz with the files of these numbers, in twenty folders, and with whiteouts of the files ``hides``."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
         for number in numbers:

@@ -1,8 +1,9 @@
-"""The processor time of many packages: installed by a daemon with all of its children, and found again after a restart.
+"""The processor time of a daemon and all of its children: for the installation of many packages, and for a restart with
+them.
 
-The daemon and the control plane are processes of their own, so that each side's time is known. With ``--kubeconfig`` the daemon
-manages that cluster instead, in namespaces that are deleted at the end. What a restart must not do (write) ends the
-benchmark with an error.
+The daemon and the control plane are processes of their own, so that each side's time is known. With ``--kubeconfig`` the
+daemon manages that cluster instead, in namespaces that are deleted at the end. A restart that writes to the cluster ends
+the benchmark with an error.
 """
 
 import os
@@ -35,7 +36,7 @@ INSTALLS: Final = 5
 """The number of `helm install` runs that a package is compared with."""
 PATIENCE_S: Final = 900
 QUIET_S: Final = 2.0
-"""A daemon that used less than IDLE of the processor for so long is idle."""
+"""The time after which a daemon counts as idle if it has used less than ``IDLE`` of the processor."""
 IDLE: Final = 0.03
 NAMESPACES: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 NAMESPACE: Final = "wharfinger-bench"
@@ -51,7 +52,8 @@ TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an install and a restart, each against helm's client, at one size or at several, and without the chart engine."""
+    """Measure an install and a restart, each against helm's client; with ``long``, for several numbers of packages, and
+    also without the chart engine."""
     for packages in MANY if long else (FEW,):
         yield from trio.run(_measure, packages)
     if long:
@@ -82,7 +84,7 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
             with _drained(daemon):
                 await bench.client.apply(_repository(bench.folder), field_manager="bench", force=True)
-                await _bring(bench.client, range(1))  # what is made once is made
+                await _bring(bench.client, range(1))  # fills the caches
                 await _idle(daemon)
                 began, before = time.perf_counter(), _used(daemon.process.pid)
                 await _bring(bench.client, range(1, packages + 1))
@@ -104,7 +106,7 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
                     f"restart: {opened - started:.1f} s to the socket, {quiet:.1f} s more until everything is verified"
                 )
                 if await _versions(bench.client) != versions:
-                    raise SystemExit("bench: nothing has changed, and yet the restarted daemon wrote to the cluster")
+                    raise SystemExit("bench: the restarted daemon wrote to the cluster, although nothing had changed")
                 used, began = _used(daemon.process.pid), time.perf_counter()
                 await _remove(bench.client)
                 took, each_ms = time.perf_counter() - began, (_used(daemon.process.pid) - used) * 1000 / packages
@@ -123,9 +125,8 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
 async def _open_bench(packages: int, engine: str) -> AsyncIterator[Bench]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        service = SIX_OBJECTS["templates/service.yaml"].replace(
-            "spec: {", "spec: {clusterIP: None, "
-        )  # there are 254 addresses
+        # The Services are headless, because the embedded control plane has only 254 addresses.
+        service = SIX_OBJECTS["templates/service.yaml"].replace("spec: {", "spec: {clusterIP: None, ")
         chart = write(folder / "packages" / "six", {**SIX_OBJECTS, "templates/service.yaml": service})
         given = os.environ.get(KUBECONFIG, "")
         kubeconfig = Path(given) if given else folder / "kubeconfig"
@@ -195,7 +196,7 @@ async def _remove(client: HttpClusterClient) -> None:
 
 
 async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
-    """Return the resourceVersion of every object of ours: what changed since has another."""
+    """Return the resourceVersion of every object of the packages; a changed object has another one."""
     found: dict[ObjectKey, str] = {}
     for kind in (APPLICATION, *KINDS):
         for obj in (await client.list(kind)).items:
@@ -206,7 +207,7 @@ async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
 
 
 async def _idle(daemon: Program) -> None:
-    """Wait until the daemon has done nothing for QUIET_S."""
+    """Wait until the daemon has been idle for QUIET_S."""
     used, since = _used(daemon.process.pid), time.perf_counter()
     with trio.fail_after(PATIENCE_S):
         while time.perf_counter() - since < QUIET_S:
@@ -222,7 +223,7 @@ async def _stop(daemon: Program) -> None:
 
 @contextmanager
 def _drained(daemon: Program) -> Iterator[None]:
-    """Read what the daemon logs, so that it never waits for a reader."""
+    """Read the daemon's log, so that the daemon never waits for a reader."""
     child = subprocess.Popen(["cat"], stdin=daemon.output.fileno(), stdout=subprocess.DEVNULL)
     try:
         yield

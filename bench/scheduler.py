@@ -1,7 +1,8 @@
-"""The live scheduler: size against size, and what one change costs among ten thousand packages.
+"""The live scheduler: a large graph against small ones, and the cost of one change among ten thousand packages.
 
-What counts is that a step costs what the event can reach. So ten thousand packages are measured against a hundred, for the same
-change: of ten that build on each other, the first gets another version, is completed, is switched off and on.
+The cost of a step must only depend on the packages that the event can reach. So the same change is measured among ten
+thousand packages and among a hundred: the first of ten packages that depend on each other gets another version, runs
+again, or is disabled and enabled.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ CHANGES: Final = 20
 
 
 class World:
-    """A graph, and the events that answer what it orders."""
+    """A scheduler's graph; each run that it schedules is completed at once."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self.graph, _ = step(Graph(), Resumed())
@@ -29,7 +30,7 @@ class World:
             self.tell(NodeAdded(each))
 
     def tell(self, *events: Event) -> None:
-        """The events, and every run that follows from them completed."""
+        """Process events, and complete every run that the graph then schedules."""
         waiting = list(events)
         while waiting:
             self.graph, effects = step(self.graph, waiting.pop())
@@ -37,18 +38,19 @@ class World:
 
 
 def packages(count: int) -> list[Node]:
-    """Chains of ten packages; all of them build on one, too."""
+    """Return chains of ten packages; all packages also depend on a common one."""
     return [node("base", order=1), *(package(number) for number in range(count))]
 
 
 def package(number: int, version: str = "1.0.0") -> Node:
-    """One of a chain."""
+    """Return one package of a chain."""
     wanted = ["base", *([f"prod.app-{number - 1:05}"] if number % CHAIN else [])]
     return node(f"prod.app-{number:05}", *wanted, version=version)
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Everything added; a change that reaches ten; a run completed; the same off and on again."""
+    """Measure adding all packages, a new version of one with nine dependents, a further run of it, and disabling and
+    enabling it."""
     many, few = packages(MANY), packages(FEW)
 
     def add_many() -> None:

@@ -1,4 +1,4 @@
-"""Slots: what a fair limit costs on every call, over a limiter that only counts."""
+"""Slots: the cost of a fair limit on each call, over a limiter that only counts."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ WAITERS = 1000
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """A slot that is free, and a thousand packages that wait for the same few."""
+    """Measure the use of a free slot, and a thousand packages that wait for a few slots."""
     yield from trio.run(_measure)
 
 

@@ -1,9 +1,10 @@
-"""Tables: what a row costs in a large one against a small one and against a plain dictionary, and how soon a change is known.
+"""Tables: the cost of a row in a large table against a small one and a plain dictionary, and the time until a change is
+read.
 
-A dictionary has no revisions, snapshots, transactions or readers, so against it the ratio is the price of those. Between sizes it
-should be near 1; what is over it is the processor's cache, which a dictionary feels as well (twice the time of a row from 10,000
-to 100,000). The garbage collector is as in the daemon, on and with its default thresholds; what was there before a measurement is
-frozen, so that no collection looks through it.
+A dictionary has no revisions, snapshots, transactions or readers, so the ratio to a dictionary is the price of these. The
+ratio between sizes should be near 1. Anything above is due to the processor's cache, from which a dictionary suffers too
+(the time of a row doubles from 10,000 to 100,000 rows). The garbage collector is on, with its default thresholds, as in
+the daemon. Objects that exist before a measurement are frozen, so that no collection visits them.
 """
 
 import gc
@@ -24,16 +25,16 @@ LARGE: Final = 100_000
 SMALL: Final = 10_000
 HUGE: Final = 1_000_000
 STEP: Final = 1_000
-"""Rows in a transaction, where it is not one."""
+"""The number of rows in a transaction, unless it has only one."""
 ALONE: Final = 10_000
-"""Transactions of one row."""
+"""The number of transactions of one row."""
 TURNS: Final = 1_000
-"""The number of times that a change is told to a task that waits for it."""
+"""The number of changes that a waiting task reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """About what a row is that is only looked up."""
+    """A small row, as in a table that is only used for lookups."""
 
     key: str
     group: int
@@ -44,7 +45,8 @@ Rows = Table[str, Row]
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """By size, with and without an index; against a dictionary; commits; the way of a change; long: a million."""
+    """Measure inserts, reads and commits by size and against a dictionary, and the time until a change is read; with
+    ``long``, also a million rows."""
     gc.collect()
     gc.freeze()
     try:
@@ -61,17 +63,17 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def rows(count: int, value: int = 0) -> Sequence[Row]:
-    """So many, a hundred in a group."""
+    """Return ``count`` rows, a hundred in each group."""
     return [Row(f"prod/web-{number}", number // 100, value) for number in range(count)]
 
 
 def table(*, indexed: bool = False) -> Rows:
-    """An empty one."""
+    """Return an empty table."""
     return Table("rows", lambda row: row.key, indexes={"group": Index(lambda row: (row.group,))} if indexed else None)
 
 
 def fill(into: Rows, some: Sequence[Row], step: int = STEP) -> Rows:
-    """Insert them, so many a transaction."""
+    """Insert rows in transactions of ``step`` rows, and return the table."""
     for start in range(0, len(some), step):
         with write(into) as tx:
             for row in some[start : start + step]:
@@ -169,14 +171,14 @@ def _commits(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
             fill(among[start // STEP], some[start : start + STEP])
 
     of_large, of_small = partial(replace, whole), partial(replace, small)
-    what = f"a row a transaction, among {LARGE}"
+    what = f"a row per transaction, among {LARGE}"
     yield compare("tables", what, f"among {SMALL}", of_large, of_small, budget=1.6, rounds=rounds).per(ALONE)
     what = f"{STEP} rows in a transaction on 100 tables"
     yield compare("tables", what, "on the one that changes", together, apart, budget=1.5, rounds=rounds).per(ALONE)
 
 
 async def _propagation() -> Ratio:
-    """Measure from a change until a task that waits for it has read it, and said so."""
+    """Measure the time from a change until a task that waits for it has read it and set an event."""
     mine = fill(table(), rows(SMALL))
     said = trio.Event()
     asked = trio.Event()
@@ -213,7 +215,9 @@ async def _propagation() -> Ratio:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(follow)
         nursery.start_soon(wait)
-        ratio = await compare_async("tables", "a change told", "a bare trio.Event", ours, theirs, budget=4.0)
+        ratio = await compare_async(
+            "tables", "a change read by a waiting task", "a bare trio.Event", ours, theirs, budget=4.0
+        )
         nursery.cancel_scope.cancel()
     return ratio.per(TURNS)
 
@@ -232,7 +236,7 @@ def _huge() -> Ratio:
         for part in parts:
             use(part)
 
-    what = f"{HUGE} rows inserted and told"
+    what = f"{HUGE} rows inserted and read as changes"
     return compare(
         "tables", what, f"{len(parts)} tables of {SMALL}", partial(use, huge), many, budget=3.0, rounds=1
     ).per(HUGE)

@@ -1,8 +1,8 @@
-"""Watches: what an event costs this process, from a server's socket until those who follow it are told.
+"""Watches: the processor time that an event costs this process, from the server's socket to its subscribers.
 
-The server is a child with nothing to do but write, over a real loopback connection, each event in a chunk of its own as an API
-server does: at a steady rate for what a busy cluster costs, and as fast as the connection takes it. What is compared is the time
-of the processor, so that waiting counts for nothing. The child ends when its standard input does.
+The server is a child process that only writes events over a real loopback connection, each in its own chunk, as an API
+server does: at a steady rate, as in a busy cluster, and as fast as the connection allows. Only processor time is
+compared, so waiting does not count. The child ends when its standard input ends.
 """
 
 import select
@@ -30,7 +30,7 @@ from wharfinger.kube.resource import ResourceType
 
 POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 RATE: Final = 2_000
-"""Events a second."""
+"""Events per second."""
 CORE: Final = 0.25
 """The share of a core that this rate may use."""
 EVENTS: Final = 4_000
@@ -39,11 +39,12 @@ SUBSCRIBERS: Final = 20
 PATIENCE_S: Final = 60
 
 Measured = Callable[[str], Awaitable[float]]
-"""Follows the server at a URL to the last event, and says how many seconds of the processor that took."""
+"""A function that reads all events of the server at a URL, and returns the processor time in seconds."""
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Events at a steady rate, against what they may cost; events without a pause, against reading and parsing them."""
+    """Measure events at a steady rate against a share of a core, and events without a pause against reading and parsing
+    them."""
     rounds = 5 if long else 1
     each, parsed = f"an event of 5 KiB at {RATE}/s", "bare httpx and msgspec"
     steady = _median(RATE, _follow, rounds)
@@ -58,7 +59,7 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 def _median(rate: int, measured: Measured, rounds: int) -> float:
-    """Seconds of the processor for one event."""
+    """Return the median processor time of one event in seconds."""
 
     async def limited(url: str) -> float:
         with trio.fail_after(PATIENCE_S):
@@ -81,11 +82,11 @@ def _server(rate: int) -> Iterator[str]:
         child.communicate(timeout=PATIENCE_S)
 
 
-# -- followers
+# -- clients
 
 
 class _Meter:
-    """The time of the processor between the first event and the last."""
+    """The processor time from the first event to the last."""
 
     def __init__(self, events: int) -> None:
         self.over = trio.Event()
@@ -121,11 +122,11 @@ async def _followed(url: str, subscribers: int) -> float:
 
 
 def _told(_change: RawChange) -> None:
-    """Somebody who is told as well."""
+    """Ignore a change; this is a further subscriber."""
 
 
 async def _bare(url: str) -> float:
-    """The simple code of a user who needs the objects."""
+    """Read and parse all events with simple code; return the processor time in seconds."""
     meter = _Meter(EVENTS)
     rest = b""
     async with (
@@ -146,7 +147,7 @@ async def _bare(url: str) -> float:
 
 
 def _serve(rate: int) -> None:
-    """An API server that has no Pods, and then many; one connection after the other, until its input ends."""
+    """Serve an empty list of Pods, and then their events, to one connection after the other until standard input ends."""
     chunks = [b"%x\r\n%b\r\n" % (len(line), line) for line in _lines()]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
@@ -174,14 +175,14 @@ def _answer(connection: socket.socket, chunks: list[bytes], rate: int) -> None:
 
 
 def _lines() -> Iterator[bytes]:
-    """A hundred objects are added, and then each is changed."""
+    """Yield the events of a hundred objects, which are added and then changed in turn."""
     for number in range(EVENTS):
         event: JsonObject = {"type": "ADDED" if number < OBJECTS else "MODIFIED", "object": _object(number)}
         yield canonical_json(event) + b"\n"
 
 
 def _object(number: int) -> JsonObject:
-    """A Pod of 5 KiB, as a cluster has them: many small members, some of them long."""
+    """Return a Pod of 5 KiB, which has many small members, as real ones do."""
     containers: list[JsonValue] = [
         {
             "name": f"container-{at}",

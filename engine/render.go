@@ -18,7 +18,7 @@ import (
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
-// Request is one render, of which Chart and Values are paths, or one build.
+// Request is one render, of which Chart and Values are paths, or one build, or the templates of one set.
 type Request struct {
 	Release     string   `json:"release"`
 	Namespace   string   `json:"namespace"`
@@ -29,9 +29,12 @@ type Request struct {
 	IsUpgrade   bool     `json:"is_upgrade"`
 	// Kustomization is what to build in place of rendering a chart.
 	Kustomization *Kustomization `json:"kustomization"`
+	// TemplateSet is what to execute in place of rendering a chart.
+	TemplateSet *TemplateSet `json:"template_set"`
 }
 
-// Answer is what `helm template --include-crds` or `kubectl kustomize` would have written, and its exit code.
+// Answer is what `helm template --include-crds` or `kubectl kustomize` would have written, and its exit code. For templates it
+// is a list of Executed in JSON, or an error.
 type Answer struct {
 	Output []byte `json:"output"`
 	Errors []byte `json:"errors"`

@@ -1,8 +1,8 @@
-"""The main job, shown: packages of every kind go to a real registry, kubectl asks for them, and they come out Ready.
+"""The demo: packages of every kind are pushed to a real registry, requested with kubectl, and become Ready.
 
-Run by ``make demo`` (and ``make run``, which stays). Everything is real: docker-registry, helm, kubectl, the daemon and its
-control plane are processes on loopback, and all state is in a temporary folder that is removed at the end. Each step
-prints the command it runs and what came of it; the exit code is 0 only if every step did what it should.
+Run by ``make demo``, and by ``make run``, which leaves everything running. Everything is real: docker-registry, helm,
+kubectl, the daemon and its control plane are processes on loopback, and all state is in a temporary folder that is
+removed at the end. Each step prints its commands and their results; the exit code is 0 only if every step succeeded.
 """
 
 import argparse
@@ -42,7 +42,7 @@ KEPT = re.compile(
     r"Namespace .*|ConfigMap \S+/kube-root-ca\.crt|ServiceAccount \S+/default"
     r"|PersistentVolumeClaim demo/data-todo-.*|PersistentVolume .*"
 )
-"""What outlives a package on purpose: namespaces (with what a cluster puts into each), and data."""
+"""Objects that outlive a package on purpose: namespaces, with the objects that each cluster creates in them, and data."""
 CONFIGMAP = """\
 apiVersion: v1
 kind: ConfigMap
@@ -57,7 +57,7 @@ data:
 
 
 def main() -> int:
-    """Run the demo; 0 if every step held."""
+    """Run the demo; return 0 if every step succeeded."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--stay", action="store_true", help="leave everything running until Ctrl-C")
     args = parser.parse_args()
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 class Demo:
-    """The steps, in order."""
+    """The steps of the demo, in order."""
 
     def __init__(self, folder: Path, signals: Signals) -> None:
         self.folder = folder
@@ -98,7 +98,7 @@ class Demo:
                             "HELM_DATA_HOME": str(folder / "helm"), "WHARFINGER_SOCKET": str(self.socket)}  # fmt: skip
 
     def run(self, *, stay: bool) -> None:
-        """From nothing to Ready, and, unless it stays, back to nothing."""
+        """Run all steps; with ``stay``, only those until all packages are Ready, and then wait."""
         title("A registry, and the daemon with a control plane of its own")
         registry = self.start_registry()
         daemon = self.start_daemon()
@@ -137,7 +137,7 @@ class Demo:
         return process
 
     def start_daemon(self) -> subprocess.Popen[bytes]:
-        """`wharfinger run --embedded`."""
+        """Start `wharfinger run --embedded`, and wait until it is ready."""
         started = self.log.stat().st_size if self.log.exists() else 0
         command = [*WHARFINGER, "run", "--embedded", "--state-dir", str(self.state)]
         print(f"$ {' '.join(shown(command))}", flush=True)
@@ -162,8 +162,8 @@ class Demo:
             self.digests[package] = said.split()[-1]
 
     def install(self) -> None:
-        """Real kubectl, real manifests, and every stage of every package until all are Ready."""
-        title("kubectl asks for three Applications and a Module, and each is taken to Ready")
+        """Apply the manifests with kubectl, and show every stage of every package until all are Ready."""
+        title("kubectl requests three Applications and a Module, and each becomes Ready")
         manifest = self.folder / "application.yaml"
         manifest.write_text(
             (ROOT / "examples" / "application.yaml")
@@ -199,7 +199,9 @@ class Demo:
             if digest != self.digests[package]:
                 raise DemoError(f"{name}: installed {digest or 'nothing'}, pushed was {self.digests[package]}")
             if request not in fetched:
-                raise DemoError(f"{name}: the registry was never asked for {digest}{last_lines(self.registry_log)}")
+                raise DemoError(
+                    f"{name}: the registry never received a request for {digest}{last_lines(self.registry_log)}"
+                )
             print(f"{'':<22}registry  {request}")
 
     def configmap_makes_a_hook_run(self) -> None:
@@ -223,17 +225,18 @@ class Demo:
         self.show("kubectl", "rollout", "status", "deployment/web", "--namespace=demo", "--timeout=60s")
 
     def label_makes_a_hook_run(self) -> None:
-        """Show the module's Python hook: it keeps a list of namespaces in the values, and the chart gives each its limits."""
+        """Show the module's Python hook: it writes a list of namespaces to the values, and the chart creates limits in
+        each."""
         title("A namespace with a label gets its limits, through the module's Python hook")
         self.show("kubectl", "create", "namespace", "team")
         self.show("kubectl", "label", "namespace", "team", "namespace-defaults/managed=true")
         ask = ("kubectl", "get", "limitrange", "--namespace=team", "--output=name")
         self.await_it("namespace team has its LimitRange", lambda: bool(self.quiet(*ask)))
         self.show("kubectl", "get", "limitranges,resourcequotas,networkpolicies", "--namespace=team")
-        self.await_it("the module is at rest", lambda: is_ready(self.daemon.package("namespace-defaults")))
+        self.await_it("the module is Ready again", lambda: is_ready(self.daemon.package("namespace-defaults")))
 
     def settings_change_without_a_registry(self, registry: subprocess.Popen[bytes]) -> None:
-        """Check Configure → Run without Download: no registry is left to download from."""
+        """Check that changed settings are applied without a download, while the registry is stopped."""
         title("The registry is stopped, and a settings change flows through Configure and Run")
         stop(registry, "registry")
         if listening(int(self.registry.partition(":")[2])):
@@ -253,7 +256,7 @@ class Demo:
         after = progress.latest["demo.web"]
         for stage in ("ReadyOnFilesystem", "Loaded"):
             if since(after, stage) != since(before, stage) or stage in progress.moved["demo.web"]:
-                raise DemoError(f"demo.web went through {stage} again, for a change of settings")
+                raise DemoError(f"demo.web went through {stage} again, although only settings changed")
             print(f"  {'demo.web':<20}{stage:<19}as it was since {since(after, stage)}")
         print(f"stages it went through: {', '.join(progress.moved['demo.web'])}")
         columns = "custom-columns=NAME:.metadata.name,WANTED:.spec.replicas,READY:.status.readyReplicas"
@@ -262,7 +265,7 @@ class Demo:
             raise DemoError("the Deployment does not have the three replicas that the settings ask for")
 
     def ask_helm_and_the_daemon(self) -> None:
-        """Helm's own view, and everything the debug socket answers."""
+        """Show the releases as Helm lists them, and the answers of the debug socket."""
         title("Helm sees the releases")
         listed = self.show("helm", "list", "--all-namespaces")
         deployed = {line.split()[0] for line in listed.splitlines() if "\tdeployed\t" in line}
@@ -271,7 +274,7 @@ class Demo:
         history = self.show("helm", "history", "web", "--namespace=demo")
         if "superseded" not in history:
             raise DemoError("helm's history of web has one revision only")
-        title("The daemon says what it is doing")
+        title("The daemon reports what it is doing")
         self.show(*WHARFINGER, "get", "packages", "--output", "wide")
         self.show(*WHARFINGER, "dump", "demo.reload")
         self.show(*WHARFINGER, "queues", "dump")
@@ -279,7 +282,8 @@ class Demo:
         self.show(*WHARFINGER, "render", "demo.reload")
 
     def delete_everything(self, before: set[str]) -> None:
-        """Whatever was not there before the first package came must be gone, but for what is kept on purpose."""
+        """Delete everything, and check that no object is left that the packages created, except those that are kept on
+        purpose."""
         title("Everything is deleted, and nothing of it is left")
         timeout = f"--timeout={PATIENCE_S}s"
         self.show("kubectl", "delete", "applications.wharfinger.dev", "--all", "--namespace=demo", timeout)
@@ -297,7 +301,7 @@ class Demo:
             raise DemoError(f"left behind: {', '.join(left())}\n{error}") from error
         self.show("kubectl", "get", "secrets", "--all-namespaces")
         self.show("kubectl", "get", "persistentvolumeclaims", "--all-namespaces")
-        print("the database's claim is kept, as Helm and Kubernetes keep data; this deletes it:")
+        print("the database's claim is kept, because Helm and Kubernetes keep data; this command deletes it:")
         self.show("kubectl", "delete", "namespace", "demo", timeout)
         packages = self.show(*WHARFINGER, "get", "packages", "--output", "name")
         deployed = sorted(path.name for path in (self.state / "deployed").iterdir())
@@ -307,7 +311,8 @@ class Demo:
         print("nothing is left")
 
     def objects(self) -> set[str]:
-        """Every object of the cluster, as ``Kind namespace/name``; events and leases come and go by themselves."""
+        """Return every object of the cluster as ``Kind namespace/name``, without events and leases, which change by
+        themselves."""
         kinds = self.quiet("kubectl", "api-resources", "--verbs=list,delete", "--output=name").split()
         asked = ",".join(kind for kind in kinds if not kind.startswith(("events", "leases.")))
         listed = json.loads(self.quiet("kubectl", "get", asked, "--all-namespaces", "--output=json"))
@@ -319,7 +324,8 @@ class Demo:
         }
 
     def stay(self, daemon: subprocess.Popen[bytes]) -> None:
-        """Wait for Ctrl-C; a daemon that is killed is started again, as a service manager would. DemoError if it gives up."""
+        """Wait for Ctrl-C. A daemon that is killed is started again, as by a service manager. Raises DemoError if it
+        exits by itself."""
         title("Everything stays up until Ctrl-C; in another shell")
         for name in ("KUBECONFIG", "WHARFINGER_SOCKET"):
             print(f"  export {name}={shlex.quote(self.environment[name])}")
@@ -333,18 +339,18 @@ class Demo:
         raise DemoError(f"the daemon exited with {code}{last_lines(self.log)}")
 
     def await_it(self, what: str, holds: Callable[[], bool]) -> None:
-        """Wait for something that the daemon is to bring about."""
+        """Wait for a result of the daemon's work."""
         await_that(holds, what=what, process=self.running, log=self.log)
 
     def show(self, *command: str) -> str:
-        """Run a command and show it; its output. Raises DemoError if it fails."""
+        """Run a command, print it with its output, and return the output. Raises DemoError if it fails."""
         print(f"$ {' '.join(shown(command))}", flush=True)
         output = self.quiet(*command)
         print(output.removesuffix("\n") or "(nothing)", flush=True)
         return output
 
     def quiet(self, *command: str) -> str:
-        """Run a command; its standard output. Raises DemoError if it fails."""
+        """Run a command, and return its standard output. Raises DemoError if it fails."""
         try:
             done = subprocess.run(
                 command,
@@ -371,7 +377,7 @@ def title(text: str) -> None:
 
 
 def shown(command: list[str] | tuple[str, ...]) -> list[str]:
-    """Print a command as a user would type it."""
+    """Return a command as a user would type it."""
     words = ["wharfinger", *command[3:]] if list(command[:3]) == WHARFINGER else list(command)
     return [shlex.quote(word) for word in words]
 

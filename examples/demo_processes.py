@@ -1,4 +1,4 @@
-"""The processes of the demo: started in groups of their own, waited for, and always taken down, however the demo ends."""
+"""The processes of the demo. Each has its own process group, and is always stopped, however the demo ends."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent.parent
 STOPS_WITHIN_S = 60
 PATIENCE_S = 120
-"""Any wait for something to happen; a slow machine that builds something else beside has enough with that."""
+"""The limit of each wait; it is long enough for a slow and busy machine."""
 LOOK_EVERY_S = 0.1
 
 
 class DemoError(Exception):
-    """A step did not do what it should."""
+    """A step failed."""
 
 
 class Stopped(KeyboardInterrupt):
-    """SIGINT, SIGTERM or SIGHUP ends the demo; ``number`` is the signal's."""
+    """SIGINT, SIGTERM or SIGHUP ends the demo; ``number`` is the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -31,9 +31,11 @@ class Stopped(KeyboardInterrupt):
 
 
 class Signals:
-    """How the demo ends early: the first signal unwinds it, each further one kills what has not ended yet.
+    """The handler of signals: the first one ends the demo early, each further one kills the processes that have not ended
+    yet.
 
-    While it unwinds no signal raises, so nothing can keep it from ending the children and removing the folder with the token.
+    While the demo ends, a signal raises no exception, so the children are always ended and the folder with the token is
+    always removed.
     """
 
     def __init__(self) -> None:
@@ -44,13 +46,14 @@ class Signals:
         self._kept: int | None = None
 
     def catch(self) -> None:
-        """From now on, to the end of the process. SIGHUP stays ignored under nohup."""
+        """Handle signals until the end of the process. SIGHUP stays ignored under nohup."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self._came)
 
     def start(self, command: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start a child process that ends with the demo; a signal waits until it is on the list of those to end."""
+        """Start a child process that ends with the demo. A signal is handled only after the child is registered, so it is
+        never missed."""
         self._starting = True
         try:
             process = self.children.enter_context(background(command, log, environment))
@@ -93,14 +96,14 @@ def background(command: list[str], log: Path, environment: dict[str, str]) -> It
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL for a child that is not known to have ended, and for its group (it leads one)."""
+    """Send SIGKILL to the process group that a child leads, unless the child is known to have ended."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def stop(process: subprocess.Popen[bytes], name: str) -> int:
-    """SIGTERM, then its exit code. Raises DemoError if it does not end within STOPS_WITHIN_S."""
+    """Send SIGTERM to a process, and return its exit code. Raises DemoError if it does not end within STOPS_WITHIN_S."""
     process.terminate()
     try:
         return process.wait(STOPS_WITHIN_S)
@@ -122,13 +125,14 @@ def listening(port: int) -> bool:
 
 
 def await_that(holds: Callable[[], bool], *, what: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until ``holds()``, at most PATIENCE_S. DemoError, with the end of the log, if not, or if the process ends first."""
+    """Wait until ``holds()``, at most PATIENCE_S. Raises DemoError, with the end of the log, after that or if the process
+    ends first."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         if process.poll() is not None:
             raise DemoError(f"waiting for {what}: the process exited with {process.returncode}{last_lines(log)}")
         if time.monotonic() > deadline:
-            raise DemoError(f"{what}: not within {PATIENCE_S} s{last_lines(log)}")
+            raise DemoError(f"{what}: did not happen within {PATIENCE_S} s{last_lines(log)}")
         time.sleep(LOOK_EVERY_S)
 
 

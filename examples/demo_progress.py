@@ -1,4 +1,4 @@
-"""What the demo shows of the daemon while it works: each change of each package's stages, as its debug socket tells them."""
+"""The progress that the demo prints: each change of a stage of a package, as the daemon's debug socket reports it."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ class Condition(TypedDict):
 
 
 class Status(TypedDict):
-    """How a package is."""
+    """The status of a package."""
 
     state: str
     message: str
@@ -37,21 +37,21 @@ class Status(TypedDict):
 
 
 class Installed(TypedDict):
-    """Which version is in the cluster."""
+    """The version that is in the cluster."""
 
     version: str
     digest: str
 
 
 class Hook(TypedDict):
-    """How often a hook ran, and how it went."""
+    """The runs of a hook."""
 
     name: str
     runs: int
 
 
 class Package(TypedDict, total=False):
-    """One package of `wharfinger dump -o json`, as far as the demo looks at it."""
+    """One package in the output of `wharfinger dump -o json`: the parts that the demo uses."""
 
     name: str
     status: Status
@@ -60,7 +60,8 @@ class Package(TypedDict, total=False):
 
 
 class Daemon:
-    """The daemon's answers, straight from its Unix socket: what `wharfinger dump` asks, without a process for each look."""
+    """A client of the daemon's debug socket, which makes the requests of `wharfinger dump` without starting a process for
+    each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -76,7 +77,7 @@ class Daemon:
         return found
 
     def package(self, name: str) -> Package:
-        """One package, or an empty one."""
+        """Return one package; empty if it is unknown."""
         return self.packages().get(name, {})
 
     def _get(self, path: str) -> dict[str, object]:
@@ -91,21 +92,21 @@ class Daemon:
 
 
 class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
+    """An HTTP connection over a Unix socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("wharfinger", timeout=10)
         self.path = path
 
     def connect(self) -> None:
-        """Reach the socket."""
+        """Connect to the socket."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self.path))
 
 
 class Progress:
-    """Prints a line for each change of a stage, and of the state, of the packages named; remembers which stages moved."""
+    """The progress of some packages: prints a line for each change of a stage or state, and records which stages changed."""
 
     def __init__(self, daemon: Daemon, names: tuple[str, ...]) -> None:
         self.daemon = daemon
@@ -114,7 +115,7 @@ class Progress:
         self.latest = daemon.packages()
 
     def look(self) -> None:
-        """Take a look, and print what is new."""
+        """Request the packages, and print the changes since the last time."""
         packages = self.daemon.packages()
         for name in self.names:
             before, now = self.latest.get(name, {}), packages.get(name, {})
@@ -130,7 +131,7 @@ class Progress:
         self.latest = packages
 
     def all_ready(self) -> bool:
-        """Look once; whether every package is Ready."""
+        """Print the changes, and return whether every package is Ready."""
         self.look()
         return all(is_ready(self.latest.get(name, {})) for name in self.names)
 
@@ -144,23 +145,23 @@ def stages(package: Package) -> dict[str, Condition]:
 
 
 def since(package: Package, stage: str) -> str:
-    """Since when a stage is what it is; empty for a package that is not known."""
+    """Return the time of the last change of a stage; empty for an unknown package."""
     condition = stages(package).get(stage)
     return condition["lastTransitionTime"] if condition else ""
 
 
 def runs(package: Package, hook: str) -> int:
-    """How often a hook of the package has run."""
+    """Return the number of runs of a package's hook."""
     return sum(each["runs"] for each in package.get("hooks", []) if each["name"] == hook)
 
 
 def is_ready(package: Package) -> bool:
-    """Whether the package is Ready."""
+    """Return whether the package is Ready."""
     return "status" in package and package["status"]["state"] == "Ready"
 
 
 def state(package: Package) -> str:
-    """``Ready: version 1.0.0 is installed and ready``; with the tip, where there is one."""
+    """Return the state and its message, and the tip if there is one: ``Ready: version 1.0.0 is installed and ready``."""
     if "status" not in package:
         return ""
     status = package["status"]
@@ -168,5 +169,5 @@ def state(package: Package) -> str:
 
 
 def said(condition: Condition) -> str:
-    """``Unknown  ApplyingManifests: rendering the chart``."""
+    """Return a condition as text: ``Unknown ApplyingManifests: rendering the chart``."""
     return f"{condition['status']}  {condition['reason']}: {condition['message']}"

@@ -6,13 +6,13 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.measuring import import_product, measured_at_first, unmeasured, untraced
+from tests.measuring import HookBody, Measuring, import_product
 from tests.scale import FULL
 
 # The tools of the checkout come first, however the tests were started (`make test`, `python -m pytest`, an editor).
@@ -28,6 +28,8 @@ settings.register_profile(
     "full", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("full" if FULL else "sample")
+
+MEASURING = Measuring()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -60,33 +62,33 @@ def hands_out(session: pytest.Session) -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> HookBody:
     """What pytest does to find the tests is no test."""
-    if sys.gettrace() is None:
+    if not MEASURING.active:
         return (yield)
     if not hands_out(session):
         import_product()
-    return (yield from untraced())
+    return (yield from MEASURING.untraced())
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """To hand tests out is no test either."""
-    if sys.gettrace() is None or not hands_out(session):
+def pytest_runtestloop(session: pytest.Session) -> HookBody:
+    """To hand tests out is no test either, nor is what pytest does around each of them."""
+    if not MEASURING.active:
         return (yield)
-    return (yield from untraced())
+    return (yield from MEASURING.untraced() if hands_out(session) else MEASURING.session())
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+def pytest_runtest_protocol(item: pytest.Item) -> HookBody:
+    """Coverage looks at children where a test says so."""
+    return (yield from MEASURING.protocol(item)) if MEASURING.active else (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> HookBody:
     """Coverage looks at what it can learn from."""
-    if sys.gettrace() is None:
-        return (yield)
-    if pyfuncitem.get_closest_marker("unmeasured"):
-        return (yield from unmeasured())
-    if handle := getattr(pyfuncitem.obj, "hypothesis", None):
-        return (yield from measured_at_first(handle))
-    return (yield)
+    return (yield from MEASURING.call(pyfuncitem)) if MEASURING.active else (yield)
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,22 @@
-"""How much of a test coverage looks at: tracing doubles what Python costs, and soon finds nothing new.
+"""Which tests coverage traces: tracing doubles what Python costs, and the tests of a module find all that there is to find in it.
 
-The process that hands tests out is not traced, nor is the collecting of tests: what is traced of it is that the product's modules
-are imported, all of them before. A property is traced for its first TRACED_EXAMPLES examples, and the engine that makes them up
-never: what the first ones do not reach, tests by example have to, which say what they are for. A test marked ``unmeasured`` is
-not traced at all, and neither is any child that it starts. It repeats for certainty's sake what others run once (fuzzing,
-``kill -9`` at every step), or tells a story of many modules, each of which has tests of its own.
+====================================== ================================================================================
+the test                               what is traced
+====================================== ================================================================================
+is in the test module of a module      the call of the test, in this process; of a property its first TRACED_EXAMPLES
+                                       examples, each of them alone
+is marked ``measured``                 the same, and the children that the test or its fixtures start
+tells a story of many modules, is a    nothing
+state machine, or is marked
+``unmeasured``
+====================================== ================================================================================
 
-Tracing is switched in one frame each time, off and on again: the tracer counts calls and returns, and must see both or neither.
+Only a module whose code runs in children or in stories alone needs ``measured``. ``unmeasured`` is for tests that repeat for
+certainty what others run once, such as fuzzing, and for those that need much time and find nothing new.
+
+Collecting is not traced, nor is pytest itself. What collecting would show is that the product's modules are imported; each
+worker imports all of them under the tracer instead. Tracing is switched on and off in one frame each time, because the tracer
+counts calls and returns, and must see both or neither.
 """
 
 import functools
@@ -15,13 +25,20 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
+
+import pytest
 
 import wharfinger
 
 TRACED_EXAMPLES: Final = 10
+PRODUCT: Final = Path(wharfinger.__file__).parent
+TESTS: Final = Path(__file__).parent
 _OF_CHILDREN: Final = "COVERAGE_PROCESS_CONFIG"
 """By this, children know that they are measured."""
+
+HookBody: TypeAlias = Generator[None, object, object]
+"""The body of a hook's wrapper."""
 
 
 class _Example(Protocol):
@@ -36,57 +53,110 @@ class _Handle(Protocol):
     inner_test: _Example
 
 
-def untraced() -> Generator[None, object, object]:
-    """The body of a hook's wrapper: what is run inside is not traced, but its children are."""
-    trace = sys.gettrace()
-    sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(trace)
+class Measuring:
+    """The tracing of one process, which is off except for what the methods switch it on for."""
+
+    def __init__(self) -> None:
+        self._trace = sys.gettrace()
+        self._of_children = os.environ.get(_OF_CHILDREN)
+
+    @property
+    def active(self) -> bool:
+        """True if the process was started under coverage."""
+        return self._trace is not None
+
+    def session(self) -> HookBody:
+        """Trace nothing, and no children."""
+        os.environ.pop(_OF_CHILDREN, None)
+        sys.settrace(None)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(self._trace)
+            self._measure_children()
+
+    def untraced(self) -> HookBody:
+        """Trace nothing in this process."""
+        sys.settrace(None)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(self._trace)
+
+    def protocol(self, item: pytest.Item) -> HookBody:
+        """Measure the children of a test that is marked so, from its fixtures to their end."""
+        if _mark(item) != "measured":
+            return (yield)
+        self._measure_children()
+        try:
+            return (yield)
+        finally:
+            os.environ.pop(_OF_CHILDREN, None)
+
+    def call(self, item: pytest.Function) -> HookBody:
+        """Trace a test, if it is to be traced."""
+        if not is_traced(item):
+            return (yield)
+        if handle := getattr(item.obj, "hypothesis", None):
+            return (yield from self._first_examples(cast("_Handle", handle)))
+        test = item.obj
+        item.obj = self._traced(test)
+        try:
+            return (yield)
+        finally:
+            item.obj = test
+
+    def _first_examples(self, handle: _Handle) -> HookBody:
+        example = handle.inner_test
+        handle.inner_test = self._traced(example, TRACED_EXAMPLES)
+        try:
+            return (yield)
+        finally:
+            handle.inner_test = example
+
+    def _traced(self, test: _Example, most: int = 1) -> _Example:
+        """Return the test so that its first ``most`` runs are traced."""
+        runs = 0
+
+        @functools.wraps(test)
+        def traced(*args: object, **kwargs: object) -> object:
+            nonlocal runs
+            runs += 1
+            if runs > most:
+                return test(*args, **kwargs)
+            sys.settrace(self._trace)
+            try:
+                return test(*args, **kwargs)
+            finally:
+                sys.settrace(None)
+
+        return traced
+
+    def _measure_children(self) -> None:
+        if self._of_children is not None:
+            os.environ[_OF_CHILDREN] = self._of_children
+
+
+def is_traced(item: pytest.Item) -> bool:
+    """Return whether coverage traces a test."""
+    mark = _mark(item)
+    return mark == "measured" or (not mark and tests_a_module(item.path))
+
+
+def _mark(item: pytest.Item) -> str:
+    """Return the mark of the test itself, otherwise that of its file; "" if there is neither."""
+    return next((mark.name for mark in item.iter_markers() if mark.name in {"measured", "unmeasured"}), "")
+
+
+@functools.cache
+def tests_a_module(path: Path) -> bool:
+    """Return whether a file is the test module of a module of the product."""
+    place = path.relative_to(TESTS)
+    return (PRODUCT / place.parent / place.name.removeprefix("test_")).is_file()
 
 
 def import_product() -> None:
     """Import each module of the product, so that what runs when that is done is traced once, whatever else is not."""
-    package = Path(wharfinger.__file__).parent
-    for module in sorted(package.glob("*/**/*.py")):
-        path = module.relative_to(package).with_suffix("")
+    for module in sorted(PRODUCT.glob("*/**/*.py")):
+        path = module.relative_to(PRODUCT).with_suffix("")
         importlib.import_module(".".join(("wharfinger", *path.parts)).removesuffix(".__init__"))
-
-
-def unmeasured() -> Generator[None, object, object]:
-    """The body of a hook's wrapper: what is run inside is not traced, nor are its children."""
-    trace, of_children = sys.gettrace(), os.environ.pop(_OF_CHILDREN, None)
-    sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(trace)
-        if of_children is not None:
-            os.environ[_OF_CHILDREN] = of_children
-
-
-def measured_at_first(test: object) -> Generator[None, object, object]:
-    """The same for a property: its first examples are traced, each of them alone."""
-    handle = cast("_Handle", test)
-    example, trace, examples = handle.inner_test, sys.gettrace(), 0
-
-    @functools.wraps(example)
-    def traced_at_first(*args: object, **kwargs: object) -> object:
-        nonlocal examples
-        examples += 1
-        if examples > TRACED_EXAMPLES:
-            return example(*args, **kwargs)
-        sys.settrace(trace)
-        try:
-            return example(*args, **kwargs)
-        finally:
-            sys.settrace(None)
-
-    handle.inner_test = traced_at_first
-    sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(trace)
-        handle.inner_test = example

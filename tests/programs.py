@@ -15,7 +15,7 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 WHARFINGER = (sys.executable, "-m", "wharfinger")
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 @dataclass(slots=True)

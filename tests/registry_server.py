@@ -22,7 +22,7 @@ USER = "porter"
 PASSWORD = "s3cret-pass"
 HTPASSWD = f"{USER}:$2b$04$uTGKxk5sG9mnlHzfSEQq4OWdV2fgPZIbOkKg02w0DLKatmqpsJRVy\n"
 """bcrypt of PASSWORD at the lowest cost."""
-START_S = 30
+START_S = 300
 
 _LISTENING = re.compile(rb"listening on 127\.0\.0\.1:(\d+)")
 _CONFIG = """\
@@ -73,11 +73,17 @@ def make_certificate(folder: Path, name: str = "IP:127.0.0.1") -> Certificate:
 
 @asynccontextmanager
 async def open_registry_server(
-    folder: Path, *, with_password: bool = False, certificate: Certificate | None = None, auth: str = ""
+    folder: Path,
+    *,
+    with_password: bool = False,
+    certificate: Certificate | None = None,
+    auth: str = "",
+    client_ca: Path | None = None,
 ) -> AsyncIterator[RegistryAddress]:
     """Run a registry that keeps everything below ``folder``.
 
-    With a password it lets in USER with PASSWORD only; with a certificate it speaks TLS. ``auth`` is any other section of that
+    With a password it lets in USER with PASSWORD only; with a certificate it speaks TLS, and with ``client_ca`` it demands a
+    certificate of the client. ``auth`` is any other section of that
     name in its configuration.
     """
     program = shutil.which("docker-registry")
@@ -86,7 +92,8 @@ async def open_registry_server(
     root = folder / "registry"
     root.mkdir(parents=True, exist_ok=True)
     config = folder / "registry.yml"
-    tls = f', tls: {{certificate: "{certificate.file}", key: "{certificate.key}"}}' if certificate else ""
+    clients = f', clientcas: ["{client_ca}"]' if client_ca else ""
+    tls = f', tls: {{certificate: "{certificate.file}", key: "{certificate.key}"{clients}}}' if certificate else ""
     text = _CONFIG.format(root=root, tls=tls)
     if with_password:
         passwords = folder / "htpasswd"

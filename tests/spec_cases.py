@@ -293,8 +293,6 @@ SETTINGS: Final[dict[str, Coverage]] = {
     "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_applied_to_the_newest",
 }
 
-_NO_VERSION_RESOURCES: Final = "there are no resources for versions of packages: a registry says what there is"
-
 APPLICATIONS: Final[dict[str, Coverage]] = {
     "resource-not-found": (
         "tests/runtime/test_controller_modules.py::test_an_object_that_goes_before_anything_was_done_leaves_nothing",
@@ -302,7 +300,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     ),
     "package-not-found": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
     "version-not-found": _RUNTIME + "test_a_missing_version_is_said_and_the_old_one_stays",
-    "version-is-draft": Elsewhere(_NO_VERSION_RESOURCES),
+    "version-is-draft": "tests/runtime/test_versions.py::test_a_package_waits_for_the_first_scan_of_its_repository",
     "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
     "successful-reconcile": _RUNTIME + "test_an_application_becomes_ready_and_is_applied",
     "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
@@ -317,7 +315,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         _RUNTIME + "test_every_status_that_is_written_of_an_update_is_true",
     ),
     "package-switch": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
-    "stale-owner-references": Elsewhere(_NO_VERSION_RESOURCES + "; so nothing owns an Application"),
+    "stale-owner-references": Elsewhere("an index is owned by its repository, and nothing owns an Application"),
     "registry-spec-changed": (
         _SPEC_CONTROLLER + "test_a_repository_that_is_corrected_wakes_who_failed_for_it",
         "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_no_one_who_runs",
@@ -335,19 +333,28 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     ),
 }
 
-VERSIONS: Final[dict[str, Coverage]] = dict.fromkeys(
-    (
-        "successful",
-        "registry-error",
-        "metadata-parsing-error",
-        "two-errors",
-        "error-to-success",
-        "non-draft",
-        "no-bundle-image-in-registry",
-        "deletion",
+_SCAN: Final = "tests/runtime/repositories/test_package_scan.py::"
+_FOLLOWED: Final = "tests/runtime/test_versions.py::"
+
+VERSIONS: Final[dict[str, Coverage]] = {
+    "successful": (
+        _SCAN + "test_a_second_scan_with_nothing_new_lists_the_tags_and_asks_for_the_version_in_use",
+        _FOLLOWED + "test_a_range_follows_a_new_tag_within_one_scan",
     ),
-    Elsewhere(_NO_VERSION_RESOURCES),
-)
+    "registry-error": _FOLLOWED + "test_a_repository_says_itself_what_is_wrong_with_it",
+    "metadata-parsing-error": _SCAN + "test_what_is_not_a_package_is_listed_with_the_reason",
+    "two-errors": (
+        "tests/runtime/repositories/test_repository_status.py::test_problems_of_packages_are_the_repositorys",
+        "tests/runtime/repositories/test_scan_plan.py::test_failures_pause_longer_and_no_longer_than_the_interval",
+    ),
+    "error-to-success": _FOLLOWED + "test_a_package_that_the_repository_does_not_have_is_said_by_both",
+    "non-draft": _SCAN + "test_a_second_scan_with_nothing_new_lists_the_tags_and_asks_for_the_version_in_use",
+    "no-bundle-image-in-registry": (
+        _SCAN + "test_a_tag_that_goes_while_it_is_read_is_listed_without_details",
+        _FOLLOWED + "test_a_pinned_digest_is_installed_whatever_its_tag_points_at",
+    ),
+    "deletion": _FOLLOWED + "test_a_repository_in_use_is_not_deleted_and_names_its_users",
+}
 
 SUITES: Final = {
     "scheduler": SCHEDULER,

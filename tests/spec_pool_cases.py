@@ -10,11 +10,11 @@ from tests.spec_cases import Coverage, Elsewhere
 _MACHINE: Final = "tests/pools/claims/test_machine.py::"
 _SCHEDULER: Final = "tests/pools/claims/test_scheduler.py::"
 _RULES: Final = "tests/pools/claims/test_machine_rules.py::TestClaimsMachine"
+_SCHEDULES: Final = "tests/pools/claims/test_schedules.py::"
 _STRESS: Final = "tests/pools/claims/test_stress.py::"
 _ONE_THREAD: Final = "all steps are taken in one thread; every order of events is drawn instead"
-_NO_STATUS: Final = (
-    "demand is read from the snapshot; nothing writes it anywhere, because no resource describes a pool yet"
-)
+_PODS: Final = "tests/pools/pods/"
+_NO_DEMAND: Final = "the status has no demand: the sizing of the pool reads it from the scheduler's snapshot"
 
 READY_QUEUE: Final[dict[str, Coverage]] = {
     "FIFO": _MACHINE + "test_members_are_handed_out_in_the_order_in_which_they_became_idle",
@@ -69,8 +69,10 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     ),
     "NotifyIdle never blocks": _SCHEDULER + "test_notifying_never_blocks",
     "Snapshot": "tests/pools/claims/test_metrics.py::test_a_snapshot_counts_what_there_is",
-    "status-write decision table": Elsewhere(_NO_STATUS),
-    "status patch": Elsewhere(_NO_STATUS),
+    "status-write decision table": Elsewhere(
+        _NO_DEMAND, (_PODS + "test_sizing_machine.py::test_demand_adds_to_the_size_and_is_not_compounded",)
+    ),
+    "status patch": _PODS + "test_pool_status.py::test_a_pool_as_wanted",
 }
 
 STRESS: Final[dict[str, Coverage]] = {
@@ -84,18 +86,24 @@ STRESS: Final[dict[str, Coverage]] = {
 MUST_REPRODUCE: Final[dict[str, Coverage]] = {
     "no request is left unanswered": (
         _RULES,
+        _SCHEDULES + "test_every_accepted_request_is_answered_once_whatever_happens",
         _STRESS + "test_a_shutdown_beside_callers_leaves_nobody_waiting",
         _SCHEDULER + "test_cancelling_the_service_answers_everybody",
         _SCHEDULER + "test_a_bug_of_a_backend_answers_everybody_and_is_raised",
     ),
-    "no pod is given to two requests": (_RULES, _STRESS + "test_churn_with_deletions"),
+    "no pod is given to two requests": (
+        _RULES,
+        _SCHEDULES + "test_every_accepted_request_is_answered_once_whatever_happens",
+        _STRESS + "test_churn_with_deletions",
+    ),
     "FIFO under retriable conflicts": _SCHEDULER + "test_a_conflict_puts_the_request_before_all_later_ones",
     "TTL shorter than CAS latency": _SCHEDULER + "test_a_claim_slower_than_any_timer_keeps_its_member",
     "deleted and recreated under the same name": (
         _SCHEDULER + "test_a_member_made_again_under_its_name_is_another_one"
     ),
     "caller gone after success": (
-        _SCHEDULER + "test_a_caller_cancelled_in_the_moment_of_success_leaves_no_member_claimed"
+        _SCHEDULER + "test_a_caller_cancelled_in_the_moment_of_success_leaves_no_member_claimed",
+        _SCHEDULES + "test_every_accepted_request_is_answered_once_whatever_happens",
     ),
     "autoscaler anchoring": "tests/pools/interpreters/test_pool.py::test_workers_are_forked_for_demand_and_never_more",
 }
@@ -130,9 +138,12 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         _SCHEDULER + "test_shutdown_does_not_wait_for_ever",
         _SCHEDULER + "test_a_deadline_during_a_claim_is_kept_and_the_member_recycled",
     )),
-    9: ("a task for each notification, a list for each refresh", _SCHEDULER + "test_notifying_never_blocks"),
+    9: ("a task for each notification, a list for each refresh, what is gone is kept", (
+        _SCHEDULER + "test_notifying_never_blocks",
+        _SCHEDULES + "test_a_day_of_churn_leaves_nothing",
+    )),
     10: ("overlapping timers", _SCHEDULER + "test_a_deadline_ends_a_wait"),
-    11: ("latency ends at the start of a claim", (
+    11: ("no fairness between callers of one pool; latency ends at the start of a claim", (
         "tests/pools/claims/test_metrics.py::test_latencies_are_measured_to_the_first_claim_and_to_its_success"
     )),
     12: ("a result may block the loop", _SCHEDULER + "test_cancelling_the_service_answers_everybody"),

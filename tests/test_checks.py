@@ -98,13 +98,13 @@ PLANTED = [
     pytest.param(
         append("wharfinger/queue/deeper/scope.py", '"""A room."""\n'),
         MODULES,
-        "silent room: wharfinger/queue/deeper/__init__.py does not say what it is",
+        "undocumented room: wharfinger/queue/deeper/__init__.py has no docstring",
         id="silent-room",
     ),
     pytest.param(
         append("wharfinger/queue/state.py", "\nimport wharfinger.queue.machine\n"),
         MODULES,
-        "circle of imports: wharfinger.queue.machine, wharfinger.queue.state",
+        "import cycle: wharfinger.queue.machine, wharfinger.queue.state",
         id="circle",
     ),
     pytest.param(append("wharfinger/queue/scope.py", "\nBROKEN: int = 'text'\n"), MYPY, "assignment", id="type-error"),
@@ -168,6 +168,6 @@ def test_a_module_that_no_one_runs_is_found_by_its_coverage(tmp_path: Path) -> N
         1,
         [
             "not measured: wharfinger/queue/deeper/lost.py is not in the coverage report",
-            "covered to 12 % only (floor 75 %): wharfinger/queue/a.py",
+            "low coverage: 12 % (at least 75 %): wharfinger/queue/a.py",
         ],
     )

@@ -17,7 +17,8 @@ FULL = "======== 4 passed in 225.30s (0:03:45) ========"
 PYTHON = f"""\
 #!/bin/sh
 case "$*" in
-    "-m coverage run -m pytest"*) echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{TRACED:-0}} ;;
+    "-m coverage run -m pytest --color=no"*"-m ")
+        echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{TRACED:-0}} ;;
     "-m pytest tests/queue") echo "only tests/queue"; exit ${{PYTEST:-0}} ;;
     "-m pytest --color=no"*"-m not slow") echo "{FAST}"; exit ${{PYTEST:-0}} ;;
     "-m pytest --color=no"*"-m ") echo "{FULL}"; exit ${{PYTEST:-0}} ;;
@@ -34,7 +35,7 @@ lint: ; @exit $${LINT:-0}
 engine-test: ; @exit $${ENGINE:-0}
 test: ; @.ci/test
 """
-STEPS = ["TRACED", "COMBINE", "JSON", "REPORT", "MODULES"]
+REPORTS = ["COMBINE", "JSON", "REPORT", "MODULES"]
 
 
 @pytest.fixture
@@ -68,10 +69,16 @@ def run(tree: Path, *command: str, **steps: int) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(("script", "summary"), [(".ci/test", FAST), (".ci/coverage", SUMMARY), (".ci/run", SUMMARY)])
-def test_all_well(tree: Path, script: str, summary: str) -> None:
+@pytest.mark.parametrize(("script", "last"), [(".ci/test", FAST), (".ci/coverage", "TOTAL"), (".ci/run", SUMMARY)])
+def test_all_well(tree: Path, script: str, last: str) -> None:
     code, lines = run(tree, script)
-    assert (code, lines[-1]) == (0, summary), lines
+    assert (code, lines[-1]) == (0, last), lines
+
+
+def test_each_test_runs_once_in_ci(tree: Path) -> None:
+    _, lines = run(tree, ".ci/run")
+    assert lines.count("collected 4 items") == 1
+    assert FAST not in lines
 
 
 def test_all_of_it_runs_if_that_is_asked_for(tree: Path) -> None:
@@ -80,26 +87,33 @@ def test_all_of_it_runs_if_that_is_asked_for(tree: Path) -> None:
 
 
 def test_tests_that_fail_are_summed_up_last(tree: Path) -> None:
-    code, lines = run(tree, ".ci/run", PYTEST=1)
-    assert (code, lines[-1]) == (1, FAST), lines
-    assert {"ci: test failed", SUMMARY} <= set(lines)
+    code, lines = run(tree, ".ci/run", TRACED=1)
+    assert (code, lines[-1]) == (1, SUMMARY), lines
+    assert {"ci: test failed", "TOTAL"} <= set(lines)
+
+
+def test_what_an_earlier_run_covered_is_forgotten(tree: Path) -> None:
+    earlier = tree / ".coverage.a-host.example.pid29762.XfLdii5w.HvQwQguQBcRh"
+    earlier.touch()
+    code, _ = run(tree, ".ci/test", WHARFINGER_TEST_TRACED=1)
+    assert (code, earlier.exists()) == (0, False)
 
 
 def test_what_a_killed_child_wrote_half_is_not_combined(tree: Path) -> None:
     whole = ".coverage.a-host.example.pid29763.XfLdii5x.HvQwQguQBcRh"
-    python = tree / ".venv" / "bin" / "python"
-    writes = f'touch {whole} .coverage.a-host.example.pid29764.XfLdii5y; echo "collected'
-    python.write_text(PYTHON.replace('echo "collected', writes))
+    for name in (whole, ".coverage.a-host.example.pid29764.XfLdii5y"):
+        (tree / name).touch()
     code, lines = run(tree, ".ci/coverage")
     assert code == 0, lines
     assert [path.name for path in tree.glob(".coverage*")] == [whole]
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("script", [".ci/coverage", ".ci/run"])
-def test_a_step_that_fails_fails_it_and_pytests_summary_is_last(tree: Path, script: str, step: str) -> None:
-    code, lines = run(tree, script, **{step: 1})
+@pytest.mark.parametrize("step", REPORTS)
+def test_a_report_that_fails_fails_it_and_pytests_summary_is_last(tree: Path, step: str) -> None:
+    assert run(tree, ".ci/coverage", **{step: 1})[0] == 1
+    code, lines = run(tree, ".ci/run", **{step: 1})
     assert (code, lines[-1]) == (1, SUMMARY), lines
+    assert "ci: coverage failed" in lines
 
 
 def test_a_linter_that_fails_fails_ci_and_the_tests_still_run(tree: Path) -> None:
@@ -125,7 +139,7 @@ def test_a_part_of_the_tests_can_be_run(tree: Path, code: int) -> None:
     assert run(tree, ".ci/test", "tests/queue", PYTEST=code) == (code, ["only tests/queue"])
 
 
-@pytest.mark.parametrize(("script", "command"), [(".ci/test", 'echo "======== 2'), (".ci/coverage", 'echo "collected')])
+@pytest.mark.parametrize(("script", "command"), [(".ci/test", 'echo "======== 2'), (".ci/run", 'echo "collected')])
 def test_the_tests_can_be_interrupted(tree: Path, script: str, command: str) -> None:
     # A shell's background jobs ignore SIGINT, and with them every child that the tests start.
     python = tree / ".venv" / "bin" / "python"

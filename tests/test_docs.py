@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.programs import run
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.schemas.openapi_schema import compile_schema
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
+from wharfinger.pools.pods.resources import read_claim, read_pool
 from wharfinger.runtime.resources.apply_options import add_apply
 from wharfinger.runtime.resources.custom_resources import own_crds
 from wharfinger.runtime.resources.repositories import read_repository
@@ -19,6 +21,7 @@ from wharfinger.runtime.resources.resources import read_application, read_module
 from wharfinger.runtime.status.conditions import KINDS
 from wharfinger.runtime.status.reasons import Again, Reason
 from wharfinger.runtime.status.summary import State
+from wharfinger.runtime.versions.package_index import read_index
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("changelog.d/*.md")])
@@ -38,7 +41,10 @@ SCHEMAS = {
 READERS: dict[str, Callable[[JsonObject], object]] = {
     "Application": read_application,
     "Module": read_module,
-    "PackageRepository": read_repository,
+    "PackageRepository": partial(read_repository, local_roots=[Path("/")], token_roots=[Path("/")]),
+    "PackageIndex": lambda obj: read_index("default", "web-shop", find_object(obj, "status")),
+    "WorkerPool": read_pool,
+    "WorkerClaim": read_claim,
 }
 
 

@@ -1,8 +1,8 @@
 """The command line, and the only place where the parts are put together.
 
-Each part offers its commands in ``<part>/commands.py`` or beside it. The table below says where, and only the part with the
-given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser
-and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Each part offers its commands in ``<part>/commands.py`` or beside it. The table below lists these modules, and only the part with
+the given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
+sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, cast
 import wharfinger
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from _typeshed import ReadableBuffer
 
     from wharfinger.cluster.api.client import ClusterClient
     from wharfinger.formats.json.value import JsonObject
     from wharfinger.packages.author.package_check import CheckFinding
     from wharfinger.packages.definition.conversions import JqRunner
-    from wharfinger.runtime.inspector import Inspector
+    from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot, Inspector
 
 _PROGRAM: Final = "wharfinger"
 _WRONG_WORD: Final = re.compile(
@@ -36,7 +38,8 @@ _WRONG_WORD: Final = re.compile(
 _LONGEST_GUESS: Final = 40
 _MEANT: Final = {
     **dict.fromkeys(("list", "ls", "status", "ps", "show"), "get packages"),
-    **dict.fromkeys(("describe", "explain", "events"), "why"),
+    **dict.fromkeys(("describe", "explain"), "why"),
+    **dict.fromkeys(("events", "timeline", "journal"), "history"),
     **dict.fromkeys(("template", "manifest"), "render"),
     **dict.fromkeys(("kustomize", "compile"), "build"),
     **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
@@ -45,7 +48,10 @@ _MEANT: Final = {
     "queue": "queues dump",
     "config": "hook config",
 }
-"""Commands of other programs, and their names here."""
+"""Command names of other programs, and the commands that replace them here."""
+
+_DAEMON_S: Final = 5.0
+"""The time that `doctor` waits for a daemon."""
 
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
@@ -53,7 +59,7 @@ EXIT_INTERRUPTED: Final = 130
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One row of the command table: ``module`` is the one of ``part``, below ``wharfinger``, that offers ``add_<name>``."""
+    """One row of the command table: ``module`` is the module of ``wharfinger.<part>`` that contains ``add_<name>``."""
 
     name: str
     part: str
@@ -63,6 +69,12 @@ class Command:
 
 COMMANDS: Final = (
     Command("run", "runtime", "run the daemon against a cluster", module="daemon.commands"),
+    Command(
+        "doctor",
+        "runtime",
+        "examine this machine and the cluster for everything that the daemon needs",
+        module="daemon.doctor_command",
+    ),
     Command(
         "plan",
         "runtime",
@@ -79,6 +91,12 @@ COMMANDS: Final = (
         "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
     ),
     Command(
+        "test",
+        "offline",
+        "compare what a chart, a package or a folder of manifests builds with its author's tests, without a cluster",
+        module="test_command",
+    ),
+    Command(
         "tree",
         "offline",
         "list what a folder of manifests builds, or draw it, without a cluster",
@@ -87,12 +105,18 @@ COMMANDS: Final = (
     Command("cache", "offline", "show or clean up the cache of build, diff and check", module="cache_command"),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
+    Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
-    Command("get", "debug", "list the packages of a running daemon, or its pools of warm hooks"),
+    Command("get", "debug", "list the packages of a running daemon, its repositories, their versions, or its pools"),
+    Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
+    Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
+    Command(
+        "replay", "runtime", "step a recording of a daemon again, and compare every state", module="recording.commands"
+    ),
     Command("dump", "debug", "dump the state of a running daemon"),
     Command("queues", "debug", "show the task queues of a running daemon"),
-    Command("pools", "debug", "show the pools of warm hooks of a running daemon"),
+    Command("pools", "debug", "show the pools of warm hooks and of pods of a running daemon"),
     Command("scheduler", "debug", "show the scheduler of a running daemon"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
     Command("statistics", "debug", "show counts of the work of a running daemon"),
@@ -102,7 +126,8 @@ COMMANDS: Final = (
 
 
 class StdoutError(Exception):
-    """The error that a command's answer cannot be written. It is not an OSError: argparse ignores those when it prints help."""
+    """The error that is raised if a command's output cannot be written. It is not an OSError: argparse ignores those when it
+    prints help."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the answer cannot be written to stdout: {why}")
@@ -132,12 +157,14 @@ class _StdoutFile(io.FileIO):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     _open_closed_streams()
+    if "_ARGCOMPLETE" in os.environ and argv is None:
+        _complete(os.environ.get("COMP_LINE", ""))
     _name_stdout_in_errors()
     code = _guarded(argv)
     try:
         sys.stderr.flush()
     except BrokenPipeError:
-        # Nothing reads the log any more; Python would exit with 120 because the rest of it cannot be flushed.
+        # The reader of the log is gone. Python would exit with 120, because the rest of the log cannot be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
@@ -160,7 +187,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
     except StdoutError as error:
         return _stdout_failed(error)
     except BrokenPipeError:
-        # The reader (head, less) went away; nothing more can be said on stdout.
+        # The reader (head, less) has ended, so no more output is possible.
         _drop_stdout()
         return EXIT_FAILED
 
@@ -201,14 +228,14 @@ def _name_stdout_in_errors() -> None:
 def _open_closed_streams() -> None:
     """Open the standard streams that the parent process closed.
 
-    Python has None for such a stream, and its descriptor would be given to the next file or socket that is opened, so that a
-    child process would take that one for its output. A log to a closed stream is dropped, input is empty, and writing an
-    answer is an error.
+    Python sets such a stream to None, and the next file or socket that is opened would get its descriptor: a child process would
+    then use that file as its output. A log to a closed stream is dropped, input is empty, and writing a command's output is an
+    error.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     closed = {number for number, stream in enumerate(streams) if stream is None}
     for number in closed:
-        descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so usually the right one
+        descriptor = os.open(os.devnull, os.O_RDWR)  # opens the lowest free descriptor, which usually is this one
         if descriptor != number:
             os.dup2(descriptor, number)
             os.close(descriptor)
@@ -252,7 +279,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
-    """Return the parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
+    """Return the parser. It has the arguments of the command ``asked_for`` only; for ``"*"`` it has those of every command."""
     parser = _Parser(
         prog=_PROGRAM,
         description="The package runtime for Kubernetes.",
@@ -267,9 +294,13 @@ def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
     version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(handler=_print_version)
     completion = commands.add_parser(
-        "completion", help="print a shell completion script", description="Print a completion script for your shell."
+        "completion",
+        help="print a shell completion script",
+        description="Print a completion script for your shell. It completes commands, options, and the names of the packages of "
+        'the running daemon. For bash: `eval "$(wharfinger completion bash)"` in ~/.bashrc; for fish: `wharfinger completion '
+        "fish | source` in its config.fish.",
     )
-    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
     completion.set_defaults(handler=_print_completion)
     return parser
 
@@ -290,16 +321,44 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(
             serve_inspector=_open_debug_server, serve_metrics=_open_metrics, chaos_problem=_chaos_problem
         )
+    if command.name == "doctor":
+        parser.set_defaults(ask_daemon=_ask_daemon)
     if command.name == "check":
         parser.set_defaults(open_server=_open_server)
     if command.name == "package":
         parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint,))
+    if command.name in ("why", "history"):
+        parser.set_defaults(recorded_why=_recorded_why, recorded_history=_recorded_history)
     add(parser)
+
+
+def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot | None":
+    """Explain a state from a recording; passed to `debug`, which knows only the Inspector. Raises RecordingAnswerError."""
+    from wharfinger.debug.commands import RecordingAnswerError  # noqa: PLC0415 - loaded only with --recording
+    from wharfinger.runtime.recording.commands import explanation_from  # noqa: PLC0415
+    from wharfinger.runtime.recording.recordings import RecordingError  # noqa: PLC0415
+
+    try:
+        return explanation_from(path, name, at)
+    except RecordingError as error:
+        raise RecordingAnswerError(str(error)) from error
+
+
+def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
+    """Return the events of a package in a recording; passed to `debug`. Raises RecordingAnswerError."""
+    from wharfinger.debug.commands import RecordingAnswerError  # noqa: PLC0415 - loaded only with --recording
+    from wharfinger.runtime.recording.commands import history_from  # noqa: PLC0415
+    from wharfinger.runtime.recording.recordings import RecordingError  # noqa: PLC0415
+
+    try:
+        return history_from(path, name)
+    except RecordingError as error:
+        raise RecordingAnswerError(str(error)) from error
 
 
 @asynccontextmanager
 async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterator[None]:
-    """Serve the daemon's debug socket; passed to `runtime` from here, which must not import `debug`. Raises StartError."""
+    """Serve the daemon's debug socket; passed to `runtime`, which must not import `debug`. Raises StartError."""
     from wharfinger.debug.errors import DebugSocketError  # noqa: PLC0415
     from wharfinger.debug.server.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.server import open_debug_server  # noqa: PLC0415
@@ -330,9 +389,22 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
         yield
 
 
+def _ask_daemon(path: Path) -> str:
+    """Return the version of the daemon on a socket; passed to `runtime`. Raises DaemonAbsentError."""
+    from wharfinger.debug.client.client import DebugClient  # noqa: PLC0415 - only `doctor` needs it
+    from wharfinger.debug.client.exchange import finish  # noqa: PLC0415
+    from wharfinger.debug.errors import DebugError  # noqa: PLC0415
+    from wharfinger.runtime.daemon.doctor import DaemonAbsentError  # noqa: PLC0415
+
+    try:
+        return finish(DebugClient(path, wait_s=_DAEMON_S).daemon()).version
+    except DebugError as error:
+        raise DaemonAbsentError(str(error)) from error
+
+
 @asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
-    """Open jq in a worker like the daemon's; passed to `packages` from here, which must not import `hooks`."""
+    """Open jq in a worker like the daemon's; passed to `packages`, which must not import `hooks`."""
     from wharfinger.hooks.watching.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
@@ -341,7 +413,7 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
 @asynccontextmanager
 async def _open_server() -> AsyncIterator["ClusterClient"]:
-    """Open an empty API server in memory; passed to `offline` from here, which must not import `control_plane`."""
+    """Open an empty API server in memory; passed to `offline`, which must not import `control_plane`."""
     from wharfinger.cluster.api.connection import Connection, bearer  # noqa: PLC0415 - only `check` needs it
     from wharfinger.cluster.api.errors import ClusterError  # noqa: PLC0415
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
@@ -359,21 +431,21 @@ async def _open_server() -> AsyncIterator["ClusterClient"]:
 
 
 def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
-    """Return what is wrong with the files of a package's hooks; passed to `packages` from here as well."""
+    """Return what is wrong with the files of a package's hooks; passed to `packages`, which must not import `hooks`."""
     from wharfinger.hooks.author.local_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
 
     return check_hook_files(folder)
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `package lint`; passed to `packages` from here, which must not import `hooks`, because it lints hooks, too."""
+    """Add `package lint`, which lints hooks, too; passed to `packages`, which must not import `hooks`."""
     from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
-    """Return what a server would refuse of a custom resource definition; passed to `hooks` from here."""
+    """Return the fields of a custom resource definition that a server would refuse, with the reasons; passed to `hooks`."""
     # Imported late: most packages have no definitions, and `package lint` then loads no API server.
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
     from wharfinger.packages.errors import PackageError  # noqa: PLC0415
@@ -386,7 +458,7 @@ def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
 
 
 def _chaos_problem(rules: str) -> str:
-    """Return what is wrong with the rules of ``--chaos``, or ""; passed to `runtime` from here."""
+    """Return what is wrong with the rules of ``--chaos``, or ""; passed to `runtime`."""
     from wharfinger.control_plane.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
 
     return faults_problem(rules)
@@ -398,10 +470,17 @@ def _print_version(_args: argparse.Namespace) -> int:
 
 
 def _print_completion(args: argparse.Namespace) -> int:
-    import shtab  # noqa: PLC0415 - only this command needs it
+    from argcomplete.shell_integration import shellcode  # noqa: PLC0415 - only this command needs it
 
-    print(shtab.complete(build_parser(asked_for="*"), shell=str(args.shell)))
+    print(shellcode([_PROGRAM], shell=str(args.shell)))
     return 0
+
+
+def _complete(line: str) -> None:
+    """Give the shell, which called this program at the Tab key, the completions of its line, and exit."""
+    import argcomplete  # noqa: PLC0415
+
+    argcomplete.autocomplete(build_parser(asked_for=_first_word(line.split()[1:])), always_complete_options=False)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ async def test_in_memory(name: str) -> None:
         await CONTRACT[name](client)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", CONTRACT)
 async def test_over_loopback(name: str, tmp_path: Path) -> None:

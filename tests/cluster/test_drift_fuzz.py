@@ -127,6 +127,7 @@ def twisted(value: JsonValue, draw: random.Random) -> JsonValue:
     return value
 
 
+@pytest.mark.slow
 def test_no_object_breaks_the_judging_of_drift() -> None:
     draw, drifted, count = random.Random(1), 0, scaled(100_000, 400)  # noqa: S311 - repeatable on purpose
     web = yaml_object(DEPLOYMENT)

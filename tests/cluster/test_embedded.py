@@ -43,6 +43,7 @@ def pid_of(ledger: ProcessLedger) -> int:
     return entry.pid
 
 
+@pytest.mark.slow
 async def test_what_was_applied_is_there_next_time_and_clients_find_it_where_it_was(
     tmp_path: Path, ledger: ProcessLedger
 ) -> None:
@@ -67,6 +68,7 @@ async def test_what_was_applied_is_there_next_time_and_clients_find_it_where_it_
         assert await client.get(key("kept")) == kept
 
 
+@pytest.mark.slow
 async def test_a_port_that_another_writer_has_by_now_is_not_asked_for(tmp_path: Path, ledger: ProcessLedger) -> None:
     async with open_embedded(tmp_path, ledger) as kubeconfig:
         before = load_connection(kubeconfig).server
@@ -82,13 +84,15 @@ async def test_a_kubeconfig_that_says_nothing_is_written_anew(tmp_path: Path, le
         assert load_connection(kubeconfig).server.startswith("https://127.0.0.1:")
 
 
+@pytest.mark.slow
 async def test_the_block_is_cancelled_when_the_child_dies(tmp_path: Path, ledger: ProcessLedger) -> None:
-    with pytest.raises(EmbeddedError, match=r"^the embedded control plane died: killed by signal 9; it said nothing"):
+    with pytest.raises(EmbeddedError, match=r"^the embedded control plane died: killed by signal 9; it wrote nothing"):
         async with open_embedded(tmp_path, ledger):
             os.kill(pid_of(ledger), signal.SIGKILL)
             await trio.sleep_forever()
 
 
+@pytest.mark.slow
 async def test_that_the_child_died_is_said_rather_than_what_came_of_it(tmp_path: Path, ledger: ProcessLedger) -> None:
     with pytest.raises(EmbeddedError, match="died: exit status 0") as caught:
         async with open_embedded(tmp_path, ledger):
@@ -100,6 +104,7 @@ async def test_that_the_child_died_is_said_rather_than_what_came_of_it(tmp_path:
     assert isinstance(caught.value.__cause__, ExceptionGroup)
 
 
+@pytest.mark.slow
 async def test_what_the_block_raises_comes_out(tmp_path: Path, ledger: ProcessLedger) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         async with open_embedded(tmp_path, ledger):
@@ -108,6 +113,7 @@ async def test_what_the_block_raises_comes_out(tmp_path: Path, ledger: ProcessLe
     assert not caught.group_contains(EmbeddedError)
 
 
+@pytest.mark.slow
 async def test_a_child_that_cannot_start_says_why(tmp_path: Path, ledger: ProcessLedger) -> None:
     (tmp_path / "data.db").write_bytes(b"no database" * 100)
     with pytest.raises(EmbeddedError) as caught:
@@ -115,14 +121,14 @@ async def test_a_child_that_cannot_start_says_why(tmp_path: Path, ledger: Proces
             pytest.fail("it came up")
     said = str(caught.value)
     assert said.startswith("the embedded control plane did not start: exit status 1; error: the data file ")
-    assert "is damaged (file is not a database); put a copy of it back, or move it" in said
+    assert "is damaged (file is not a database); restore a copy of it, or move it" in said
 
 
 async def test_a_child_that_takes_too_long_is_ended(
     tmp_path: Path, ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "START_S", 0.0)
-    with pytest.raises(EmbeddedError, match=r"was not ready within 0 s: .*look at the load of this machine"):
+    with pytest.raises(EmbeddedError, match=r"was not ready within 0 s: .*check the load of this machine"):
         async with open_embedded(tmp_path, ledger):
             pytest.fail("it came up")
 
@@ -134,6 +140,7 @@ async def test_a_folder_that_cannot_be_made(tmp_path: Path, ledger: ProcessLedge
             pytest.fail("it came up")
 
 
+@pytest.mark.slow
 async def test_what_a_service_is_told_is_not_told_to_the_child(tmp_path: Path, ledger: ProcessLedger) -> None:
     environ = {**os.environ, "NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "1", "LISTEN_FDS": "1", "HARBOUR": "x"}
     async with open_embedded(tmp_path, ledger, environ=environ):

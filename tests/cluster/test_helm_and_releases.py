@@ -84,6 +84,7 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
         yield Bench(client, engine, folder)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_helm_sees_our_releases(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
@@ -139,6 +140,7 @@ async def test_a_user_uninstalls(helm: str, tmp_path: Path) -> None:
         assert (await at.engine.upgrade(request(config_map("a")))).revision == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_the_engine_takes_over_what_helm_installed(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
@@ -175,6 +177,7 @@ async def test_each_waits_while_the_other_is_at_work(helm: str, tmp_path: Path) 
         await at.client.get(key("a"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_helm_runs_the_hooks_of_our_records(helm: str, tmp_path: Path) -> None:
     def hook(name: str, event: str, policy: str) -> JsonObject:
@@ -215,6 +218,7 @@ class Told:
         self.heard.set()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_a_field_that_helm_wrote_goes_when_it_leaves_the_chart(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
@@ -238,7 +242,7 @@ async def test_a_users_upgrade_is_noticed_and_not_fought(helm: str, tmp_path: Pa
         wanted = request(config_map("a", v="1"))
         await at.engine.upgrade(wanted)
         await at.run(helm, "upgrade", "web", str(at.chart()), "--set", "v=9")
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             await told.heard.wait()
         assert told.foreign[0][:2] == ("default/web", 2)
         assert at.engine.unchanged(wanted) is None

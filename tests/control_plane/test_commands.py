@@ -59,12 +59,14 @@ sys.exit(commands._serve(lambda storage: None, Path("data.db")))
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sign", ["SIGTERM", "SIGINT"])
 def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str) -> None:
     done = attempt(sys.executable, "-c", CLOSES, sign)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp_path: Path) -> None:
     with served(tmp_path) as plane:
@@ -95,6 +97,7 @@ def test_watches_end_when_the_process_is_told_to_stop(tmp_path: Path) -> None:
         assert plane.process.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -106,12 +109,13 @@ def test_a_port_that_is_taken_is_one_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "kubeconfig"
     done = attempt(*wharfinger("control-plane", "--kubeconfig", str(path)))
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"cannot keep the authority for TLS in {path.parent / 'tls'}: " in one_error(done.stderr)
+    assert f"cannot use the certificate authority for TLS in {path.parent / 'tls'}: " in one_error(done.stderr)
     done = attempt(*wharfinger("control-plane", "--no-tls", "--kubeconfig", str(path)))
     assert (done.returncode, done.stdout) == (1, "")
     assert f"cannot write the kubeconfig {path}: " in one_error(done.stderr)
@@ -122,7 +126,7 @@ def test_other_machines_are_let_in_only_when_that_is_said(tmp_path: Path) -> Non
     arguments = ("--listen", "0.0.0.0:0", "--kubeconfig", str(tmp_path / "kubeconfig"))
     done = attempt(*wharfinger("control-plane", *arguments))
     assert done.returncode == 2
-    assert "say --allow-remote" in one_error(done.stderr)
+    assert "add --allow-remote" in one_error(done.stderr)
     assert list(tmp_path.iterdir()) == []
 
     for more, scheme in (((), "https"), (("--no-tls",), "http")):
@@ -146,8 +150,8 @@ def test_serving_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("listen", "words"),
     [
-        ("nonsense", "'nonsense' is no address: write it as 127.0.0.1:0"),
-        ("127.0.0.1:65536", "is no address"),
+        ("nonsense", "'nonsense' is not an address; write it as 127.0.0.1:0"),
+        ("127.0.0.1:65536", "is not an address"),
         ("256.0.0.1:80", "does not appear to be an IPv4 or IPv6 address"),
         ("192.0.2.1:80", "other machines could reach it"),
     ],
@@ -220,11 +224,12 @@ def test_any_token_of_printable_characters_gets_clients_in(tmp_path: Path) -> No
         assert "default" in plane.run("kubectl", "get", "namespaces", "-o", "name")
 
 
+@pytest.mark.slow
 def test_faults_hit_clients_and_are_counted(tmp_path: Path) -> None:
     rules = tmp_path / "faults.yaml"
     rules.write_text("- {fault: error, verb: get, kind: configmaps, code: 503, times: 1}\n")
     with served(tmp_path, "--chaos", str(rules), "--chaos-seed", "7") as plane:
-        assert "a fault that a rule asked for" in plane.refused("kubectl", "get", "configmap", "x")
+        assert "an injected fault" in plane.refused("kubectl", "get", "configmap", "x")
         assert "(NotFound)" in plane.refused("kubectl", "get", "configmap", "x")
         metrics = plane.run("kubectl", "get", "--raw", "/metrics")
         assert 'wharfinger_faults_injected_total{fault="error"} 1' in metrics
@@ -242,6 +247,7 @@ def test_rules_that_are_none_are_told(
     assert words in one_error(capsys.readouterr().err)
 
 
+@pytest.mark.slow
 def test_kubectl_trusts_an_authority_that_outlives_the_process(tmp_path: Path) -> None:
     state = tmp_path / "state"
     for _ in range(2):

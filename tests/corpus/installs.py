@@ -33,6 +33,7 @@ from wharfinger.control_plane.storage.interface import Change
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml, read_yaml_all
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.custom_resources import OF_POOLS, own_crds
 
 LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 PATIENCE_S: Final = 300
@@ -199,7 +200,8 @@ def defines_own_kinds(backend: Backend) -> bool:
         for name, obj in everything(backend).items()
         if name.startswith("CustomResourceDefinition.") and OWN_GROUP in name
     ]
-    return len(own) >= 3 and all(
+    served = [crd for crd in own_crds() if find_str(crd, "spec", "names", "kind") not in OF_POOLS]
+    return len(own) >= len(served) and all(
         any(find_str(one, "type") == "Established" for one in find_list(obj, "status", "conditions")) for obj in own
     )
 

@@ -17,7 +17,7 @@ from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.storage.interface import Change
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
-PATIENCE_S: Final = 60
+PATIENCE_S: Final = 300
 
 State: TypeAlias = dict[str, JsonObject]
 """Objects by ``Kind.group namespace/name``."""
@@ -94,7 +94,7 @@ def difference(ours: Mapping[str, JsonObject], theirs: Mapping[str, JsonObject])
 
 
 async def wait_settled(backend: Backend) -> None:
-    """Until nothing is on its way out any more. Fails after a minute, naming what is."""
+    """Wait until nothing is on its way out any more. Fails after five minutes, naming what is."""
     changed = trio.Event()
 
     def notice(_: Change) -> None:

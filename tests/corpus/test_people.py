@@ -27,7 +27,7 @@ pytestmark = pytest.mark.unmeasured
 
 NOT_ROLLED_BACK = {"heavy", "keepsakes"}
 """The first is too large for helm; of the second, helm 3 refuses what was kept when it left the manifest."""
-PATIENCE_S = 30
+PATIENCE_S = 300
 FROM_TEXT = {"secretive": {"Secret shop/text"}}
 """What leaves ``stringData`` stays in ``data``, whoever writes it; but not after a person's helm rewrote ``data`` between."""
 CHARTS = [name for name in NAMES if name not in NOT_ROLLED_BACK] if FULL else ["assorted"]

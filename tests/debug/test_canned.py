@@ -1,6 +1,7 @@
 """The fake of these tests keeps the contract, and the contract notices who does not."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -137,8 +138,8 @@ async def test_the_contract_notices_odd_explanations(odd: ExplanationSnapshot) -
 
 async def test_the_contract_notices_who_explains_what_is_not_there() -> None:
     class Eager(CannedInspector):
-        async def why(self, name: str) -> ExplanationSnapshot | None:
-            return await super().why(name) or replace(WHY_READY, name=name)
+        async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
+            return await super().why(name, at) or replace(WHY_READY, name=name)
 
     with pytest.raises(AssertionError):
         await check_inspector(Eager())

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -33,9 +34,11 @@ from tests.debug.support.samples import (
     task,
 )
 from tests.programs import ROOT
+from wharfinger.debug.addresses import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.commands import (
     add_dump,
     add_get,
+    add_history,
     add_pools,
     add_queues,
     add_render,
@@ -43,6 +46,7 @@ from wharfinger.debug.commands import (
     add_statistics,
     add_validate,
     add_why,
+    moment_in,
 )
 from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
@@ -50,7 +54,6 @@ from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.printing.node import node_lines
-from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.formats.terminal_text import is_safe
@@ -58,6 +61,7 @@ from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
 ADD = {
     "get": add_get,
+    "history": add_history,
     "why": add_why,
     "dump": add_dump,
     "queues": add_queues,
@@ -216,9 +220,10 @@ async def test_pools(tmp_path: Path) -> None:
     assert (
         out
         == """\
-NAME                  STATE     SIZE   READY   RESERVED   WAITING   STARTED   RESTARTS   PROBLEM
-/usr/bin/python3      serving   4      3       1          0         90        1
-/usr/bin/python3 #2   unfit     4      0       0          0         0         5          it has no os.fork
+NAME                  STATE     SIZE   READY   RESERVED   WAITING   STARTED   RESTARTS   MEMORY   PROBLEM
+/usr/bin/python3      serving   4      3       1          0         90        1          32Mi
+/usr/bin/python3 #2   unfit     4      0       0          0         0         5                   it has no os.fork
+shop hooks/serve      serving   2      1       1          0         7         0          9Mi
 """
     )
     _, out, _ = await run_against(CannedInspector(), "get pool /usr/bin/python3 -o name", tmp_path / "s")
@@ -228,7 +233,8 @@ NAME                  STATE     SIZE   READY   RESERVED   WAITING   STARTED   RE
     _, out, _ = await run_against(CannedInspector(), "pools dump /usr/bin/python3 -o json", tmp_path / "s")
     assert json.loads(out) == pools_to_json(POOLS[:1])
     none = await run_against(CannedInspector(warm=()), "get pools", tmp_path / "s")
-    assert none == (0, "", "no pools: `wharfinger run --warm-hooks N` opens one for each interpreter of hooks\n")
+    said = "`wharfinger run --warm-hooks N` opens one for each interpreter of hooks, and --worker-pools one for each WorkerPool"
+    assert none == (0, "", f"no pools: {said}\n")
 
 
 async def test_statistics(tmp_path: Path) -> None:
@@ -340,6 +346,10 @@ class Terminal(io.StringIO):
         ("why no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
         ("why prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
         ("why shop", "no package named 'shop'; did you mean prod.shop or test.shop?"),
+        (
+            "why claim/prod/shop",
+            "no WorkerClaim named 'prod/shop'; `kubectl get workerclaims -A` lists them, if the daemon runs with --worker-pools",
+        ),
         ("why prod.sop", "no package named 'prod.sop'; did you mean prod.shop?"),
         ("dump prod/else", "no package named 'prod/else'; `wharfinger get packages` lists them"),
         ("queues dump prod/shop", "no queue named 'prod/shop'; did you mean prod.shop?"),
@@ -438,6 +448,7 @@ async def test_hostile_packages(tmp_path: Path) -> None:
     assert is_safe(err, allow="\n")
 
 
+@pytest.mark.slow
 async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     updating = replace(package(message="✓ fertig"), installed_version="1.2.2")
@@ -456,6 +467,7 @@ async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: 
     assert done.stdout.endswith(b"1.2.2 -> 1.2.3   Ready   \\u2713 fertig\n")
 
 
+@pytest.mark.slow
 async def test_a_reader_that_goes_away(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     many = CannedInspector(
@@ -588,6 +600,47 @@ async def test_why_for_programs(output: str, tmp_path: Path) -> None:
     code, out, _ = await run_against(CannedInspector(), f"why prod.shop -o {output}", tmp_path / "s")
     assert code == 3
     assert yaml.safe_load(out) == record_to_json(WHY)
+
+
+async def test_why_at_a_time(tmp_path: Path) -> None:
+    then = "2026-11-21T04:05:00Z"
+    code, out, err = await run_against(CannedInspector(), f"why prod.shop --at {then}", tmp_path / "s")
+    now = await run_against(CannedInspector(), "why prod.shop", tmp_path / "s")
+    assert (code, err) == (3, "")
+    assert out.splitlines()[-1] == now[1].splitlines()[-1]
+    early = await run_against(CannedInspector(), "why prod.shop --at 2026-11-20T04:05:00Z", tmp_path / "s")
+    assert early[0] == 1
+    assert "no event is kept from before 2026-11-20T04:05:00Z" in early[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-21T04:03:00+01:00", "2026-11-21T03:03:00+00:00"),
+        ("04:03", "2026-11-21T04:03:00+00:00"),
+        ("23:59:59", "2026-11-20T23:59:59+00:00"),
+        ("10m", "2026-11-21T11:50:00+00:00"),
+        ("yesterday", None),
+        ("2026-11-21", None),
+    ],
+)
+def test_the_time_that_a_user_means(text: str, expected: str | None) -> None:
+    found = moment_in(text, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    assert (found.astimezone(UTC).isoformat() if found is not None else None) == expected
+
+
+async def test_history(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "history prod.shop", tmp_path / "s")
+    assert (code, err) == (0, "")
+    first, header, *rows = out.splitlines()
+    assert first == "3 earlier events are not kept"
+    assert header.split() == ["TIME", "MACHINE", "EVENT", "BEFORE", "AFTER", "CAUSE"]
+    assert [row.split()[1] for row in rows] == ["lifecycle", "status"]
+    code, out, _ = await run_against(CannedInspector(), "history prod.shop --all -o json", tmp_path / "s")
+    assert [event["machine"] for event in json.loads(out)["events"]] == ["lifecycle", "queue", "status"]
+    code, out, err = await run_against(CannedInspector(), "history no.such", tmp_path / "s")
+    assert (code, out) == (1, "")
+    assert "no package named 'no.such'" in err
 
 
 async def test_why_obeys_no_one(tmp_path: Path) -> None:

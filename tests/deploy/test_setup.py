@@ -32,6 +32,8 @@ COREUTILS = (
     "openssl",
     "systemd-analyze",
     "bwrap",
+    "zsh",
+    "fish",
 )
 PROJECT = """\
 [build-system]
@@ -240,7 +242,7 @@ def test_an_install_that_failed_is_not_taken_for_done(machine: Machine) -> None:
     (machine.tree / "backend.py").rename(machine.tree / "lost.py")
     code, said = machine.setup()
     assert code == 1
-    assert "pip could not install what constraints.txt names" in said
+    assert "pip could not install the packages of constraints.txt" in said
     (machine.tree / "lost.py").rename(machine.tree / "backend.py")
     code, said = machine.setup()
     assert code == 0, said

@@ -60,8 +60,8 @@ def test_a_negative_one_must_be_asked_for(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "nothing in it"),
-        ("-", "nothing in it"),
+        ("", "it has no number"),
+        ("-", "it has no number"),
         ("3", "no unit after '3'"),
         ("00", "no unit"),
         ("3000h3", "no unit after '3'"),

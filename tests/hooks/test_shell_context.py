@@ -152,6 +152,7 @@ FALSE: dict[str, list[str]] = {
 
 
 @BOTH_WAYS
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("predicate", TRUE)
 def test_predicates(tmp_path: Path, predicate: str, forget: str) -> None:
     calls = "".join(

@@ -6,6 +6,7 @@ and how the bytes were cut into pieces changes nothing, which is what request sm
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ async def test_mutated_requests() -> None:
     assert refused > 100
 
 
+@pytest.mark.slow
 async def test_how_the_bytes_are_cut_changes_nothing() -> None:
     chance = random.Random(2)  # noqa: S311 - the same mutations every time
     for _ in range(scaled(5_000, 150)):

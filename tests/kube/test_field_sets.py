@@ -111,6 +111,10 @@ def test_paths_as_the_server_prints_them(path: FieldPath, text: str) -> None:
         (None, False, False),
         ({"a": 1}, {"b": 1}, False),
         ([1], [1, 1], False),
+        ({"a": {"x": 1, "y": [True]}}, {"a": {"y": [True], "x": 1.0}}, True),
+        ({"a": {"x": 1, "y": [True]}}, {"a": {"y": [1], "x": 1}}, False),
+        ({"a": None, "b": [{}]}, {"b": [{}], "a": None}, True),
+        ({"a": {}}, {"a": []}, False),
     ],
 )
 def test_equality_of_json(left: JsonValue, right: JsonValue, *, same: bool) -> None:

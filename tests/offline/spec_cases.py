@@ -1,71 +1,114 @@
 """The cases of spec/schedulers §B.15 and of the determinism rules of part F, each with the test that covers it.
 
-A case without a test says why: it is about something that is not built here, or it is not done yet.
+``path::function``, and for one case of a table ``path::function[its name]``. A case without a test says why: it is about
+something that is not built here, or that is built in another way.
 """
 
 from typing import Final
 
-BROKEN: Final = "tests/offline/test_broken_trees.py::test_a_broken_tree_has_its_verdict_and_builds_the_rest"
-KUSTOMIZATION: Final = "tests/offline/controllers/test_kustomization.py"
-RELEASE: Final = "tests/offline/controllers/test_helm_release.py"
-ORCHESTRATOR: Final = "tests/offline/orchestrator/test_orchestrator.py"
-STORE: Final = "tests/offline/store/test_store.py"
-NO_RESOURCE_SET: Final = "ResourceSets are not built"
-NO_CHANGED_ONLY: Final = "changed-only builds are not done yet: `diff` builds both sides whole"
-NO_PROMOTION: Final = "nothing is promoted (decision 0024); a missing object names the file that declares it"
+_BROKEN: Final = "tests/offline/test_broken_trees.py::test_a_broken_tree_has_its_verdict_and_builds_the_rest"
+_KUSTOMIZATION: Final = "tests/offline/controllers/test_kustomization.py"
+_RELEASE: Final = "tests/offline/controllers/test_helm_release.py"
+_SOURCE: Final = "tests/offline/controllers/test_source.py"
+_BUILT_FILES: Final = "tests/offline/controllers/test_built_files.py"
+_ORCHESTRATOR: Final = "tests/offline/orchestrator/test_orchestrator.py"
+_BODIES: Final = "tests/offline/orchestrator/test_bodies.py"
+_COLLECT: Final = "tests/offline/orchestrator/test_collect.py"
+_SIDES: Final = "tests/offline/orchestrator/test_sides.py"
+_TREE: Final = "tests/offline/discovery/test_tree.py"
+_STORE: Final = "tests/offline/store/test_store.py"
+_RESOURCE_SET: Final = "tests/offline/controllers/test_resource_set.py"
+_NO_PROMOTION: Final = "nothing is promoted (decision 0024); a missing object names the file that declares it"
 
 COVERED: Final = {
-    "orphans are detected": "tests/offline/orchestrator/test_collect.py::test_orphans_are_nodes_that_nothing_builds",
-    "a fetcher after bootstrap is refused": "tests/offline/controllers/test_source.py::"
-    "test_a_bucket_with_a_fetcher_of_the_caller",
+    "orphans: what no file lists": f"{_COLLECT}::test_orphans_are_nodes_that_nothing_builds",
+    "orphans: a child of a failed parent is none": f"{_BUILT_FILES}::test_a_release_of_a_failed_build_blocks_and_is_no_orphan",
+    "orphans: what is built in another namespace is none": f"{_COLLECT}::"
+    "test_a_node_that_is_built_in_another_namespace_is_no_orphan",
+    "a fetcher after bootstrap is refused": f"{_SOURCE}::test_a_bucket_with_a_fetcher_of_the_caller",
     "a simple cluster": "tests/offline/test_commands.py::test_the_sample_tree",
-    "dependsOn satisfied by a rendered Kustomization": f"{KUSTOMIZATION}::test_trees_of_trees",
-    "two Kustomizations with the same path": f"{KUSTOMIZATION}::test_two_with_the_same_path_both_build",
-    "a Kustomization that is commented out": f"{KUSTOMIZATION}::test_an_app_that_is_commented_out_is_not_built",
-    "an explicit root": "tests/offline/discovery/test_tree.py::test_paths_of_kustomizations_are_followed_out_of_the_given_folder",
-    "no anchor": "tests/offline/discovery/test_tree.py::test_without_an_anchor_the_path_is_the_root",
-    "self-substitution is no deadlock": f"{KUSTOMIZATION}::test_a_variable_of_its_own_build_is_no_deadlock",
-    "an absent ConfigMap fails loud": BROKEN,
-    "a run that is cancelled before": f"{ORCHESTRATOR}::test_a_cancelled_run_judges_nothing",
-    "the winner of a collision": f"{ORCHESTRATOR}::test_of_two_producers_the_first_wins_whatever_the_timing",
-    "missing secrets may be left out": f"{RELEASE}::test_missing_secrets_may_be_left_out",
-    "bootstrap is idempotent": f"{ORCHESTRATOR}::test_bootstrap_again_does_nothing",
-    "bootstrap is repeated after a failure": f"{ORCHESTRATOR}::test_bootstrap_can_be_repeated_after_a_failure",
-    "render twice is identical": f"{ORCHESTRATOR}::test_render_is_cached",
-    "an error of render stops": f"{ORCHESTRATOR}::test_an_error_of_render_is_cached_and_stops",
-    "two orchestrators do not meet": f"{ORCHESTRATOR}::test_two_orchestrators_can_share_their_tools",
-    "a dangling cascade": BROKEN,
-    "a chain of forty that render each other": f"{ORCHESTRATOR}::test_a_chain_of_forty_that_each_render_the_next",
-    "recovered and primary failures": "tests/offline/orchestrator/test_bodies.py::test_failures_primary_and_derived",
-    "generated values across producers": f"{RELEASE}::test_a_release_waits_for_others_and_for_what_they_render",
-    "an unknown ordering target fails": BROKEN,
-    "cycles": BROKEN,
-    "a cycle is told by each member": "tests/offline/orchestrator/test_bodies.py::test_every_member_of_a_cycle_reports_it",
+    "dependsOn satisfied by a rendered Kustomization": f"{_KUSTOMIZATION}::test_trees_of_trees",
+    "two Kustomizations with the same path": f"{_KUSTOMIZATION}::test_two_with_the_same_path_both_build",
+    "a Kustomization that is commented out": f"{_KUSTOMIZATION}::test_an_app_that_is_commented_out_is_not_built",
+    "an explicit root": f"{_TREE}::test_paths_of_kustomizations_are_followed_out_of_the_given_folder",
+    "no anchor": f"{_TREE}::test_without_an_anchor_the_path_is_the_root",
+    "self-substitution is no deadlock": f"{_KUSTOMIZATION}::test_a_variable_of_its_own_build_is_no_deadlock",
+    "an absent ConfigMap fails loud": f"{_BROKEN}[missing values]",
+    "a run that is cancelled before": f"{_ORCHESTRATOR}::test_a_cancelled_run_judges_nothing",
+    "the winner of a collision, in both orders": f"{_ORCHESTRATOR}::test_of_two_producers_the_first_wins_whatever_the_timing",
+    "missing secrets may be left out": f"{_RELEASE}::test_missing_secrets_may_be_left_out",
+    "a typed listener": f"{_STORE}::test_nothing_is_told_after_the_end_of_a_subscription",
+    "bootstrap is idempotent": f"{_ORCHESTRATOR}::test_bootstrap_again_does_nothing",
+    "the filter of an orchestrator, and what it returns": f"{_ORCHESTRATOR}::test_render_returns_what_the_filters_choose",
+    "an unknown name is an error that names the nearest one": "tests/offline/test_filters.py::"
+    "test_a_filter_that_selects_nothing_names_what_is_near",
+    "a name that exists and failed is no unknown one": "tests/offline/test_filters.py::"
+    "test_only_what_is_chosen_is_printed_and_only_its_failures_count",
+    "bootstrap is repeated after a failure": f"{_ORCHESTRATOR}::test_bootstrap_can_be_repeated_after_a_failure",
+    "render twice is identical": f"{_ORCHESTRATOR}::test_render_is_cached",
+    "an error of render stops": f"{_ORCHESTRATOR}::test_an_error_of_render_is_cached_and_stops",
+    "two trees are independent": f"{_ORCHESTRATOR}::test_two_orchestrators_can_share_their_tools",
+    "a dependency that a repository elsewhere makes": f"{_SOURCE}::test_another_repository_is_fetched",
+    "a dangling cascade": f"{_BROKEN}[a dangling chain fails at its root]",
+    "a chain of forty that render each other, to the same bytes by 1, 2 and 4 workers": f"{_ORCHESTRATOR}::"
+    "test_a_chain_of_forty_that_each_render_the_next",
+    "recovered and primary failures": f"{_BODIES}::test_failures_primary_and_derived",
+    "a listener that refires on Ready": f"{_ORCHESTRATOR}::test_a_listener_that_refires_what_is_ready_fails_it",
+    "generated values have one name, by 2 and 4 workers": f"{_RELEASE}::"
+    "test_generated_values_have_the_name_of_their_content",
+    "a gate on the parent": f"{_BUILT_FILES}::test_a_release_of_a_failed_build_blocks_and_is_no_orphan",
+    "change-only: the producer of what a change needs is built": f"{_SIDES}::"
+    "test_what_differs_is_rendered_and_compares_as_a_whole_build",
+    "change-only: what is left out satisfies an ordering": f"{_SIDES}::"
+    "test_what_differs_is_rendered_and_compares_as_a_whole_build",
+    "change-only: what fails blocks its dependents": f"{_SIDES}::"
+    "test_a_changed_release_that_fails_blocks_those_that_depend_on_it",
+    "change-only: what is not compared is named": "tests/offline/test_diff_command.py::"
+    "test_what_a_chart_that_was_never_fetched_may_make_is_named",
+    "change-only: a source that is not needed is not fetched": f"{_SIDES}::"
+    "test_a_source_that_no_changed_release_reads_is_not_fetched",
+    "an unknown ordering target fails": f"{_BROKEN}[a typo in dependsOn]",
+    "cycles": f"{_BROKEN}[a cycle]",
+    "cycles of releases": f"{_BROKEN}[a cycle of releases]",
+    "cycles that a build brings about": f"{_BROKEN}[a cycle that a build brings about]",
+    "cycles across kinds": f"{_BROKEN}[two that wait for files of each other]",
+    "a cycle is told by each member": f"{_BODIES}::test_every_member_of_a_cycle_reports_it",
     "states by level of the gate": "tests/offline/controllers/test_gate.py::test_levels",
-    "the store: equal additions": f"{STORE}::test_equal_additions_are_one_event_and_numbers_are_compared_by_value",
-    "the store: refire": f"{STORE}::test_a_refire_resets_the_status_before_its_event",
-    "the store: statuses": f"{STORE}::test_an_equal_status_is_no_event",
-    "the store: order of lists": f"{STORE}::test_lists_are_sorted_and_of_one_kind_or_all",
-    "the same bytes, three times, by 1, 2 and 4 workers": f"{ORCHESTRATOR}::"
+    "the store: equal additions": f"{_STORE}::test_equal_additions_are_one_event_and_numbers_are_compared_by_value",
+    "the store: refire": f"{_STORE}::test_a_refire_resets_the_status_before_its_event",
+    "the store: statuses": f"{_STORE}::test_an_equal_status_is_no_event",
+    "the store: order of lists": f"{_STORE}::test_lists_are_sorted_and_of_one_kind_or_all",
+    "children of a ResourceSet": f"{_RESOURCE_SET}::test_objects_of_sets_become_nodes_in_turn",
+    "deduplication of a ResourceSet": "tests/offline/building/test_resource_templates.py::"
+    "test_resources_come_before_the_template_and_each_object_once",
+    "a chain of forty selectors": f"{_RESOURCE_SET}::test_a_chain_of_forty_selections_has_the_same_bytes_each_time",
+    "readyExpr": "tests/offline/controllers/test_readiness.py::test_a_tree_with_expressions",
+    "the same bytes, three times, by 1, 2 and 4 workers": f"{_ORCHESTRATOR}::"
     "test_the_sample_tree_is_built_to_the_same_bytes",
-    "shuffled inputs": "tests/offline/test_broken_trees.py::test_a_verdict_does_not_depend_on_order_or_workers",
+    "the same bytes from a registry and repositories, three times, by 1, 2 and 4 workers": "tests/offline/test_sample_tree.py::"
+    "test_it_has_the_same_bytes_each_time",
+    "a chain across kinds fails at its root": "tests/offline/test_sample_tree.py::"
+    "test_without_the_registry_only_what_needs_it_fails",
+    "shuffled inputs: paths": "tests/offline/test_several_paths.py::test_paths_are_one_tree_in_any_order",
+    "shuffled inputs: objects": f"{_ORCHESTRATOR}::test_the_objects_do_not_depend_on_files_and_their_order",
+    "shuffled inputs: verdicts": "tests/offline/test_broken_trees.py::test_a_verdict_does_not_depend_on_order_or_workers",
     "the difference to itself is empty": "tests/offline/test_diff_command.py::test_the_sample_tree_does_not_differ_from_itself",
     "structure equal to helm": "tests/offline/orchestrator/test_single.py::"
     "test_a_chart_of_the_corpus_is_built_as_helm_template_prints_it",
-    "structure equal to kustomize": f"{KUSTOMIZATION}::test_a_plain_build_is_what_kustomize_gives",
+    "structure equal to kustomize": f"{_KUSTOMIZATION}::test_a_plain_build_is_what_kustomize_gives",
+    "structure equal to an overlay of kustomize": f"{_KUSTOMIZATION}::test_the_changes_of_a_spec_are_those_of_an_overlay",
 }
 
 NOT_COVERED: Final = {
-    "attribution of a ResourceSet's children": NO_RESOURCE_SET,
-    "deduplication of a ResourceSet": NO_RESOURCE_SET,
-    "kinds that are left out": "there is no option for it yet",
+    "kinds that are left out": "`--filter` names what is chosen; there is no option for what is left out",
+    "options that the caller changes later": "options are immutable values",
+    "ten cases in which a ResourceSet is unchanged": "the engine compares what a node emits, alike for all kinds",
+    "additive expressions of readiness": "off by default in Flux, and not offered here",
     "a release skips before its source is pulled": "a missing login is a failure, and skips are not passed on",
-    "change-only keeps the producer": NO_CHANGED_ONLY,
-    "resources that leave a path": NO_CHANGED_ONLY,
-    "excluded ordering targets": NO_CHANGED_ONLY,
-    "files that Flux excludes": NO_CHANGED_ONLY,
-    "promotion never admits siblings": NO_PROMOTION,
+    "change-only: files that leave a path": "`diff` compares the inputs of releases, and builds every Kustomization",
+    "change-only: files that Flux excludes": "no file selects anything, so a change of such files is no difference",
+    "promotion never admits siblings": _NO_PROMOTION,
+    "cycles: cleared and refired": "cycles are found by the engine, whose tests remove edges; a run reads its files once",
     "digest tracking": "FluxInstances are not read",
     "ten thousand incremental edges": "cycles are judged by the engine, whose own tests cover size",
-    "readyExpr": "it is ignored: everything that was built is ready",
 }

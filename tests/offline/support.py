@@ -3,12 +3,14 @@
 import json
 import subprocess
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 from tests.packages.support.charts import tool
 from tests.programs import ROOT, WHARFINGER
+from wharfinger.__main__ import main
 from wharfinger.offline.controllers.controller import RunOptions
 from wharfinger.offline.orchestrator.orchestrator import Config, Orchestrator, Tools, open_orchestrator
 from wharfinger.offline.orchestrator.result import Result
@@ -88,21 +90,35 @@ async def open_test_tools(folder: Path, packages: Path | None = None) -> AsyncIt
 
 @asynccontextmanager
 async def opened(
-    path: Path, scratch: Path, *, options: RunOptions = OPTIONS, packages: Path | None = None, concurrency: int = 4
+    path: Path,
+    scratch: Path,
+    *,
+    options: RunOptions = OPTIONS,
+    packages: Path | None = None,
+    concurrency: int = 4,
+    root: Path | None = None,
 ) -> AsyncIterator[Orchestrator]:
-    """Open an orchestrator of the tree at ``path``."""
+    """Open an orchestrator of the tree at ``path``; by default that is its root, too."""
     async with (
         open_test_tools(scratch, packages) as tools,
-        open_orchestrator(Config(path, options, root=path, concurrency=concurrency), tools) as orchestrator,
+        open_orchestrator(Config(path, options, root=root or path, concurrency=concurrency), tools) as orchestrator,
     ):
         yield orchestrator
 
 
 async def built(
-    path: Path, scratch: Path, *, options: RunOptions = OPTIONS, packages: Path | None = None, concurrency: int = 4
+    path: Path,
+    scratch: Path,
+    *,
+    options: RunOptions = OPTIONS,
+    packages: Path | None = None,
+    concurrency: int = 4,
+    root: Path | None = None,
 ) -> Result:
-    """Build the tree at ``path``."""
-    async with opened(path, scratch, options=options, packages=packages, concurrency=concurrency) as orchestrator:
+    """Build the tree at ``path``; by default that is its root, too."""
+    async with opened(
+        path, scratch, options=options, packages=packages, concurrency=concurrency, root=root
+    ) as orchestrator:
         return await orchestrator.render()
 
 
@@ -125,7 +141,18 @@ def flux_id(kind: str, name: str, namespace: str = "flux-system") -> Id:
 
 
 def cli(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of wharfinger to its end."""
+    """Run a command of wharfinger to its end, in this process: the start of another one takes longer than most commands."""
+    command = [*arguments, "--cache-dir", str(cache), "--offline"]
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        try:
+            code = main(command)
+        except SystemExit as wrong_usage:
+            code = int(str(wrong_usage.code))
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+
+
+def cli_process(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of wharfinger to its end, as a user does: in a process of its own."""
     return subprocess.run(
         [*WHARFINGER, *arguments, "--cache-dir", str(cache), "--offline"],
         cwd=ROOT,

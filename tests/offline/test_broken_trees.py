@@ -25,6 +25,8 @@ class Broken:
     """The ConfigMaps that are built nevertheless."""
 
 
+_SUBSTITUTE = "  postBuild:\n    substituteFrom:\n      - {{kind: ConfigMap, name: {}}}\n"
+
 CASES = (
     Broken(
         "a typo in dependsOn",
@@ -68,6 +70,29 @@ CASES = (
         },
     ),
     Broken(
+        "a cycle of releases",
+        {"hr.yaml": release("a", depends=("b",)) + "---\n" + release("b", depends=("a",))},
+        {
+            "HelmRelease a": "dependency cycle: HelmRelease apps/a → HelmRelease apps/b → HelmRelease apps/a",
+            "HelmRelease b": "dependency cycle: HelmRelease apps/b → HelmRelease apps/a → HelmRelease apps/b",
+        },
+    ),
+    Broken(
+        "a cycle that a build brings about",
+        {
+            "web/map.yaml": config_map("web"),
+            "made/ks.yaml": kustomization("a", "./web", depends=("b",))
+            + "---\n"
+            + kustomization("b", "./web", depends=("a",)),
+            "ks.yaml": kustomization("made", "./made") + "---\n" + kustomization("late", "./web", depends=("b",)),
+        },
+        {
+            "Kustomization a": "dependency cycle: Kustomization flux-system/a → Kustomization flux-system/b → K",
+            "Kustomization b": "dependency cycle: Kustomization flux-system/b → Kustomization flux-system/a → K",
+        },
+        derived=1,
+    ),
+    Broken(
         "two that wait for data of each other",
         {
             # The release waits for values that the Kustomization makes; it waits for a variable that the release makes.
@@ -82,7 +107,22 @@ CASES = (
         },
         {
             "Kustomization late": "spec.postBuild.substituteFrom[0]: ConfigMap flux-system/web-web does not exist",
-            "HelmRelease web": "spec.valuesFrom[0]: ConfigMap flux-system/values does not exist",
+        },
+        derived=1,
+    ),
+    Broken(
+        "two that wait for files of each other",
+        {
+            "a/map.yaml": config_map("of-a", "flux-system"),
+            "b/map.yaml": config_map("of-b", "flux-system"),
+            "ks.yaml": kustomization("a", "./a", _SUBSTITUTE.format("of-b"))
+            + "---\n"
+            + kustomization("b", "./b", _SUBSTITUTE.format("of-a")),
+        },
+        {
+            "Kustomization a": "dependency cycle: Kustomization flux-system/a → Kustomization flux-system/b → "
+            "Kustomization flux-system/a",
+            "Kustomization b": "dependency cycle: Kustomization flux-system/b → Kustomization flux-system/a",
         },
     ),
     Broken(
@@ -219,7 +259,8 @@ CASES = (
             "spec: {registry: {repo: registry.example.com/packages}}\n",
         },
         {
-            "Application shop": "the network is forbidden by --offline, and registry.example.com/packages is not on this machine"
+            "Application shop": "the network is forbidden by --offline, and https://registry.example.com/packages is not on this "
+            "machine"
         },
     ),
     Broken(
@@ -250,6 +291,7 @@ CASES = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 async def test_a_broken_tree_has_its_verdict_and_builds_the_rest(case: Broken, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", with_chart({**SOUND, **case.files}))

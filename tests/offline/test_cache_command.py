@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.support import cli, config_map, write_tree
+from tests.offline.support import cli, cli_process, config_map, write_tree
 from wharfinger.__main__ import main
 from wharfinger.formats.json.value import JsonObject, as_object, find, find_int, find_object
 
 
+@pytest.mark.slow
 def test_a_build_fills_the_cache_and_gc_empties_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tree = write_tree(tmp_path / "tree", {"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": config_map("a")})
     cache = tmp_path / "cache"
-    first = cli("build", str(tree), cache=cache)
+    first = cli_process("build", str(tree), cache=cache)
     assert first.returncode == 0
     (cache / "renders").mkdir(exist_ok=True)
     (cache / "renders" / f"{'a' * 64}.render").write_bytes(bytes(100))
@@ -26,7 +27,7 @@ def test_a_build_fills_the_cache_and_gc_empties_it(tmp_path: Path, capsys: pytes
     removed = as_object(json.loads(capsys.readouterr().out), "the answer")
     assert removed["removed"] == find(found, "areas", "results", "entries")
     assert find(statistics(cache, capsys), "areas", "results") == {"entries": 0, "bytes": 0}
-    assert cli("build", str(tree), cache=cache).stdout == first.stdout
+    assert cli_process("build", str(tree), cache=cache).stdout == first.stdout
 
 
 def statistics(cache: Path, capsys: pytest.CaptureFixture[str]) -> JsonObject:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.support import FLEET, cli, config_map, kustomization, write_tree
+from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, write_tree
 from tests.programs import ROOT
 
 WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong, namespace: apps}\ndta: {a: b}\n"
@@ -18,7 +18,7 @@ POD = (
 @pytest.mark.slow
 def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
     path = str(FLEET / "clusters" / "production")
-    done = cli("check", path, "--root", str(FLEET), "--packages", str(ROOT / "examples"), cache=tmp_path)
+    done = cli_process("check", path, "--root", str(FLEET), "--packages", str(ROOT / "examples"), cache=tmp_path)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1] == "77 objects checked: 0 errors, 4 warnings"
 
@@ -54,6 +54,6 @@ def test_warnings_count_if_they_are_to(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
-    done = cli("check", str(tmp_path / "absent"), cache=tmp_path / "cache")
+    done = cli_process("check", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.support import FLEET, cli, config_map, kustomization, release, with_chart, write_tree
+from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, release, with_chart, write_tree
 from tests.packages.support.charts import chart, tool
 from tests.programs import ROOT
 from wharfinger.formats.yaml.reader import read_yaml_all
@@ -21,19 +21,23 @@ def test_the_sample_tree(tmp_path: Path) -> None:
         "--packages",
         str(ROOT / "examples"),
     )
-    one, two = cli(*arguments, cache=tmp_path / "one"), cli(*arguments, "--concurrency=1", cache=tmp_path / "two")
+    one, two = (
+        cli_process(*arguments, cache=tmp_path / "one"),
+        cli_process(*arguments, "--concurrency=1", cache=tmp_path / "two"),
+    )
     assert (one.returncode, one.stderr) == (0, "")
     assert one.stdout == two.stdout
     assert len(read_yaml_all(one.stdout, what="output")) >= 60
 
 
+@pytest.mark.slow
 def test_a_chart_with_values(tmp_path: Path) -> None:
     folder = chart(
         tmp_path / "web", files={"templates/map.yaml": config_map("x").replace("{}", "") + "  a: {{ .Values.a }}\n"}
     )
     values = tmp_path / "values.yaml"
     values.write_text("a: given\n")
-    done = cli(
+    done = cli_process(
         "build", str(folder), "--values", str(values), "--name=shop", "--namespace=apps", cache=tmp_path / "cache"
     )
     assert done.returncode == 0, done.stderr

@@ -34,6 +34,20 @@ def test_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.tools.cache == default_cache() == tmp_path / "wharfinger"
     assert not options.config.applications_reach_cluster
     assert options.config.options.api_versions == ()
+    assert not options.config.options.allow_missing_secrets
+    assert not options.config.options.allow_missing_crds
+    assert options.progress
+
+
+def test_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    options = read_options(
+        parsed(str(tmp_path), "--allow-missing-secrets", "--allow-missing-crds", "--no-progress", "--engine=none")
+    )
+    assert options.config.options.allow_missing_secrets
+    assert options.config.options.allow_missing_crds
+    assert not options.progress
+    assert options.tools.docker_config == tmp_path / "config.json"
 
 
 def test_the_daemons_scope_and_api_versions(tmp_path: Path) -> None:

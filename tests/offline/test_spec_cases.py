@@ -5,14 +5,17 @@ import ast
 import pytest
 
 from tests.offline.spec_cases import COVERED, NOT_COVERED
+from tests.offline.test_broken_trees import CASES
 from tests.programs import ROOT
 
 
 @pytest.mark.parametrize("case", COVERED, ids=lambda case: case.replace(" ", "-"))
 def test_a_case_has_its_test(case: str) -> None:
     path, _, name = COVERED[case].partition("::")
+    name, _, row = name.partition("[")
     tree = ast.parse((ROOT / path).read_text())
     assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    assert not row or row.removesuffix("]") in {each.name for each in CASES}
 
 
 def test_what_is_not_covered_has_a_reason() -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.support import FLEET, cli, config_map, kustomization, write_tree
+from tests.offline.support import FLEET, cli, cli_process, config_map, kustomization, write_tree
 from tests.programs import ROOT
 
 
 @pytest.mark.slow
 def test_the_sample_tree(tmp_path: Path) -> None:
     path = str(FLEET / "clusters" / "production")
-    done = cli("tree", path, "--packages", str(ROOT / "examples"), "-o", "json", cache=tmp_path)
+    done = cli_process("tree", path, "--packages", str(ROOT / "examples"), "-o", "json", cache=tmp_path)
     assert done.returncode == 0, done.stderr
     nodes = json.loads(done.stdout)["nodes"]
     assert sum(node["state"] == "built" for node in nodes) == 15
@@ -37,7 +37,31 @@ def test_what_is_wrong_is_in_the_list_and_in_the_exit_code(tmp_path: Path) -> No
     assert graph.stdout.startswith("flowchart RL\n")
 
 
+def test_the_graph_as_text_and_the_images(tmp_path: Path) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: apps}\nspec:\n"
+        "  initContainers: [{name: a, image: 'busybox:1'}]\n  containers: [{name: b, image: 'nginx:1'}]\n"
+    )
+    files = {
+        "ks.yaml": kustomization("root", "./root"),
+        "root/a.yaml": kustomization("a", "./a"),
+        "root/b.yaml": kustomization("b", "./a", depends=("a",)),
+        "a/pod.yaml": pod,
+    }
+    tree = write_tree(tmp_path / "tree", files)
+    done = cli("tree", str(tree), "-o", "text", cache=tmp_path / "cache")
+    source = "GitRepository flux-system/flux-system"
+    assert done.stdout.splitlines() == [
+        f"{source} (0 objects)",
+        f"Kustomization flux-system/root (2 objects) -> {source}",
+        f"  Kustomization flux-system/a (1 object) -> {source}",
+        f"  Kustomization flux-system/b (1 object) -> {source}, Kustomization flux-system/a",
+    ]
+    done = cli("tree", str(tree), "-o", "images", cache=tmp_path / "cache")
+    assert done.stdout.splitlines() == ["busybox:1", "nginx:1"]
+
+
 def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
-    done = cli("tree", str(tmp_path / "absent"), cache=tmp_path / "cache")
+    done = cli_process("tree", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert "does not exist" in done.stderr

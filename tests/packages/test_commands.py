@@ -19,6 +19,7 @@ from tests.packages.settings.test_check import FILES
 from tests.packages.support.charts import WEB_SERVICE, WEB_VERSION, chart, write
 from tests.packages.support.faulty_registry import Reply, open_faulty_registry, sample
 from tests.packages.support.real_jq import RealJq
+from tests.packages.support.signing import KEY, POLICY, private_pem
 from tests.programs import ROOT
 from tests.registry_server import PASSWORD, USER, make_certificate, open_registry_server
 from wharfinger.__main__ import main
@@ -28,6 +29,7 @@ from wharfinger.packages.digest import digest_of
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.manifest import HELM_CONFIG, MAX_MANIFEST, OCI_MANIFEST, write_manifest
 from wharfinger.packages.registry.registry import Descriptor
+from wharfinger.packages.sources.source import LayoutSource, open_source
 
 
 @asynccontextmanager
@@ -77,6 +79,24 @@ async def test_push_and_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[st
             assert re.search(
                 r"^layer +sha256:[0-9a-f]{64}  \d+ bytes  application/vnd\.cncf\.helm\.chart", said, re.MULTILINE
             )
+
+
+async def test_push_and_sign(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package that was pushed with a key is trusted by its public half, and openssl verifies the signature."""
+    (tmp_path / "key.pem").write_bytes(private_pem(KEY, "geheim"))
+    reference = f"oci-layout:{tmp_path}/web-service"
+    push = ("push", str(WEB_SERVICE), reference, "--sign", str(tmp_path / "key.pem"))
+    assert await run_beside(*push) == 1
+    assert "its password in WHARFINGER_KEY_PASSWORD" in capsys.readouterr().err
+    assert not (tmp_path / "web-service").exists()
+    monkeypatch.setenv("WHARFINGER_KEY_PASSWORD", "geheim")
+    assert await run_beside(*push) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"\nsigned with .*/key\.pem \(sha256:[0-9a-f]{16}\) sha256:[0-9a-f]{64}\n\Z", said)
+    async with open_source(LayoutSource(tmp_path, POLICY), "web-service") as (registry, path):
+        assert (await registry.resolve(path, WEB_VERSION)).digest.text in said
 
 
 async def test_push_with_a_tag_of_its_own_and_a_password(
@@ -280,6 +300,7 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["passed"] is False
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_ascii_only_is_shown_the_rest_as_escapes(tmp_path: Path) -> None:
     schema = "{type: object, x-config-version: 1, properties: {größe✓: {type: wrong}}}"
     folder = write(tmp_path / "web", {"package.yaml": FILES["package.yaml"], "openapi/settings.yaml": schema})

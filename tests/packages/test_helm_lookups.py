@@ -35,6 +35,12 @@ data:
 MADE: JsonObject = {"apiVersion": "v2", "name": "web", "version": "1.2.3"}
 
 
+@pytest.fixture(autouse=True)
+def patient_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The removal of a run's folder may take longer on a busy machine than a daemon waits for it."""
+    monkeypatch.setattr(helm_renderer, "REMOVE_S", 300.0)
+
+
 @pytest.fixture(params=["helm", "helm3"])
 def program(request: pytest.FixtureRequest) -> str:
     return str(request.param)

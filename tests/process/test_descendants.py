@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.process.children import PATH, TAG, python
-from wharfinger.process.descendants import Mark, Seen, belonging, last_pid, look, numbers_before, read_stat, scan
+from wharfinger.process.descendants import (
+    Mark,
+    Seen,
+    belonging,
+    last_pid,
+    look,
+    numbers_before,
+    read_stat,
+    scan,
+    ticks_now,
+)
 from wharfinger.process.proc_stat import MARKER, ProcessStat
 
 LEADER, BORN = 100, 5000
@@ -226,10 +236,18 @@ def test_no_one_of_young_leaders_has_a_number_below_theirs() -> None:
     assert numbers_before([young(120), young(100)], b"130") == 99
 
 
+def test_a_leader_that_waited_for_its_work_has_started_nothing_before() -> None:
+    old = replace(young(100), start_ticks=1, work_number=500, work_ticks=ticks_now())
+    assert numbers_before([old], b"530") == 500
+    assert numbers_before([old, young(490)], b"530") == 489
+
+
 @pytest.mark.parametrize(
     ("marks", "born"),
     [
         ([young(100), young(120)], b"110"),  # the numbers went round
+        ([replace(young(100), work_number=500, work_ticks=ticks_now())], b"130"),
+        ([replace(young(100), work_number=110, work_ticks=1)], b"130"),
         ([replace(young(100), start_ticks=1)], b"130"),  # old: they may have
         ([replace(young(100), held=False)], b"130"),  # somebody else may have its number
         ([replace(young(100), uid=70000)], b"130"),  # whoever runs as that user belongs to it

@@ -63,7 +63,7 @@ def test_of_several_changes_all_are_made_or_none(path: Path) -> None:
             table.write([("a",)], [("new", 1), ("bad \ud800", 2)])
         with pytest.raises(JournalFileError, match="cannot be written"):
             table.write([("a",)], [("new", 2**70)])
-        with pytest.raises(JournalFileError, match="look at the disk"):
+        with pytest.raises(JournalFileError, match="check the disk"):
             table.put(("bad \ud800", 2))
         table.put(("later", 4))
     assert rows_of(path) == (("a", 1), ("b", 2), ("c", 3), ("later", 4))
@@ -87,11 +87,12 @@ table.put(("d", 4))
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_leaves_what_was_there(path: Path) -> None:
     """A limit of the file's size stands for the disk."""
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True)
     assert done.stdout.count("cannot be written") == 2
-    assert done.stdout.count("look at the disk") == 2
+    assert done.stdout.count("check the disk") == 2
     assert rows_of(path) == (("a", 1), ("b", 2), ("c", 3), ("d", 4))
 
 
@@ -305,7 +306,7 @@ def test_other_tables_are_left_alone(path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(JournalFileError, match=r"cannot be opened.*look at the disk and at the owner") as caught:
+    with pytest.raises(JournalFileError, match=r"cannot be opened.*check the disk and the owner") as caught:
         JournalFile(tmp_path / "none" / "journal.db")
     assert caught.value.transient
 
@@ -380,6 +381,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_what_was_answered_is_there_after_kill_9_at_any_moment(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"

@@ -127,7 +127,7 @@ def owner(folder: Path) -> int:
         ("echo hello\n", 0o755, "exec format error"),
         ("", 0o755, "exec format error"),
         ("#!/bin/sh\n", 0o644, "not executable"),
-        ("#!/no/such/interpreter\n", 0o755, "the interpreter it names"),
+        ("#!/no/such/interpreter\n", 0o755, "the interpreter that it names"),
     ],
 )
 async def test_what_cannot_be_started_is_told_in_the_same_words(
@@ -155,7 +155,7 @@ async def test_a_pipe_in_the_place_of_the_program_is_refused_and_not_waited_for(
     command = Command((str(tmp_path / "program"),), tmp_path, {"PATH": PATH})
     said = set()
     for limits in (PATIENT, EVERYTHING):
-        with trio.fail_after(20), pytest.raises(SpawnError) as caught:
+        with trio.fail_after(300), pytest.raises(SpawnError) as caught:
             await run_child(command, limits)
         said.add(str(caught.value))
     assert len(said) == 1
@@ -184,7 +184,7 @@ def test_a_way_that_the_user_may_not_go_is_named(public: Path) -> None:
     closed.mkdir(mode=0o700)
     found = program(closed, "#!/bin/sh\n")
     command = Command((str(found),), Path("/"), {}, user=NOBODYS)
-    with pytest.raises(SpawnError, match=f"{closed}, which it is in, may not be entered by user {NOBODYS.uid}"):
+    with pytest.raises(SpawnError, match=f"user {NOBODYS.uid} may not enter its folder {closed}"):
         check(command, found)
     check(replace(command, user=User(os.geteuid(), os.getegid())), found)
     closed.chmod(0o711)
@@ -202,5 +202,5 @@ def test_an_interpreter_that_the_user_cannot_reach_is_refused(public: Path) -> N
     script.write_text(f"#!{interpreter}\n")
     script.chmod(0o755)
     command = Command((str(script),), Path("/"), {}, user=NOBODYS)
-    with pytest.raises(SpawnError, match="may not be entered"):
+    with pytest.raises(SpawnError, match="may not enter its folder"):
         check(command, script)

@@ -164,7 +164,7 @@ def test_other_tables_of_the_journal_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with (
-        pytest.raises(LedgerError, match="look at the disk and at the owner"),
+        pytest.raises(LedgerError, match="check the disk and the owner"),
         open_ledger(tmp_path / "none" / "journal.db"),
     ):
         pass

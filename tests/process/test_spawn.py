@@ -127,11 +127,11 @@ def refused(argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: Pa
         ((), "the command line is empty", "name a program"),
         (("",), "the command line is empty", "name a program"),
         (("no-such-program",), f"it is not on PATH ({PATH})", "install it, or put its folder on PATH"),
-        (("/no/such/program",), "there is no such file", "look at its name and at the package's content"),
+        (("/no/such/program",), "there is no such file", "check its name and the package's content"),
         (("/usr/bin",), "it is a folder", "name a file in it"),
-        (("/bin/true", "a\0b"), "an argument or a variable cannot be handed over: embedded null byte", "NUL bytes"),
+        (("/bin/true", "a\0b"), "an argument or a variable cannot be passed on: embedded null byte", "NUL bytes"),
         (("/bin/true", "x" * 200_000), "its arguments and environment are too large together", "in files"),
-        (("/etc/passwd/x",), "the system refused: Not a directory", "look at the program and its folder"),
+        (("/etc/passwd/x",), "the system refused: Not a directory", "check the program and its folder"),
     ],
 )
 def test_a_program_that_cannot_be_started(tag: str, argv: tuple[str, ...], why: str, remedy: str) -> None:
@@ -149,7 +149,7 @@ def test_a_file_that_is_not_executable(tag: str, tmp_path: Path) -> None:
 
     assert str(error) == (
         f"cannot start {path}: it is not executable for this user; "
-        f"chmod +x {path}, and look whether its file system is mounted noexec"
+        f"chmod +x {path}, and check that its file system is not mounted noexec"
     )
     assert f"chmod +x {path}," in refused(("program",), {"PATH": str(tmp_path)}).remedy
 
@@ -168,7 +168,7 @@ def test_a_script_whose_interpreter_is_missing(tag: str, tmp_path: Path) -> None
 
     error = refused(("./program",), cwd=tmp_path)
 
-    assert error.why.startswith(f"{tmp_path / 'program'} is there, but the interpreter it names")
+    assert error.why.startswith(f"{tmp_path / 'program'} exists, but the interpreter that it names")
     assert "first line" in error.remedy
     assert refused((str(path),)).why == error.why
 

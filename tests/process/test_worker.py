@@ -15,7 +15,7 @@ import trio.testing
 
 from tests.process.children import Lines, alive_with, is_alive, python, shell, wait_dead
 from tests.scale import scaled
-from wharfinger.process.command import Command
+from wharfinger.process.command import Command, Limits
 from wharfinger.process.errors import SpawnError
 from wharfinger.process.ledger import open_ledger
 from wharfinger.process.worker import STDERR_BYTES, Worker, open_worker
@@ -246,3 +246,37 @@ async def test_many_at_once(tag: str) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(30):
             nursery.start_soon(one)
+
+
+async def test_it_is_known_without_waiting_whether_there_is_output_and_what_was_not_read(tag: str) -> None:
+    async with open_worker(shell("read line; echo 'said' >&2; echo out; read more; exit 0", tag)) as worker:
+        assert not worker.has_output()
+        await worker.send(b"first\n")
+        assert await read_until(worker, b"out\n") == b"out\n"
+        with trio.fail_after(60):
+            await worker.settle_stderr()
+        assert worker.stderr_tail() == b"said\n"
+        assert (worker.has_output(), worker.unread_bytes()) == (False, 0)
+        await worker.send(b"second\nthird\n")
+        assert await worker.wait() == 0
+        assert worker.has_output(), "its end is to be read"
+        assert worker.unread_bytes() == len(b"third\n")
+        assert worker.usage is not None
+        assert worker.usage.max_rss_bytes > 0
+
+
+async def test_limits_of_the_kernel_hold_for_a_worker(tag: str) -> None:
+    bounds = Limits(wall_s=1.0, stdout_bytes=0, open_files=77)
+    async with open_worker(shell("ulimit -n; read end", tag), bounds=bounds) as worker:
+        assert await read_until(worker, b"\n") == b"77\n"
+
+
+async def test_the_end_of_its_input_can_be_reported(tag: str) -> None:
+    async with open_worker(python("import sys; print(len(sys.stdin.read()))", tag)) as worker:
+        await worker.send(b"abc")
+        worker.end_input()
+        worker.end_input()
+        with pytest.raises(trio.ClosedResourceError):
+            await worker.send(b"d")
+        assert await read_all(worker) == b"3\n"
+        assert await worker.wait() == 0

@@ -66,7 +66,7 @@ def permanent() -> list[Exception]:
     return [TaskFailed("schema violation", permanent=True)]
 
 
-AT_REST = "queue (at rest)"
+AT_REST = "queue (idle)"
 
 
 def hands() -> list[str]:

@@ -261,7 +261,7 @@ async def test_a_bug_in_a_task_is_logged_with_its_traceback_and_parks_the_task(
         await queues.wait_idle("other")
         assert queues.statistics().retired == 1
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert record.getMessage() == "Run: a bug in this task; it parks"
+    assert record.getMessage() == "Run: a bug in this task; it is parked"
     assert record.exc_info is not None
     assert isinstance(record.exc_info[1], KeyError)
 
@@ -309,7 +309,7 @@ async def test_a_bug_beside_a_cancellation_is_logged_and_the_task_leaves(
         await queues.wait_idle("web")
         assert queues.dump_one("web").tasks == ()
         assert queues.statistics().bugs == 1
-    assert "Run: a bug in this task; it parks" in caplog.messages
+    assert "Run: a bug in this task; it is parked" in caplog.messages
 
 
 async def test_a_long_error_is_cut(autojump_clock: MockClock) -> None:

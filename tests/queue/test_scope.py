@@ -72,6 +72,6 @@ def test_listeners_may_go_and_come_while_they_are_told() -> None:
 
 def test_cancelling_without_a_cause_is_refused() -> None:
     scope = WorkScope("update")
-    with pytest.raises(ValueError, match="update: cancelling takes a cause"):
+    with pytest.raises(ValueError, match="update: a cancellation needs a cause"):
         scope.cancel("")
     assert not scope.cancelled

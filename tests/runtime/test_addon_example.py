@@ -46,4 +46,4 @@ async def test_the_example(tmp_path: Path) -> None:
             assert await text(world, "banner", "text") == "* Welcome to example.org\n" * 2
             assert await text(world, "banner-audit", "readers") == "shop"
             assert await text(world, "motd", "text") == "have a nice day"
-            assert world.runtime.global_values()["clusterName"] == "example"
+            assert world.runtime.packages.global_values()["clusterName"] == "example"

@@ -110,6 +110,7 @@ async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None
     await world.change("", name, spec)
 
 
+@pytest.mark.slow
 async def test_who_does_not_say_follows_the_bundle(tmp_path: Path) -> None:
     """On if it is part of this bundle in this edition, and available there; off in all other cases."""
     async with open_world(tmp_path) as world:
@@ -118,9 +119,10 @@ async def test_who_does_not_say_follows_the_bundle(tmp_path: Path) -> None:
         await world.until_state("", "inside", "Ready")
         assert await is_applied(world, "inside")
         await all_off(world, NOT_PART_OF_IT)
-        assert world.runtime.global_values()["enabledModules"] == ["inside"]
+        assert world.runtime.packages.global_values()["enabledModules"] == ["inside"]
 
 
+@pytest.mark.slow
 async def test_what_the_user_says_beats_the_bundle(tmp_path: Path) -> None:
     """Both ways, and only for as long as it is said."""
     async with open_world(tmp_path) as world:
@@ -140,6 +142,7 @@ async def test_what_the_user_says_beats_the_bundle(tmp_path: Path) -> None:
         assert not await is_applied(world, "inside")
 
 
+@pytest.mark.slow
 async def test_no_bundle_puts_on_what_lacks_a_requirement(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await publish(world, "needy", PART_OF_IT, "{modules: {mandatory: [{name: base}]}}")
@@ -157,6 +160,7 @@ async def test_no_bundle_puts_on_what_lacks_a_requirement(tmp_path: Path) -> Non
         assert await is_applied(world, "base")
 
 
+@pytest.mark.slow
 async def test_without_a_bundle_who_does_not_say_is_on(tmp_path: Path) -> None:
     """Whatever its package says of editions; ``spec.enabled`` false is false here, too."""
     async with open_world(tmp_path, "", "") as world:

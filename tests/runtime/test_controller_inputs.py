@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from tests.registry_server import PASSWORD, USER
-from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.support.world import World, lose_repository, open_ground, open_world
 from tests.runtime.tasks.test_hook_runs import bash, hooked, until_data
 from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.formats.json.value import JsonObject, find_int, find_str
@@ -35,6 +35,7 @@ async def everything_said(world: World, name: str) -> str:
     return str((obj["status"], shown, await inspector.queues(), await inspector.scheduler(), problem))
 
 
+@pytest.mark.slow
 async def test_a_secret_that_comes_later_wakes_the_package_and_a_changed_one_reconfigures_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -56,6 +57,7 @@ async def test_a_secret_that_comes_later_wakes_the_package_and_a_changed_one_rec
         assert "hunter" not in said
 
 
+@pytest.mark.slow
 async def test_a_secret_is_shown_nowhere_even_where_a_chart_quotes_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -93,6 +95,7 @@ async def test_a_config_map_that_cannot_be_read_is_said_and_its_correction_notic
         await until_data(world, "shop", "text", "a")
 
 
+@pytest.mark.slow
 async def test_what_runs_goes_on_while_its_secret_is_away_also_over_a_restart(tmp_path: Path) -> None:
     """Nothing is taken back, and the status says on what is installed."""
     async with open_ground(tmp_path) as ground:
@@ -141,13 +144,13 @@ async def test_a_new_password_alone_disturbs_no_one_who_runs(tmp_path: Path) -> 
         await world.secret("login", username=USER, password=PASSWORD)
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
-        begun = world.runtime.instances["prod.shop"].begun
-        source = world.runtime.instances["prod.shop"].source
+        begun = world.runtime.instances["prod.shop"].wish.begun
+        source = world.runtime.instances["prod.shop"].wish.source
         await world.secret("login", username=USER, password="rotated")
-        with trio.fail_after(30):
-            while world.runtime.instances["prod.shop"].source == source:
+        with trio.fail_after(300):
+            while world.runtime.instances["prod.shop"].wish.source == source:
                 await trio.testing.wait_all_tasks_blocked(0.005)
-        assert world.runtime.instances["prod.shop"].begun == begun
+        assert world.runtime.instances["prod.shop"].wish.begun == begun
         await world.until_state("prod", "shop", "Ready")
 
 
@@ -175,8 +178,10 @@ STOPS: dict[str, JsonObject] = {
 
 async def take_away(world: World, reason: str) -> None:
     """What it was installed from."""
-    gone = ObjectKey(PACKAGE_REPOSITORY, "", "default")
-    await world.client.delete(gone if reason == "RepositoryNotFound" else ObjectKey(SECRET, "prod", "database"))
+    if reason == "RepositoryNotFound":
+        await lose_repository(world.client)
+    else:
+        await world.client.delete(ObjectKey(SECRET, "prod", "database"))
 
 
 @pytest.mark.parametrize("reason", STOPS)

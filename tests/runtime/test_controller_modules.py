@@ -37,11 +37,11 @@ async def test_a_modules_life(tmp_path: Path) -> None:
         ready = await world.until_state("", "web", "Ready")
         assert find_list(ready, "metadata", "finalizers") == [FINALIZER]
         assert await world.config_map(SYSTEM_NAMESPACE, "web") is not None
-        assert world.runtime.global_values()["enabledModules"] == ["web"]
+        assert world.runtime.packages.global_values()["enabledModules"] == ["web"]
         await world.delete("", "web")
         await world.until_gone("", "web")
         assert await world.config_map(SYSTEM_NAMESPACE, "web") is None
-        assert world.runtime.global_values()["enabledModules"] == []
+        assert world.runtime.packages.global_values()["enabledModules"] == []
         assert world.runtime.instances == {}
 
 
@@ -105,6 +105,7 @@ async def conflict(world: World) -> None:
     await world.until("prod", "web", has_reason("SpecInvalid"))
 
 
+@pytest.mark.slow
 async def test_a_release_that_is_given_up_goes_to_who_waits_for_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await conflict(world)
@@ -116,11 +117,12 @@ async def test_a_release_that_is_given_up_goes_to_who_waits_for_it(tmp_path: Pat
         assert await world.config_map("prod", "web") is None
 
 
+@pytest.mark.slow
 async def test_who_asks_in_vain_does_not_confine_who_has_the_release(tmp_path: Path) -> None:
     """The Module goes on having objects of the cluster, whatever Applications people make in its namespace."""
     async with open_world(tmp_path) as world:
         await conflict(world)
-        assert not world.runtime.is_confined(Owner("web", "prod"))
+        assert not world.runtime.confinement(Owner("web", "prod"))
         await world.push("web", "2.0.0", {"templates/role.yaml": CLUSTER_ROLE})
         await world.change("", "web", {"packageVersion": "2.0.0"})
         await world.until_state("", "web", "Ready")

@@ -63,6 +63,7 @@ async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_no_one_need
         assert await data(world, "database") == ("", "")
 
 
+@pytest.mark.slow
 async def test_a_module_that_is_needed_is_not_disabled_nor_anything_else_of_that_change_adopted(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
@@ -80,6 +81,7 @@ async def test_a_module_that_is_needed_is_not_disabled_nor_anything_else_of_that
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_with_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
@@ -118,15 +120,16 @@ async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_pa
         assert "not met by version 2.0.0" in message(held)
 
 
+@pytest.mark.slow
 async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
-        before = world.runtime.instances["database"].begun
+        before = world.runtime.instances["database"].wish.begun
         await world.change("", "database", {"packageVersion": "2.0.0"})
         await world.until("", "database", WOULD_BREAK)
         await world.change("", "database", {"packageVersion": "1.0.0"})
         await world.until_state("", "database", "Ready")
-        assert world.runtime.instances["database"].begun == before
+        assert world.runtime.instances["database"].wish.begun == before
 
 
 @pytest.mark.slow
@@ -199,6 +202,7 @@ async def test_a_user_may_have_it_done_all_the_same(tmp_path: Path, change: str)
         assert await world.config_map("prod", "of-shop") is not None  # paused, and not uninstalled
 
 
+@pytest.mark.slow
 async def test_all_at_once_goes_in_reverse_order(tmp_path: Path) -> None:
     """A diamond with a tail; the deletions come in the worst order."""
     async with open_world(tmp_path) as world:
@@ -243,6 +247,7 @@ async def test_a_removal_waits_for_one_that_has_begun(tmp_path: Path) -> None:
         await world.until_gone("prod", "shop")
 
 
+@pytest.mark.slow
 async def test_a_removal_waits_for_what_is_being_disabled(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -254,6 +259,7 @@ async def test_a_removal_waits_for_what_is_being_disabled(tmp_path: Path) -> Non
         assert went(tmp_path) == ["going-house", "gone-house", "going-ground", "gone-ground"]
 
 
+@pytest.mark.slow
 async def test_packages_that_would_need_each_other_go_together(tmp_path: Path) -> None:
     """The second one is refused for the cycle; a refusal is no reason to wait for anybody."""
     async with open_world(tmp_path) as world:
@@ -280,6 +286,7 @@ async def test_members_of_each_others_groups_go_together(tmp_path: Path) -> None
         assert went(tmp_path)[-1] == "gone-bread"
 
 
+@pytest.mark.slow
 async def test_a_suspended_dependent_counts_and_one_that_is_off_does_not(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
@@ -314,6 +321,7 @@ async def test_who_waits_first_goes_on_first(tmp_path: Path) -> None:
         assert went(tmp_path) == ["going-shop", "gone-shop", "going-house", "gone-house", "going-ground", "gone-ground"]
 
 
+@pytest.mark.slow
 async def test_what_no_one_needs_is_not_held(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
@@ -336,6 +344,7 @@ async def test_what_no_one_needs_is_not_held(tmp_path: Path) -> None:
         assert not any("Dependents" in text for text in seen)
 
 
+@pytest.mark.slow
 async def test_a_version_that_is_none_cannot_be_compared_and_passes(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)

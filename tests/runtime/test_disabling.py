@@ -33,6 +33,7 @@ async def test_a_version_that_cannot_be_had_does_not_keep_what_is_unwanted(tmp_p
         await world.until_state("", "web", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_new_version_does_not_undo_a_disable(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -48,6 +49,7 @@ async def test_a_new_version_does_not_undo_a_disable(tmp_path: Path) -> None:
         assert find_str(ready, "status", "currentVersion", "version") == "1.1.0"
 
 
+@pytest.mark.slow
 async def test_a_lost_dependency_pauses_and_deletes_nothing(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -88,6 +90,7 @@ async def test_a_removal_tells_its_hooks_the_settings_also_after_a_restart(tmp_p
         assert (tmp_path / "notes").read_text() == "careful\n"
 
 
+@pytest.mark.slow
 async def test_a_removal_goes_on_without_hooks_where_a_user_says_so(tmp_path: Path) -> None:
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 1")
     async with open_world(tmp_path) as world:

@@ -16,6 +16,7 @@ from tests.runtime.core.test_global_rounds import global_hooks, hook
 from tests.runtime.core.test_release_events import OWNER, instance_of, until, warnings_of
 from tests.runtime.daemon.test_daemon import control_plane, daemon
 from tests.runtime.support.killing import Kubectl, application
+from tests.runtime.support.notes import put
 from tests.runtime.support.world import PATIENCE_S, Ground, World, open_ground
 from tests.runtime.tasks.test_applying import look_again
 from tests.runtime.tasks.test_recorded_render import DRAWING, DRAWN, NOW, begin, drawn, elsewhere, history_of, verified
@@ -67,7 +68,7 @@ async def settled(world: World, revision: int) -> None:
 async def forced(world: World, word: str) -> None:
     """Ask for everything to be done again, and wait until it is."""
     await world.annotate("prod", "shop", "wharfinger.dev/force-requested-at", word)
-    await until(lambda: instance_of(world).wanted.forced == word)
+    await until(lambda: instance_of(world).wish.directives.forced == word)
     await world.until_state("prod", "shop", "Ready")
     await world.runtime.queues.wait_idle("prod.shop")
 
@@ -75,6 +76,7 @@ async def forced(world: World, word: str) -> None:
 # -- overrides and maintenance
 
 
+@pytest.mark.slow
 async def test_other_resources_draw_nothing_and_go_as_they_came(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
@@ -90,6 +92,7 @@ async def test_other_resources_draw_nothing_and_go_as_they_came(tmp_path: Path) 
         assert (await drawn(world), last.manifest) == (before, first.manifest)
 
 
+@pytest.mark.slow
 async def test_maintenance_draws_nothing(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
@@ -104,6 +107,7 @@ async def test_maintenance_draws_nothing(tmp_path: Path) -> None:
         assert (await drawn(world), (await history_of(world))[-1].manifest) == (before, first.manifest)
 
 
+@pytest.mark.slow
 async def test_overrides_of_an_install_go_over_a_restart_without_a_draw(tmp_path: Path) -> None:
     """No revision ever was without them: what the chart itself says is in the record all the same."""
     async with open_ground(tmp_path) as ground:
@@ -134,12 +138,13 @@ async def test_overrides_of_an_install_go_over_a_restart_without_a_draw(tmp_path
             assert find_str((await history_of(world))[-1].document, "manifest").count("replicas: 1") == 1
 
 
+@pytest.mark.slow
 async def test_a_later_look_in_the_process_that_installed_draws_nothing(tmp_path: Path) -> None:
     """It would be rendered as an upgrade, which the cache of renders has nothing of."""
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         before = await begin(world, FILES)
         for word in ("one", "two", "three"):
-            instance_of(world).brought = None
+            put(instance_of(world), applied={"brought": None})
             look_again(world, "prod.shop")
             await world.runtime.queues.wait_idle("prod.shop")
             await forced(world, word)
@@ -207,6 +212,7 @@ async def helm_upgrade(world: World, revision: int, text: str) -> None:
     await world.client.create(to_secret(replace(ours, document=document, holder=""), NOW))
 
 
+@pytest.mark.slow
 async def test_a_users_upgrade_hides_no_record_of_ours(tmp_path: Path) -> None:
     """It stays until something is asked for; then our own objects come back, with what was drawn for them."""
     async with open_ground(tmp_path) as ground:
@@ -269,6 +275,7 @@ async def test_a_record_of_an_older_daemon_is_labelled_when_it_is_first_used(tmp
             assert (await drawn(world), len(await history_of(world))) == (before, 2)
 
 
+@pytest.mark.slow
 async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_stay(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -286,7 +293,7 @@ async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_sta
         async with elsewhere(ground, "second").open_world() as world:
             await verified(world)
             for _ in range(2):
-                instance_of(world).brought = None
+                put(instance_of(world), applied={"brought": None})
                 look_again(world, "prod.shop")
                 await world.runtime.queues.wait_idle("prod.shop")
                 (record,) = await history_of(world)
@@ -295,6 +302,7 @@ async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_sta
             await world.until_object(FRONT_KEY, replicas(1))
 
 
+@pytest.mark.slow
 async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_daemon(tmp_path: Path) -> None:
     """They were changed while no daemon ran, so everybody is run again in the first round."""
     notes = tmp_path / "notes"
@@ -312,7 +320,7 @@ async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_
         notes.unlink()
         async with elsewhere(ground, "second").open_world() as world:
             await world.until_notes(notes, {"all.sh:afterAll"})
-            assert find_str(world.runtime.global_values(), "colour") == "red"
+            assert find_str(world.runtime.packages.global_values(), "colour") == "red"
             (record,) = await history_of(world)
             assert (await drawn(world), bool(label_of(record))) == (before, True)
 

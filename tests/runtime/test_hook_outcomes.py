@@ -198,6 +198,7 @@ async def test_what_is_to_be_masked_is_gathered_a_few_times_however_much_is_publ
     assert len(gathered) < 50
 
 
+@pytest.mark.slow
 async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -216,6 +217,7 @@ async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_p
         assert notes(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_patched_values_that_fit_a_new_version_no_more_are_dropped_and_its_hooks_start_anew(
     tmp_path: Path,
 ) -> None:

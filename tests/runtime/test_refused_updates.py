@@ -10,11 +10,13 @@ import trio
 from tests.packages.support.charts import write
 from tests.runtime.support.dependents import application, mandatory, modules, package, push
 from tests.runtime.support.killing import held
+from tests.runtime.support.notes import put
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_install_tasks import has_reason
 from tests.runtime.test_dependents import data
 from wharfinger.formats.json.value import JsonObject, find_int, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.package.events import DecisionReported, Voted
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS
 from wharfinger.runtime.scheduler.events import Rescheduled
 from wharfinger.runtime.status.package_status import Stage
@@ -56,6 +58,7 @@ def of_ham(world: World) -> tuple[str, bool]:
     return node.version if node is not None else "", world.runtime.scheduler.enabled("ham")
 
 
+@pytest.mark.slow
 async def test_no_one_is_paused_for_an_update_that_would_close_a_cycle(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
@@ -67,7 +70,10 @@ async def test_no_one_is_paused_for_an_update_that_would_close_a_cycle(tmp_path:
         assert await data(world, "ham") == ("1.0.0", "none")
         # That the version before may be on is nothing to say of what was refused.
         ham = world.runtime.instances["ham"]
-        world.runtime.operations.restate_requirements(ham)
+        decided = world.runtime.scheduler.decision("ham")
+        assert decided is not None
+        assert decided.allowed
+        world.runtime.packages.emit(ham, DecisionReported(decided))
         assert ham.status.stages[Stage.REQUIREMENTS].reason == "DependencyCycle"
         # It is there for whoever is to run anew.
         for namespace, name in (("", "eggs"), ("prod", "shop")):
@@ -75,6 +81,7 @@ async def test_no_one_is_paused_for_an_update_that_would_close_a_cycle(tmp_path:
             await world.until_state(namespace, name, "Ready")
 
 
+@pytest.mark.slow
 async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path) -> None:
     """Nor are its definitions ensured; and the word of its own script is no word about what is installed."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
@@ -85,10 +92,11 @@ async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path)
         await world.until("", "ham", refused(world))
         await world.change("", "ham", {"settings": {"mode": "hot"}})
         await world.until("", "ham", refused(world))
-        world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
-        world.runtime.reports.voted(world.runtime.instances["ham"], enabled=False, reason="no", failed=False)
+        world.runtime.packages.tell(Rescheduled("ham", "Test"))
+        world.runtime.packages.emit(world.runtime.instances["ham"], Voted(enabled=False, reason="no", failed=False))
         assert of_ham(world) == ("1.0.0", True)
-        world.runtime.instances["ham"].crds = None  # as where those of the version before were never established
+        # As if the definitions of the version before were never established.
+        put(world.runtime.instances["ham"], crds={"established": None})
         # What it needs goes, and comes again: it is paused, and is to run anew.
         await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
         await world.change("", "flour", {"enabled": False})
@@ -110,6 +118,7 @@ async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path)
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_ordered_while_it_is_loaded_is_none_of_what_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     # Of its two hooks one holds: a second one would find nobody who reads what it says.
@@ -120,7 +129,7 @@ async def test_a_run_that_is_ordered_while_it_is_loaded_is_none_of_what_is_refus
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path, package(tmp_path, "ham", BOTH, version="1.1.0", config=hold))
         await trio.to_thread.run_sync(held, tmp_path)
-        world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        world.runtime.packages.tell(Rescheduled("ham", "Test"))
         (tmp_path / "go").touch()
         await world.until("", "ham", refused(world))
         await world.runtime.queues.wait_idle("ham")
@@ -128,6 +137,7 @@ async def test_a_run_that_is_ordered_while_it_is_loaded_is_none_of_what_is_refus
         assert await data(world, "ham") == ("1.0.0", "none")
 
 
+@pytest.mark.slow
 async def test_what_was_refused_runs_once_nothing_is_in_its_way(tmp_path: Path) -> None:
     """With its definitions, which the version before did not have."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
@@ -158,12 +168,13 @@ async def test_what_was_taken_away_meanwhile_is_there_for_no_one(tmp_path: Path)
         await world.until_state("prod", "shop", "Suspended")
 
 
+@pytest.mark.slow
 async def test_what_is_suspended_after_it_was_refused_is_there_for_others(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
         await world.change("", "ham", {"suspend": True})
         await world.until_state("", "ham", "Suspended")
-        world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        world.runtime.packages.tell(Rescheduled("ham", "Test"))
         await world.change("prod", "shop", {"settings": {"mode": "hot"}})
         await world.until_state("prod", "shop", "Ready")
         await world.change("", "ham", {"suspend": False, "packageVersion": "1.0.0"})

@@ -28,8 +28,7 @@ INSTALL = {
     "PUT secrets": 2,  # the record is deployed; the state
 }
 CHANGE = {
-    "PATCH applications/status": 2,
-    "GET deployments": 1,
+    "PATCH applications/status": 1,
     "PATCH deployments": 1,
     "POST secrets": 1,  # the record
     "PUT secrets": 3,  # the record is deployed, the one before is superseded; the state

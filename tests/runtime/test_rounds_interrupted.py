@@ -67,6 +67,7 @@ async def restarting(folder: Path) -> AsyncIterator[Ground]:
             yield ground
 
 
+@pytest.mark.slow
 async def test_after_a_restart_there_is_one_round(tmp_path: Path) -> None:
     """Although everybody turns on in it; and what only a global hook has on is not taken away before that has said so again."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
@@ -89,6 +90,7 @@ async def test_after_a_restart_there_is_one_round(tmp_path: Path) -> None:
             )
 
 
+@pytest.mark.slow
 async def test_what_no_one_has_on_any_more_goes_after_a_restart(tmp_path: Path) -> None:
     """That it was installed is no reason to keep it, once it is known what global hooks have said."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
@@ -107,6 +109,7 @@ async def test_what_no_one_has_on_any_more_goes_after_a_restart(tmp_path: Path) 
             assert notes.lines()[-1] == "all afterAll -"
 
 
+@pytest.mark.slow
 async def test_who_had_not_been_run_with_the_new_values_is_after_a_restart(tmp_path: Path) -> None:
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     files = {"package.yaml": "apiVersion: v2\nname: alpha\ntype: Module\nversion: 0.0.0\n"}
@@ -253,6 +256,7 @@ async def test_afterall_hooks_that_wait_for_who_goes_give_way(tmp_path: Path) ->
         )
 
 
+@pytest.mark.slow
 async def test_without_global_hooks_there_are_no_flags(tmp_path: Path) -> None:
     """Who was on by a flag goes with the Module; whoever else is there stays, and a new Module begins anew."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))

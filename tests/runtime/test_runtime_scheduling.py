@@ -30,6 +30,7 @@ async def pushed(world: World, folder: Path) -> None:
     await world.push_folder(folder, folder.name, "1.0.0")
 
 
+@pytest.mark.slow
 async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> None:
     """It waits, runs, is suspended with nothing deleted, and runs again."""
     async with open_world(tmp_path) as world:
@@ -62,6 +63,7 @@ async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> Non
         assert len(world.downloads) == downloads
 
 
+@pytest.mark.slow
 async def test_a_dependency_of_another_version_is_said(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()

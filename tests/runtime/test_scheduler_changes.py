@@ -106,6 +106,7 @@ class Story:
         return rewired
 
 
+@pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 50), deadline=None)
 def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]) -> None:
@@ -129,6 +130,7 @@ def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]
         )
 
 
+@pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
@@ -151,6 +153,7 @@ def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
                 assert needed in {each.name for each, _ in nodes[name].dependencies()}
 
 
+@pytest.mark.slow
 @given(CHANGES, st.randoms(use_true_random=False))
 @settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_how_it_came_to_be_leaves_no_trace(changes: list[Change], shuffler: Random) -> None:
@@ -165,6 +168,7 @@ def test_how_it_came_to_be_leaves_no_trace(changes: list[Change], shuffler: Rand
     assert other.decisions == story.decisions
 
 
+@pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_votes_are_what_the_decision_follows_from(changes: list[Change]) -> None:
@@ -258,6 +262,7 @@ class Plain:
         )
 
 
+@pytest.mark.slow
 @given(CHANGES)
 @settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:

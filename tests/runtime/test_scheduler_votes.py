@@ -44,7 +44,7 @@ def test_dynamic_rule_nil_defers_to_floor() -> None:
 def test_a_users_disable_uninstalls() -> None:
     world = running(node("app"))
     world.tell(IntentSet("app", enabled=False))
-    why = ("DynamicallyDisabled", "it is disabled; enable it to have it back")
+    why = ("DynamicallyDisabled", "it is disabled; enable it to install it again")
     assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
     world.tell(IntentSet("app", enabled=False))
     assert world.said() == []
@@ -55,7 +55,7 @@ def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
     world.tell(NodeRemoved("db"))
     assert [effect.uninstall for effect in world.disabled()] == [False]
     world.tell(IntentSet("app", enabled=False))
-    why = ("DynamicallyDisabled", "it is disabled; enable it to have it back")
+    why = ("DynamicallyDisabled", "it is disabled; enable it to install it again")
     assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
 
 
@@ -92,7 +92,12 @@ def test_script_rule_true_does_not_forbid() -> None:
 @pytest.mark.parametrize(
     ("vote", "reason", "message", "uninstall"),
     [
-        (ScriptVoted("mod", enabled=False), "DisabledByScript", "its enabled script says no", True),
+        (
+            ScriptVoted("mod", enabled=False),
+            "DisabledByScript",
+            "its enabled script disabled it and gave no reason",
+            True,
+        ),
         (ScriptVoted("mod", enabled=False, reason="needs a GPU"), "DisabledByScript", "needs a GPU", True),
         (ScriptVoted("mod", None, error="exit 3"), "EnabledScriptError", "its enabled script failed: exit 3", False),
     ],

@@ -88,6 +88,7 @@ async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> Async
         yield world
 
 
+@pytest.mark.slow
 async def test_a_no_before_all_is_loaded_takes_nothing_away_and_is_asked_again(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
@@ -110,7 +111,7 @@ async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path
         (tmp_path / "broken").touch()
         async with restarted_and_refused(ground, tmp_path, uid) as world:
             await world.until("", "dns", lambda obj: "exit status 1" in find_str(obj, "status", "summary", "message"))
-            await until_true(lambda: not world.runtime.statements.unheard)
+            await until_true(lambda: not world.runtime.packages.unreported.unheard)
             await world.runtime.queues.wait_idle("scripted")
             assert await of_scripted(world) == uid
             (tmp_path / "broken").unlink()
@@ -121,6 +122,7 @@ async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path
             assert await of_scripted(world) == uid
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", ["says no again", "nobody is left"])
 async def test_a_no_once_all_is_loaded_takes_it_away(tmp_path: Path, how: str) -> None:
     """It is asked again where it may see more, and where what it did not see is removed unseen."""
@@ -142,6 +144,7 @@ async def test_a_no_once_all_is_loaded_takes_it_away(tmp_path: Path, how: str) -
             assert not await of_scripted(world)
 
 
+@pytest.mark.slow
 async def test_what_its_script_has_put_away_is_there_for_no_one_while_it_is_suspended(tmp_path: Path) -> None:
     """Also for a process that starts, and asks no script of what is suspended."""
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"

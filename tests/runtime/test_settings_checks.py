@@ -45,6 +45,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 async def test_settings_of_an_older_version_are_converted_and_that_is_said(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -65,6 +66,7 @@ async def test_settings_of_an_older_version_are_converted_and_that_is_said(tmp_p
         await until_data(world, "out", "mode", "slow")
 
 
+@pytest.mark.slow
 async def test_rules_and_immutable_settings_are_held_also_over_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -87,6 +89,7 @@ async def test_rules_and_immutable_settings_are_held_also_over_a_restart(tmp_pat
             await world.until_state("prod", "app", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_hooks_make_of_the_values_is_held_to_their_rules(tmp_path: Path) -> None:
     hook = bash(
         "{configVersion: v1, onStartup: 1}",
@@ -112,6 +115,7 @@ async def test_a_rule_that_is_none_is_refused_when_the_package_is_loaded(tmp_pat
         )
 
 
+@pytest.mark.slow
 async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(tmp_path: Path) -> None:
     def schema(kind: str) -> dict[str, str]:
         text = f"type: object\nproperties:\n  disk: {{type: string, default: {kind}, x-deckhouse-immutable: true}}\n"

@@ -71,7 +71,7 @@ async def test_a_registry_that_drips_holds_up_no_other(tmp_path: Path) -> None:
             dripping = "".join(application(f"far-{n}", "slow", "far", f"1.0.{n}") for n in range(SLOW))
             kubectl.apply(tmp_path / "slow.yaml", sources + dripping)
             for _ in range(4):
-                assert slow.blobs.acquire(timeout=50)  # its share of the downloads drips
+                assert slow.blobs.acquire(timeout=300)  # its share of the downloads drips
             healthy = application("well", "good", "well") + application("near", "local", "near")
             kubectl.apply(tmp_path / "healthy.yaml", healthy)
             wait_ready(kubectl, "well")

@@ -28,6 +28,7 @@ async def revision_of(world: World) -> int:
     return find_int(await world.until_state("prod", "shop", "Ready"), "status", "release", "revision")
 
 
+@pytest.mark.slow
 async def test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -47,6 +48,7 @@ async def test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applie
             assert "urls" not in find_object(await world.until_state("prod", "shop", "Ready"), "status")
 
 
+@pytest.mark.slow
 async def test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

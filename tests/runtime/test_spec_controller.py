@@ -16,7 +16,6 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
-from wharfinger.runtime.tasks.event_tasks import HookEvent
 
 pytestmark = pytest.mark.unmeasured
 
@@ -28,6 +27,7 @@ async def until_version(world: World, name: str, version: str) -> JsonObject:
     return obj
 
 
+@pytest.mark.slow
 async def test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to(tmp_path: Path) -> None:
     """package-not-found, package-switch: what the package before brought goes with it."""
     async with open_world(tmp_path) as world:
@@ -47,6 +47,7 @@ async def test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_
         assert await world.config_map("prod", "more") is None
 
 
+@pytest.mark.slow
 async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
     """version-switch, version-update: the version wanted last is the one that is there, and no version is fetched twice."""
     async with open_world(tmp_path) as world:
@@ -76,6 +77,7 @@ async def test_a_repository_that_is_corrected_wakes_who_failed_for_it(tmp_path: 
         await until_version(world, "shop", "1.0.0")
 
 
+@pytest.mark.slow
 async def test_a_deletion_right_after_the_version_was_edited_leaves_nothing(tmp_path: Path) -> None:
     """delete-after-version-edit: also while the new version hangs, and where it does not exist."""
     async with open_world(tmp_path) as world:
@@ -93,6 +95,7 @@ async def test_a_deletion_right_after_the_version_was_edited_leaves_nothing(tmp_
         assert world.runtime.instances == {}
 
 
+@pytest.mark.slow
 async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path) -> None:
     """In the peer an event that came late made a queue that nobody took down again."""
     async with open_world(tmp_path) as world:
@@ -111,12 +114,12 @@ async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path
         await world.runtime.queues.wait_idle("hooked")
         await world.client.create(config_map("late", {"watch": "me"}))
         assert not world.runtime.tools.hook_services.started()
-        assert world.runtime.build_kube_tasks(HookEvent(kept, inbox)) == {}  # one that was on its way meanwhile
+        assert world.runtime.build_kube_tasks(kept, inbox) == ()  # one that was on its way meanwhile
         assert world.runtime.queues.dump_one("hooked").tasks == ()
         await world.delete("", "hooked")
         await world.until_gone("", "hooked")
         await world.client.create(config_map("later", {"watch": "me"}))
-        assert world.runtime.build_kube_tasks(HookEvent(kept, inbox)) == {}
+        assert world.runtime.build_kube_tasks(kept, inbox) == ()
         assert world.runtime.queues.names() == ()
 
 

@@ -47,18 +47,19 @@ def test_a_reschedule_while_its_run_ends_is_not_completed_by_it() -> None:
     assert scheduled(scheduler.apply(Completed("db", second.run))) == ["app"]
 
 
+@pytest.mark.slow
 async def test_what_is_ordered_at_once_is_all_performed(tmp_path: Path) -> None:
     """The end of a pause orders more than a bounded channel would hold; performing it tells the scheduler things meanwhile."""
     names = [f"app{number}" for number in range(12)]
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()
-        world.runtime.operations.tell_scheduler(Paused())
+        world.runtime.packages.tell(Paused())
         for name in names:
             await world.create("prod", name)
         for name in names:
             await world.until("prod", name, lambda obj: find_str(obj, "status", "release", "namespace") == "prod")
             await world.runtime.queues.wait_idle(f"prod.{name}")
-        world.runtime.operations.tell_scheduler(Resumed())
+        world.runtime.packages.tell(Resumed())
         for name in names:
             await world.until_state("prod", name, "Ready")

@@ -85,9 +85,20 @@ def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:
         assert again.wait() == 0, again.lines
 
 
-@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_what_a_running_task_finishes_during_a_stop_is_in_the_status(tmp_path: Path) -> None:
+    finish_during_a_stop(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("time", range(19))
+def test_what_is_decided_during_a_stop_is_in_the_status_every_time(tmp_path: Path, time: int) -> None:
+    finish_during_a_stop(tmp_path)
+
+
+def finish_during_a_stop(tmp_path: Path) -> None:
+    """SIGTERM during an install, whose hook is a child process that ends after that."""
     os.mkfifo(tmp_path / "held")
     hold = f'echo $$ >"{tmp_path}/held"\nwhile [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done\n'
     hooked(tmp_path / "packages" / "hooked", {"hold.sh": bash("{configVersion: v1, afterHelm: 1}", hold)})

@@ -14,6 +14,7 @@ import trio
 from tests.packages.support.charts import write
 from tests.runtime.controllers.test_installed_packages import until_true
 from tests.runtime.support.dependents import application, mandatory, message, modules, package, push
+from tests.runtime.support.notes import put
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_hook_runs import bash
 from tests.runtime.tasks.test_install_tasks import has_reason
@@ -21,8 +22,8 @@ from tests.runtime.test_dependents import data
 from wharfinger.formats.json.value import JsonObject, find_int, find_str
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.events import MAIN_LANE
+from wharfinger.runtime.core.packages import PATIENCE
 from wharfinger.runtime.core.runtime import STALLED_RETRY
-from wharfinger.runtime.core.task_reports import PATIENCE
 from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, REQUESTED
@@ -147,6 +148,7 @@ async def test_a_permanent_failure_holds_no_tier(tmp_path: Path) -> None:
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_ordered_while_an_update_is_parked_holds_no_tier(tmp_path: Path) -> None:
     """Nor anybody who needs it: the version before is there."""
     more = CRITICAL.format(10) + "subscriptions: [conf]\n"
@@ -192,6 +194,7 @@ async def reached(folder: Path) -> None:
     await until_true((folder / "reached").exists)
 
 
+@pytest.mark.slow
 async def test_what_is_suspended_in_mid_run_is_there_for_others(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await base_that_runs(world, tmp_path)
@@ -262,7 +265,7 @@ async def test_what_only_lacks_something_when_it_is_resumed_is_not_deleted(tmp_p
         await world.until_state("", "mid", "Suspended")
         await off(world, "base")
         await missed(world, enabled=False)
-        assert world.runtime.instances["mid"].missed_disable is not None
+        assert world.runtime.instances["mid"].node.missed_disable is not None
         await missed(world, enabled=True)
         await world.change("", "mid", {"suspend": False})
         await world.until("", "mid", looked_at(world, "mid", has_reason("DependencyNotEnabled")))
@@ -273,6 +276,7 @@ async def test_what_only_lacks_something_when_it_is_resumed_is_not_deleted(tmp_p
         assert await of(world, "mid") == uid
 
 
+@pytest.mark.slow
 async def test_what_was_missed_is_past_once_the_package_is_wanted_again(tmp_path: Path) -> None:
     """Off and on while it is suspended; the version it is resumed with comes late, and what it needs is gone by then."""
     async with open_world(tmp_path) as world:
@@ -326,7 +330,7 @@ async def serves(world: World, before: list[tuple[object, ...]]) -> None:
     """The graph is as it was, and whoever needs ``base`` is run when it is to run."""
     assert graph(world) == before
     for namespace, name in (("", "mid"), ("prod", "shop")):
-        await world.change(namespace, name, {"settings": {"mode": world.runtime.instances["base"].version}})
+        await world.change(namespace, name, {"settings": {"mode": world.runtime.instances["base"].wish.version}})
         await world.until_state(namespace, name, "Ready")
     assert graph(world) == before
 
@@ -341,10 +345,11 @@ async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_i
         await world.until("", "base", looked_at(world, "base", IS_CYCLE))
         assert graph(world) == before
         base = world.runtime.instances["base"]
-        assert base.begun is not None
-        loaded, base.begun = base.definition, base.begun - STALLED_RETRY - timedelta(seconds=1)
+        assert base.wish.begun is not None
+        loaded = base.files.definition
+        put(base, wish={"begun": base.wish.begun - STALLED_RETRY - timedelta(seconds=1)})
         world.runtime.retry_stalled("base")
-        await until_true(lambda: base.definition is not loaded and base.refused is not None)
+        await until_true(lambda: base.files.definition is not loaded and base.node.refused is not None)
         await world.until("", "base", IS_CYCLE)
         await serves(world, before)
         await world.change("", "base", {"dependsOn": None})
@@ -352,6 +357,7 @@ async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_i
         assert graph(world) == before
 
 
+@pytest.mark.slow
 async def test_a_version_that_closes_a_cycle_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         before = await chain(world, tmp_path)
@@ -361,7 +367,7 @@ async def test_a_version_that_closes_a_cycle_leaves_the_graph_as_it_was(tmp_path
         assert find_str(told, "status", "currentVersion", "version") == "1.0.0"
         await serves(world, before)
         assert await data(world, "base") == ("1.0.0", "none")
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             await world.runtime.queues.wait_idle("base")
         await world.change("", "base", {"packageVersion": "1.0.0"})
         await world.until_state("", "base", "Ready")

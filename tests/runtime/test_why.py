@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.debug.support.socket_client import socket_client
 from tests.runtime.support import world as world_module
 from tests.runtime.support.objects import repository
 from tests.runtime.support.stuck import Situation, come_about
@@ -22,7 +23,6 @@ from tests.runtime.support.why_running import RUNNING
 from tests.runtime.support.why_situations import BOOTSTRAP, CRDS, FACTS, REQUIREMENTS, SLOTS, TIERS, has_definitions
 from tests.runtime.support.world import Ground, World, one_error, open_ground
 from wharfinger.cluster.releases.engine import ReleaseEngine
-from wharfinger.debug.client.client import open_debug_client
 from wharfinger.debug.client.command_output import why_text
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.hooks.running.hook_services import HookServices
@@ -79,7 +79,8 @@ async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, 
     inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
     path = world.folder / "debug.sock"
     texts: dict[str, str] = {}
-    async with open_debug_server(path, inspector), open_debug_client(path) as client:
+    client = socket_client(path)
+    async with open_debug_server(path, inspector):
         for situation in situations:
             text, code = await why_text(client, situation.subject, "text", world.runtime.now())
             assert code == (0 if "nothing blocks it" in text else 3)

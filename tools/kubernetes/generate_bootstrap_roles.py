@@ -1,10 +1,11 @@
-"""Make control_plane/authorization/bootstrap.json: the roles and bindings that every kube-apiserver brings along.
+"""Make wharfinger/control_plane/bootstrap/roles.json: the roles and bindings with which every kube-apiserver starts.
 
-They are asked of a real one that has just been started (of the version the control plane follows)::
+They are read from a new kube-apiserver of the version that the control plane follows::
 
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
-Each line is one object without what all share: the label kubernetes.io/bootstrapping and the annotation autoupdate.
+Each line is one object, without the label kubernetes.io/bootstrapping and the annotation autoupdate, which all objects
+have.
 """
 
 import argparse
@@ -27,18 +28,18 @@ FIELDS = ("rules", "aggregationRule", "subjects", "roleRef")
 
 
 def main() -> int:
-    """Ask, and write."""
+    """Read the objects from the server, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True)
     parser.add_argument("--token-file", type=Path, required=True)
     args = parser.parse_args()
     lines = []
     for plural, kind in KINDS.items():
-        request = urllib.request.Request(  # noqa: S310 - whose address the caller gives
+        request = urllib.request.Request(  # noqa: S310 - the caller gives the address
             f"{args.server}{GROUP}/{plural}?labelSelector={BOOTSTRAPPING}=rbac-defaults",
             headers={"authorization": f"Bearer {args.token_file.read_text().strip()}"},
         )
-        # The server is a test's own, its certificate nobody's.
+        # The certificate is not verified, because the server is one that the caller has started for this.
         with urllib.request.urlopen(request, context=ssl._create_unverified_context()) as answer:  # noqa: S310, S323, SLF001
             items = json.load(answer)["items"]
         for item in items:

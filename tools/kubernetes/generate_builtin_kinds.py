@@ -1,16 +1,16 @@
-"""Make wharfinger/control_plane/catalog/builtin_kinds.json: the built-in kinds and all that discovery says of them.
+"""Make wharfinger/control_plane/catalog/builtin_kinds.json: the built-in kinds and their entries in discovery.
 
 The source is the discovery documents that Kubernetes publishes with its code (``api/discovery`` of the Go module
-``k8s.io/kubernetes``). They list every version there is; what a server serves by default is the stable ones: ``v1`` and
-``autoscaling/v2``. To bring it to another version of Kubernetes::
+``k8s.io/kubernetes``). They list all versions; a server serves only the stable ones by default: ``v1`` and
+``autoscaling/v2``. To make the table for another version of Kubernetes::
 
-    go mod download -json k8s.io/kubernetes@v1.36.1      # says the module's folder as Dir
+    go mod download -json k8s.io/kubernetes@v1.36.1      # prints the module's folder as Dir
     python tools/kubernetes/generate_builtin_kinds.py --kubernetes DIR
 
-A row is one kind at one version, in the order of discovery: ``api`` (group and version), ``kind``, ``plural``, ``singular``
-where it is not the kind in lower case, ``cluster`` where there is no namespace, ``short`` names, ``categories``, ``verbs``
-where they are not all, ``sub``: subresource → kind and verbs, before the kind its group and version where it has its own,
-and ``hash``: what discovery calls the storage version's hash.
+A row is one kind at one version, in the order of discovery: ``api`` (group and version), ``kind``, ``plural``,
+``singular`` (unless it is the kind in lower case), ``cluster`` (for kinds without a namespace), ``short`` names,
+``categories``, ``verbs`` (unless it has all), ``sub`` (subresource → kind and verbs; a kind of another group or version
+is written with both before it), and ``hash`` (discovery's hash of the storage version).
 """
 
 import argparse
@@ -26,7 +26,7 @@ ALL_VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patc
 
 
 def main() -> None:
-    """Read the discovery documents of the folder that is named, and write the table."""
+    """Read the discovery documents of the given folder, and write the table."""
     parser = argparse.ArgumentParser(description="Make the table of built-in kinds.")
     parser.add_argument("--kubernetes", type=Path, required=True, metavar="DIR", help="the module k8s.io/kubernetes")
     folder = parser.parse_args().kubernetes / "api" / "discovery"
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _rows(listed: Object) -> list[Object]:
-    """The rows of one APIResourceList."""
+    """Return the rows of one APIResourceList."""
     rows: dict[str, Object] = {}
     entries = listed["resources"]
     for entry in entries if isinstance(entries, list) else []:

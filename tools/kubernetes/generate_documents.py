@@ -1,16 +1,21 @@
-"""Make wharfinger/control_plane/discovery/openapi.xz and table_columns.json: what a kube-apiserver says of its built-in kinds.
+"""Make the OpenAPI documents (discovery/openapi.xz) and the table columns (catalog/table_columns.json) of the built-in
+kinds.
 
-Both are read from a server of the version that is followed, started afresh with the default feature gates, with nothing but
-``kubectl proxy`` in between (OpenAPI is in parts switched by feature gates, so what is published with the code differs)::
+The documents that are published with the code differ, because feature gates switch parts of OpenAPI. So both are read
+through ``kubectl proxy`` from a new kube-apiserver of the version that the control plane follows, with the default feature
+gates::
 
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_documents.py --url http://127.0.0.1:8001
 
-``openapi.xz`` is, compressed, a line of JSON that says where each document is (``[offset, size]`` behind the line, by name:
-``v2``, ``v3/api/v1`` …), and the documents as the server sent them, byte by byte: clients know them by their hashes. Two more,
-``custom/v2`` and ``custom/v3``, are what the server says of two definitions that this script makes for a moment: custom kinds
-are described by putting their names in the place of these.
-``table_columns.json`` has each kind's columns (name, type, format, priority, and which of the ``descriptions`` it has).
+``openapi.xz`` is compressed. It begins with a line of JSON that has the place of each document after the line (``[offset,
+size]``, by name: ``v2``, ``v3/api/v1`` …). The documents follow, byte by byte as the server sent them, because clients
+identify them by their hashes. Two more, ``custom/v2`` and ``custom/v3``, are the server's documents of two sample
+definitions, which this script creates and deletes again. The documents of custom kinds are made from them by replacing
+the names.
+
+``table_columns.json`` has each kind's columns (name, type, format, priority, and the index of its text in
+``descriptions``).
 """
 
 import argparse
@@ -27,22 +32,24 @@ FOLDER: Final = Path(__file__).resolve().parents[2] / "wharfinger" / "control_pl
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 TIMEOUT_S: Final = 30
 SETTLE_S: Final = 5.0
-"""How long a server takes to serve new definitions and to say so in its documents."""
+"""The time after which a server serves new definitions and has updated its documents."""
 TEMPLATE_GROUP: Final = "grouptoken.example"
 TEMPLATE_VERSION: Final = "v7beta3"
 
 
 def main() -> None:
-    """Ask the server, and write both files."""
+    """Read the documents from the server, and write both files."""
     parser = argparse.ArgumentParser(description="Make the OpenAPI documents and the columns of tables.")
-    parser.add_argument("--url", required=True, help="a kube-apiserver that lets this in")
+    parser.add_argument(
+        "--url", required=True, help="the address of a kube-apiserver that needs no authentication (kubectl proxy)"
+    )
     url = parser.parse_args().url
     (FOLDER / "discovery" / "openapi.xz").write_bytes(openapi(url))
     (FOLDER / "catalog" / "table_columns.json").write_text(columns(url))
 
 
 def fetch(url: str, accept: str = "application/json") -> bytes:
-    """The body of an answer."""
+    """Return the body of the answer to a GET request."""
     request = urllib.request.Request(url, headers={"Accept": accept})  # noqa: S310 - the caller's own server
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:  # noqa: S310
         body: bytes = response.read()
@@ -50,7 +57,7 @@ def fetch(url: str, accept: str = "application/json") -> bytes:
 
 
 def openapi(url: str) -> bytes:
-    """All OpenAPI documents, packed."""
+    """Return all OpenAPI documents in the form of ``openapi.xz``."""
     names = list(json.loads(fetch(f"{url}/openapi/v3"))["paths"])
     documents = {f"v3/{name}": fetch(f"{url}/openapi/v3/{name}") for name in names}
     documents["v2"] = fetch(f"{url}/openapi/v2")
@@ -64,7 +71,7 @@ def openapi(url: str) -> bytes:
 
 
 def templates(url: str) -> dict[str, bytes]:
-    """The documents of two custom kinds, one in namespaces and one not, with both subresources."""
+    """Return the documents of two custom kinds with both subresources, one namespaced and one cluster-scoped."""
     definitions = (("Kindtoken", "Listtoken", "Namespaced"), ("Clustertoken", "Clusterlisttoken", "Cluster"))
     path = f"{url}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     names = [f"{kind.lower()}s.{TEMPLATE_GROUP}" for kind, _, _ in definitions]
@@ -104,7 +111,7 @@ def _definition(kind: str, list_kind: str, scope: str) -> Json:
 
 
 def send(method: str, url: str, body: Json) -> None:
-    """A request whose answer does not matter."""
+    """Send a request, and ignore the content of its answer."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310
         url, data, {"Content-Type": "application/json"}, method=method
@@ -114,7 +121,7 @@ def send(method: str, url: str, body: Json) -> None:
 
 
 def columns(url: str) -> str:
-    """The columns of every kind that can be listed, as a document of one line for each."""
+    """Return the columns of every kind that can be listed, as a JSON document with one line for each kind."""
     texts: dict[str, int] = {}
     kinds: dict[str, list[list[Json]]] = {}
     for row in json.loads((FOLDER / "catalog" / "builtin_kinds.json").read_text()):

@@ -1,12 +1,12 @@
-"""Make wharfinger/control_plane/bootstrap/first_objects.json: what is in a cluster before anybody wrote to it, roles apart.
+"""Make wharfinger/control_plane/bootstrap/first_objects.json: the first objects of a cluster, except roles.
 
-Read from a kube-apiserver of the version that is followed, started afresh, through ``kubectl proxy``::
+They are read through ``kubectl proxy`` from a new kube-apiserver of the version that the control plane follows::
 
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_first_objects.py --url http://127.0.0.1:8001
 
-The file is a list of objects as they are stored, without what a server gives anew each time (uid, resourceVersion, times, and
-the address that the server is reached at).
+The file is a list of objects as they are stored, without the values that differ in each cluster (uid, resourceVersion,
+times, and the server's address).
 """
 
 import argparse
@@ -37,16 +37,18 @@ SERVER_OWNED: Final = ("uid", "resourceVersion", "creationTimestamp")
 
 
 def main() -> None:
-    """Ask the server, and write the file."""
+    """Read the objects from the server, and write the file."""
     parser = argparse.ArgumentParser(description="Make the list of a cluster's first objects.")
-    parser.add_argument("--url", required=True, help="a kube-apiserver that lets this in")
+    parser.add_argument(
+        "--url", required=True, help="the address of a kube-apiserver that needs no authentication (kubectl proxy)"
+    )
     url = parser.parse_args().url
     lines = [json.dumps(bare(obj), separators=(",", ":")) for path in PATHS for obj in objects(url, path)]
     OUTPUT.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def objects(url: str, path: str) -> list[Object]:
-    """The object at a path, or those of the list there."""
+    """Return the object at a path, or the items of the list at this path."""
     with urllib.request.urlopen(url + path, timeout=TIMEOUT_S) as response:  # noqa: S310 - the caller's own server
         found: Object = json.load(response)
     items = found.get("items")
@@ -57,7 +59,7 @@ def objects(url: str, path: str) -> list[Object]:
 
 
 def bare(value: Json) -> Json:
-    """Without what is new each time."""
+    """Return a value without the members that differ in each cluster."""
     if isinstance(value, list):
         return [bare(item) for item in value]
     if not isinstance(value, dict):

@@ -1,18 +1,20 @@
-"""Make wharfinger/control_plane/objects/internal_types.json: how kube-apiserver's own ("internal") types print as JSON.
+"""Make wharfinger/control_plane/objects/internal_types.json: the JSON form of kube-apiserver's internal types.
 
-Some refusals show a whole struct, or the difference of two ("pod updates may not change fields other than …"), and what
-they show is not the API's form but the server's: names as in Go, every field there, nulls for what is not set.
+Some refusals show a whole struct, or the difference of two ("pod updates may not change fields other than …"). They show
+the form of the server's internal types instead of the API's: with the names of Go, with all fields, and with nulls for
+unset fields.
 
-The sources are Go files, read with a few regular expressions: a field of a struct is a line. To bring the table to
-another version of Kubernetes::
+The sources are Go files, read with a few regular expressions, because each field of a struct is one line. To make the
+table for another version of Kubernetes::
 
-    go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/api@v0.36.1 k8s.io/apimachinery@v0.36.1   # say their Dir
+    go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/api@v0.36.1 k8s.io/apimachinery@v0.36.1   # prints each Dir
     python tools/kubernetes/generate_internal_types.py --kubernetes DIR --api DIR --apimachinery DIR
 
 The file is an object: name of a struct → its fields in order, each ``[printed, name in the API, type]``. A type is
-``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name of a struct, after ``*`` for a pointer,
-``[]`` for a list or ``{}`` for a map by strings; ``?`` after a printed name: left out when empty (types that have an API form of
-their own); ``+`` instead of a name: what is printed of it stands in the struct itself.
+``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name of a struct; before it stands ``*``
+for a pointer, ``[]`` for a list, or ``{}`` for a map with string keys. A ``?`` after a printed name means that the field
+is omitted when empty (in types of the API). A ``+`` instead of a printed name means that the members of the field are
+printed in the enclosing struct.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 Fields: TypeAlias = list[tuple[str, str, str, str]]
-"""Go name, type, JSON name, options of the tag."""
+"""The fields of a struct: Go name, type, JSON name, and options of the tag."""
 
 OUTPUT: Final = Path(__file__).resolve().parents[2] / "wharfinger" / "control_plane" / "objects" / "internal_types.json"
 ROOTS: Final = (
@@ -46,7 +48,7 @@ _PUBLISHED: Final = {
     "core": "core/v1", "batch": "batch/v1", "autoscaling": "autoscaling/v2", "storage": "storage/v1",
     "flowcontrol": "flowcontrol/v1", "resource": "resource/v1",
 }  # fmt: skip
-"""Packages of internal types → where the types of their API are."""
+"""Packages of internal types → the folders of the corresponding API types."""
 _ALIASES: Final = {"api": "core"}
 """Other names under which packages are imported."""
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -67,7 +69,7 @@ _API_NAMES: Final = {
     ("core.PodSecurityContext", "ShareProcessNamespace"): "shareProcessNamespace",
     ("core.PodSecurityContext", "HostUsers"): "hostUsers",
 }
-"""Fields that stand elsewhere in the API: whoever prints puts them there first."""
+"""Fields that are in another struct in the API, by their names there; the caller moves them before printing."""
 
 
 class Sources:
@@ -89,7 +91,7 @@ def _fields(body: str) -> Fields:
 
 
 class Table:
-    """Builds the table from the packages, beginning at the roots."""
+    """The table of types that are reachable from the roots."""
 
     def __init__(self, internal: dict[str, Sources], published: dict[str, Sources], meta: Sources) -> None:
         self._packages = {**internal, "metav1": meta}
@@ -98,7 +100,7 @@ class Table:
         self._waiting = list(ROOTS)
 
     def build(self) -> dict[str, list[list[str]]]:
-        """The table."""
+        """Return the whole table, sorted by name."""
         while self._waiting:
             name = self._waiting.pop()
             if name not in self.types:
@@ -161,7 +163,7 @@ class Table:
 
 
 def main() -> None:
-    """Read the Go files of the folders that are named, and write the table."""
+    """Read the Go files of the given folders, and write the table."""
     parser = argparse.ArgumentParser(description="Make the table of internal types.")
     for name in ("kubernetes", "api", "apimachinery"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="DIR", help=f"the module k8s.io/{name}")

@@ -1,32 +1,33 @@
-"""Make wharfinger/control_plane/kinds/list_types.json: how the built-in kinds merge, and how their Go types print.
+"""Make wharfinger/control_plane/kinds/list_types.json: the merge rules and the printed form of the built-in kinds.
 
-Two published sources, one for what merges how, one for what Go prints of a value that is zero (OpenAPI does not say
-whether a struct is held by a pointer, and so whether it is printed when nobody set it):
+There are two published sources, one for the merge rules, and one for the printed form of zero values. (OpenAPI does not
+record whether a struct is held by a pointer, which decides whether an unset struct is printed.)
 
 * the OpenAPI definitions inside the PyPI package ``kubernetes-validate`` (list types, keys, map types, merge keys);
-* the Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``, whose types
-  are looked at by reflection (a small program below, run by ``go run`` in a temporary folder).
+* the Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``, whose types are
+  read by reflection (with the small program below, run by ``go run`` in a temporary folder).
 
-To bring it to another version of Kubernetes::
+To make the table for another version of Kubernetes::
 
     python -m venv /path/to/venv && /path/to/venv/bin/pip install kubernetes-validate
     python tools/kubernetes/generate_list_types.py --minor 36 --patch 2 --site-packages /path/to/venv/lib/python3.11/site-packages
 
 The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → a struct:
 
-* ``o``: its fields in Go's order, separated by spaces. A scalar is ``name=CODE``, any other field its name alone. A code is a
-  letter (``s`` string, ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64, ``q`` quantity, ``x`` int
-  or string, ``t`` time, ``m`` time with microseconds, ``o`` a schema or a list of them, ``c`` a schema or a boolean, ``d`` a
-  schema or a list of strings, none for anything that is taken as a whole), before it ``*`` where Go
-  holds it by pointer, and after it the name of its Go type where the letter does not say it (``s:v1.PullPolicy``);
-* ``f``: those other fields. A name is a struct, ``{"l": …}`` a list, ``{"m": …}`` a map, ``""`` anything; elements are written
-  likewise, scalars as ``=CODE``;
-* ``e``: which of its fields are an embedded struct's: name of that struct → fields;
-* ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is set;
-* ``p``: those of its lists and maps of which an empty one says more than none.
+* ``o``: its fields in Go's order, separated by spaces. A scalar is written as ``name=CODE``, any other field as its name
+  alone. A code is a letter (``s`` string, ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64,
+  ``q`` quantity, ``x`` int or string, ``t`` time, ``m`` time with microseconds, ``o`` a schema or a list of them, ``c`` a
+  schema or a boolean, ``d`` a schema or a list of strings, no letter for any JSON that only changes as a whole). Before
+  the letter stands ``*`` if Go holds the field by pointer; after it the name of the Go type, unless it follows from the
+  letter (``s:v1.PullPolicy``);
+* ``f``: the fields that are not scalars. A name stands for a struct, ``{"l": …}`` for a list, ``{"m": …}`` for a map,
+  ``""`` for any JSON; elements are written in the same way, scalars as ``=CODE``;
+* ``e``: the fields that belong to an embedded struct: name of that struct → fields;
+* ``a``: whether it is atomic; ``z``: the printed form of an empty struct;
+* ``p``: its lists and maps for which an empty value differs from an absent one.
 
-Lists and maps inside ``f`` carry ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge key),
-``s`` (patch strategy) and ``g`` (the Go type, where it is not what the rest lets expect).
+Lists and maps inside ``f`` carry ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge
+key), ``s`` (patch strategy) and ``g`` (the Go type, unless it follows from the rest).
 """
 
 import argparse
@@ -45,17 +46,17 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 OUTPUT: Final = Path(__file__).resolve().parents[2] / "wharfinger" / "control_plane" / "kinds" / "list_types.json"
 
 ALSO: Final = ("meta.v1.ObjectMeta", "meta.v1.DeleteOptions")
-"""Types that no kind with metadata of its own reaches."""
+"""Types that are added because no kind with metadata refers to them."""
 
 KEY_DEFAULTS: Final[dict[tuple[str, str], str]] = {
     ("core.v1.ContainerPort", "protocol"): "TCP",
     ("core.v1.LocalObjectReference", "name"): "",
     ("core.v1.ServicePort", "protocol"): "TCP",
 }
-"""Defaults of fields that are keys of lists: markers in the Go source that the published definitions leave out."""
+"""Defaults of fields that are keys of lists. They are markers in the Go source, and absent in the published definitions."""
 
 SAYS_EMPTY: Final = {"apiextensions.v1.JSONSchemaProps": "dependencies"}
-"""Fields that are judged by whether they are there: such a schema is refused, whatever is in them."""
+"""Fields whose presence alone matters: a schema with such a field is refused even if the field is empty."""
 
 PREFIXES: Final = (
     ("io.k8s.api.", ""),
@@ -194,11 +195,13 @@ func main() {
 
 
 def main() -> int:
-    """Write the file; exit code 1 where a source is missing."""
+    """Write the file; return 1 if a source is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minor", type=int, required=True, help="minor version of Kubernetes")
     parser.add_argument("--patch", type=int, required=True, help="patch version of its Go modules")
-    parser.add_argument("--site-packages", type=Path, required=True, help="where kubernetes-validate is installed")
+    parser.add_argument(
+        "--site-packages", type=Path, required=True, help="the folder in which kubernetes-validate is installed"
+    )
     parser.add_argument("--output", type=Path, default=OUTPUT)
     args = parser.parse_args()
     folder = args.site_packages / "kubernetes_validate" / "kubernetes-json-schema" / f"v1.{args.minor}.0-local"
@@ -213,7 +216,7 @@ def main() -> int:
 
 
 def printed_types(version: str) -> dict[str, Object]:
-    """Name of a Go struct → what it prints when zero, and which of its fields are pointers."""
+    """Return the zero form and the members of each Go struct, by the struct's name."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "main.go").write_text(GO_PROGRAM)
         Path(folder, "go.mod").write_text("module listtypes\n\ngo 1.24\n")
@@ -225,7 +228,7 @@ def printed_types(version: str) -> dict[str, Object]:
 
 
 def build(definitions: dict[str, Object], printed: dict[str, Object]) -> Object:
-    """The content of the file, of the kinds with metadata and the types they reach."""
+    """Return the content of the file: the kinds with metadata, and all types that they refer to."""
     schemas = {short(name): definition for name, definition in definitions.items()}
     kinds: Object = {}
     for name, schema in sorted(schemas.items()):
@@ -249,7 +252,7 @@ def build(definitions: dict[str, Object], printed: dict[str, Object]) -> Object:
 
 
 def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[Object, list[str]]:
-    """The entry of one struct, and the names of the structs in it."""
+    """Return the entry of one struct, and the names of the structs in it."""
     schema = schemas[name]
     zero = as_object(printed.get("zero", {}))
     declared = members(schema)
@@ -286,7 +289,7 @@ def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[O
 
 
 def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: list[str]) -> Json:
-    """How the file writes one field or element (see the story above); names of structs are added to ``reached``."""
+    """Return the code of one field or element (see the module's docstring); names of structs are added to ``reached``."""
     name = ref_of(schema)
     if name in OPAQUE:
         return ""
@@ -326,13 +329,14 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
 
 
 def with_go_type(entry: Object, expected: str, go: Object) -> Object:
-    """The entry of a list or map, with its Go type where that has a name of its own."""
+    """Return the entry of a list or map, with its Go type if that is not the expected one."""
     found = go.get("type")
     return {**entry, "g": found} if found and (found != expected or "*" in expected) else entry
 
 
 def scalar_of(name: str, schema: Object, go: Object) -> str:
-    """``=CODE`` of a scalar: by the name of its type, else by what Go says of it, else by what OpenAPI does."""
+    """Return the ``=CODE`` of a scalar, from the name of its type, or else from its Go kind, or else from its OpenAPI
+    type."""
     kinds = schema.get("type")
     said = next((text(kind) for kind in as_list(kinds) if kind != "null"), "") if isinstance(kinds, list) else kinds
     kind = text(go.get("kind") or {"integer": "int64", "boolean": "bool", "number": "float64"}.get(str(said), "string"))
@@ -343,7 +347,7 @@ def scalar_of(name: str, schema: Object, go: Object) -> str:
 
 
 def strategy_of(schema: Object) -> Object:
-    """The parts of a field that only strategic merge patches read."""
+    """Return the parts of a field's entry that only strategic merge patches use."""
     found: Object = {}
     if "x-kubernetes-patch-merge-key" in schema:
         found["x"] = schema["x-kubernetes-patch-merge-key"]
@@ -353,18 +357,18 @@ def strategy_of(schema: Object) -> Object:
 
 
 def ref_of(schema: Object) -> str:
-    """The short name a schema refers to, or ""."""
+    """Return the short name to which a schema refers, or ""."""
     ref = schema.get("$ref")
     return short(ref.rpartition("/")[2]) if isinstance(ref, str) else ""
 
 
 def members(schema: Object) -> Object:
-    """``properties``."""
+    """Return the ``properties`` of a schema; empty if there are none."""
     return as_object(schema.get("properties", {}))
 
 
 def short(name: str) -> str:
-    """``io.k8s.api.apps.v1.Deployment`` → ``apps.v1.Deployment``."""
+    """Return the short form of a name: ``io.k8s.api.apps.v1.Deployment`` → ``apps.v1.Deployment``."""
     for prefix, instead in PREFIXES:
         if name.startswith(prefix):
             return instead + name.removeprefix(prefix)
@@ -372,14 +376,14 @@ def short(name: str) -> str:
 
 
 def as_object(value: Json) -> Object:
-    """The value, which must be an object."""
+    """Return the value, which must be an object. Raises TypeError."""
     if not isinstance(value, dict):
         raise TypeError(f"expected an object, found {value!r}")
     return value
 
 
 def as_list(value: Json) -> list[Json]:
-    """The value, which must be a list or null."""
+    """Return the value, which must be a list or null; null gives []. Raises TypeError."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -388,7 +392,7 @@ def as_list(value: Json) -> list[Json]:
 
 
 def text(value: Json) -> str:
-    """The value, which must be a string."""
+    """Return the value, which must be a string. Raises TypeError."""
     if not isinstance(value, str):
         raise TypeError(f"expected a string, found {value!r}")
     return value

@@ -1,17 +1,17 @@
-"""Make control_plane/protobuf_types.json: how Kubernetes' protobuf encoding of the built-in kinds reads as JSON.
+"""Make wharfinger/control_plane/wire/protobuf_types.json: the mapping of the built-in kinds' protobuf encoding to JSON.
 
-Typed clients send protobuf. Which field of a message is which field of the JSON document stands in the struct tags of the
-Go types, so these are looked at by reflection: a small program, run by ``go run`` in a temporary folder over the modules
+Typed clients send protobuf. The struct tags of the Go types contain both the number of a field in protobuf and its name
+in JSON. A small program, run by ``go run`` in a temporary folder, reads them by reflection from the modules
 ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``.
 
-To bring it to another version of Kubernetes::
+To make the table for another version of Kubernetes::
 
     python tools/kubernetes/generate_protobuf_types.py --minor 36 --patch 2
 
-The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → field number →
-``name code``. The name is empty where the fields of the message belong to the object around it. The code is ``s`` string,
-``b`` boolean, ``i`` integer, ``y`` bytes, ``d`` double, or the name of a type; before it ``[`` for a list and ``{`` for a
-map with string keys.
+The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → field number → ``name
+code``. The name is empty if the fields of the message are members of the enclosing JSON object. The code is ``s`` string,
+``b`` boolean, ``i`` integer, ``y`` bytes, ``d`` double, or the name of a type; before it stands ``[`` for a list and
+``{`` for a map with string keys.
 """
 
 import argparse
@@ -141,7 +141,7 @@ func main() {
 
 
 def main() -> int:
-    """Write the file; exit code 1 where the go command is missing."""
+    """Write the file; return 1 if the go command is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minor", type=int, required=True, help="minor version of Kubernetes")
     parser.add_argument("--patch", type=int, required=True, help="patch version of its Go modules")

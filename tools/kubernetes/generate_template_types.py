@@ -1,13 +1,13 @@
-"""Make control_plane/controllers/workloads/template_types.json: the Go types of a pod template, whose printed form is hashed.
+"""Make the table of a pod template's Go types (wharfinger/control_plane/controllers/workloads/template_types.json).
 
-The names of ReplicaSets and the revisions of DaemonSets end in a hash of the pod template as Go prints it, field by field in
-the order of the Go types. This asks the Go module ``k8s.io/api`` for them, by reflection (a small program below, run by
-``go run`` in a temporary folder). To bring it to another version of Kubernetes::
+The names of ReplicaSets and the revisions of DaemonSets end in a hash of the pod template as Go prints it, field by field
+in the order of the Go types. They are read from the Go module ``k8s.io/api`` by reflection (with the small program below,
+run by ``go run`` in a temporary folder). To make the table for another version of Kubernetes::
 
     python tools/kubernetes/generate_template_types.py --minor 36 --patch 2
 
-``structs``: name of a struct → its fields: Go name, name in JSON ("" for an embedded one), type. ``named``: name of another
-type → what it is made of (``string``, ``map[v1.ResourceName]resource.Quantity``).
+``structs``: name of a struct → its fields: Go name, name in JSON ("" for an embedded one), type. ``named``: name of
+another type → its underlying type (``string``, ``map[v1.ResourceName]resource.Quantity``).
 """
 
 import argparse
@@ -93,7 +93,7 @@ func main() {
 
 
 def main() -> int:
-    """Write the file; exit code 1 where Go is missing."""
+    """Write the file; return 1 if the go command is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minor", type=int, required=True, help="minor version of Kubernetes")
     parser.add_argument("--patch", type=int, required=True, help="patch version of its Go modules")

@@ -1,11 +1,11 @@
-"""A control plane of one's own: ``wharfinger control-plane`` as a child, for as long as a block runs.
+"""An embedded control plane: ``wharfinger control-plane`` as a child process, for as long as a block runs.
 
-The child keeps its state, its token and its kubeconfig in one folder and takes them up again, and listens on the port of
-last time where that is still free. So what was applied is there after a restart, and clients with the old kubeconfig go on.
+The child keeps its state, its token and its kubeconfig in one folder and uses them again after a restart. It listens on its last
+port if that is still free. So applied objects still exist after a restart, and clients with the old kubeconfig still work.
 
-The child never outlives its parent for long: it stops when its standard input ends, which the kernel sees to however the
-parent dies, and the next start's sweep of the ledger finds one that does not. If the child dies, the block is cancelled and
-the error says what the child said last.
+The child never outlives its parent for long: it stops when its standard input ends, which the kernel ensures however the parent
+dies. A child that does not stop is found by the next start, which checks the ledger. If the child dies, the block is cancelled,
+and the error contains the child's last output.
 """
 
 import os
@@ -29,9 +29,9 @@ from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
 
 START_S: Final = 60.0
-"""How long the child may take to serve: it reads its whole state first."""
+"""The time, in seconds, within which the child has to serve; before that, it reads its whole state."""
 GRACE_S: Final = 12.0
-"""How long it may take to stop: its own patience with requests in flight, and a little more."""
+"""The time within which the child has to stop, in seconds: its own time limit for requests in flight, and a little more."""
 KUBECONFIG: Final = "kubeconfig"
 LOOPBACK: Final = "127.0.0.1"
 _LINE_BYTES: Final = 4096
@@ -39,7 +39,7 @@ _LAST_LINES: Final = 5
 
 
 class EmbeddedError(ClusterError):
-    """The embedded control plane did not come up, or died; the message has its last words."""
+    """The embedded control plane did not start, or died; the message contains its last output."""
 
 
 @asynccontextmanager
@@ -48,10 +48,11 @@ async def open_embedded(
 ) -> AsyncGenerator[Path, None]:
     """Run a control plane with its files in ``folder`` (made with mode 0700 if missing); yield the kubeconfig's path.
 
-    ``options`` are more options of the command, such as ``--no-tls``, or those of its faults (``--chaos RULES``).
+    ``options`` are additional options of the command, such as ``--no-tls``, or ``--chaos RULES`` for injected faults.
 
-    Leaving the block stops the child in good order, or after GRACE_S at once. Raises EmbeddedError, also in place of what
-    the block raises because the child died; ProcessError where it cannot be started at all; OSError for the folder.
+    Leaving the block stops the child gracefully, and kills it after GRACE_S. Raises EmbeddedError, also in place of an exception
+    that the block raises because the child died; ProcessError if the child cannot be started at all; OSError if the folder cannot
+    be used.
     """
     command = await trio.to_thread.run_sync(_prepare, folder, options, environ)
     died: list[EmbeddedError] = []
@@ -73,29 +74,29 @@ async def open_embedded(
 
 
 def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -> Command:
-    """Make the folder; what to run in it."""
+    """Create the folder, and return the command to run in it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = folder.absolute()
     kubeconfig = folder / KUBECONFIG
     try:
         check_replaceable(kubeconfig)
     except (OSError, ValueError):
-        kubeconfig.unlink(missing_ok=True)  # it stands in a folder of ours, and is damaged
+        kubeconfig.unlink(missing_ok=True)  # the folder is the daemon's own, so the file is its damaged kubeconfig
     arguments = (
         *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_port_of_last_time(kubeconfig)}"),
         *("--data", str(folder / "data.db"), "--token-file", str(folder / "token"), "--kubeconfig", str(kubeconfig)),
         *options,
     )
-    # -P: what lies in the folder is data, and never to be imported.
+    # -P: the files in the folder are data, and must never be imported.
     return Command((sys.executable, "-P", "-m", "wharfinger", *arguments), folder, child_environment(environ))
 
 
 def _port_of_last_time(kubeconfig: Path) -> int:
-    """Return the port that the kubeconfig names, or 0 if there is none, or another process has it by now."""
+    """Return the port that the kubeconfig names; 0 if it names none, or if another process uses the port by now."""
     try:
         document = decode_json(kubeconfig.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
         port = urlsplit(find_str(document, "clusters", 0, "cluster", "server")).port or 0
-        # As the child will: a port whose last connections linger is free.
+        # With SO_REUSEADDR, as in the child: a port with connections in TIME_WAIT counts as free.
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((LOOPBACK, port))
@@ -105,7 +106,7 @@ def _port_of_last_time(kubeconfig: Path) -> int:
 
 
 async def _wait_ready(worker: Worker) -> EmbeddedError | None:
-    """Wait for its one line of output, which it prints when it serves; return why it does not."""
+    """Wait for the line of output that the child prints once it serves; return the error if it does not start, else None."""
     said = b""
     with trio.move_on_after(START_S):
         while b"\n" not in said and len(said) < _LINE_BYTES:
@@ -117,7 +118,7 @@ async def _wait_ready(worker: Worker) -> EmbeddedError | None:
         return None
     return EmbeddedError(
         f"the embedded control plane was not ready within {START_S:g} s: {_last_words(worker)}; "
-        "look at the load of this machine, and at the size of the state"
+        "check the load of this machine, and the size of the state"
     )
 
 
@@ -132,4 +133,4 @@ def _last_words(worker: Worker, status: int | None = None) -> str:
     """Return the exit status of the process, and its last lines on standard error."""
     lines = [line.strip() for line in worker.stderr_tail().decode(errors="replace").splitlines() if line.strip()]
     ended = "" if status is None else f"killed by signal {-status}; " if status < 0 else f"exit status {status}; "
-    return ended + (" | ".join(lines[-_LAST_LINES:]) or "it said nothing on standard error")
+    return ended + (" | ".join(lines[-_LAST_LINES:]) or "it wrote nothing to standard error")

@@ -1,12 +1,14 @@
 """The backend of every verb: the storage, the served kinds, the time, and the source of identities.
 
-All writes go through here, so every part that must know of a change is notified of each one, in order: the server's own
-bookkeeping of definitions in the same step, watches once the change is committed.
+All writes go through the backend, which reports every change in order: to observers (such as the server's record of
+definitions) within the write, and to heralds (such as watches) once the change is committed.
 """
 
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -20,6 +22,8 @@ from wharfinger.formats.json.value import JsonObject
 if TYPE_CHECKING:
     from wharfinger.control_plane.api.common.admission import Policies
 
+_DRAWS: Final[ContextVar[random.Random | None]] = ContextVar("_DRAWS", default=None)
+"""The source of draws of the present request; None: that of the server."""
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 NAME_LIMIT: Final = 63
@@ -37,7 +41,7 @@ class Backend:
     """The state of a control plane and the only way to write to it. Everything here is synchronous."""
 
     dry_run = False
-    """True if nothing must be used up, which a request's :meth:`view` can set."""
+    """True in the :meth:`view` of a dry run, in which Services must not take addresses or ports."""
 
     def __init__(
         self,
@@ -57,6 +61,8 @@ class Backend:
         self._observers: list[Callable[[Change], None]] = []
         self._heralds: list[Callable[[Change], None]] = []
         self._unheralded: list[Change] = []
+        self.runs_commands = False
+        """True if commands in simulated Pods (``exec``) are run, as processes of this machine."""
         self.failed_commits = 0
         """The number of writes that had to be undone."""
 
@@ -92,19 +98,32 @@ class Backend:
 
     def new_uid(self) -> str:
         """Return a random UUID."""
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        return str(uuid.UUID(int=self._draws.getrandbits(128), version=4))
+
+    @property
+    def _draws(self) -> Randomness:
+        return _DRAWS.get() or self._random
+
+    @contextmanager
+    def drawing_from(self, seed: int) -> Iterator[None]:
+        """Draw the same in each block with this seed, so that two attempts of one write make the same object."""
+        token = _DRAWS.set(random.Random(seed))  # noqa: S311 - the seed is drawn from a secure source
+        try:
+            yield
+        finally:
+            _DRAWS.reset(token)
 
     def generate_name(self, prefix: str) -> str:
-        """``generateName`` with its suffix, within 63 characters."""
-        suffix = "".join(self._random.choice(_SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
+        """Return the prefix with a random suffix; the prefix is cut so that the name has at most 63 characters."""
+        suffix = "".join(self._draws.choice(_SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
         return prefix[: NAME_LIMIT - SUFFIX_LENGTH] + suffix
 
     def draw(self, count: int) -> int:
         """One of ``range(count)``."""
-        return self._random.getrandbits(64) % count
+        return self._draws.getrandbits(64) % count
 
     def view(self, *, dry_run: bool) -> "View":
-        """Return the view that strategies and admission of one request get."""
+        """Return the view that the strategies and the admission plugins of one request use."""
         return View(self, dry_run)
 
     def key(self, served: Served, namespace: str, name: str) -> Key:

@@ -22,22 +22,25 @@ if TYPE_CHECKING:
 
 
 def add_control_plane(parser: argparse.ArgumentParser) -> None:
-    """``wharfinger control-plane``: arguments and handler."""
-    from wharfinger.control_plane.access.kubeconfig_file import default_path  # noqa: PLC0415 - see the module's story
+    """Add the arguments and the handler of ``wharfinger control-plane``."""
+    from wharfinger.control_plane.access.kubeconfig_file import default_path  # noqa: PLC0415 - see the module's docstring
 
     parser.description = (
         "Serve an embedded Kubernetes control plane: kubectl, helm and the daemon work against it. "
         "Its state is in memory and lost when it stops, unless --data names a file to keep it in."
     )
     parser.add_argument(
-        "--listen", default="127.0.0.1:0", metavar="ADDRESS:PORT", help="where to listen; port 0 takes a free one"
+        "--listen",
+        default="127.0.0.1:0",
+        metavar="ADDRESS:PORT",
+        help="the address to listen on; port 0 means any free port",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FILE",
-        help="keep the state in this file, and take it up from there (default: in memory, lost when it stops); with "
-        "--token-file and a port in --listen, clients go on working after a restart",
+        help="keep the state in this file and load it at the next start (default: in memory only); with "
+        "--token-file and a port in --listen, clients keep working after a restart",
     )
     parser.add_argument(
         "--kubeconfig",
@@ -50,25 +53,32 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         "--token-file",
         type=Path,
         metavar="PATH",
-        help="use the token in this file, or keep a new one in it where there is no such file; without it a new one is "
-        "drawn at each start",
+        help="use the token in this file; if it does not exist, create it with a new token (default: a new token at "
+        "each start)",
     )
     parser.add_argument(
         "--allow-remote",
         action="store_true",
-        help="listen on an address other machines can reach",
+        help="allow --listen to name an address that other machines can reach",
     )
     parser.add_argument(
         "--tls",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="serve over TLS, with an authority of its own that is kept in the folder tls beside the kubeconfig "
-        "(default); over plain HTTP the kubeconfig has the token in the server's address, which some clients refuse",
+        help="serve over TLS; the server's own certificate authority is kept in the folder tls beside the kubeconfig "
+        "(default); without TLS, the kubeconfig has the token in the server's address, which some clients refuse",
     )
     parser.add_argument(
         "--until-stdin-ends",
         action="store_true",
-        help="stop also when standard input ends: for a parent process that keeps the other side of a pipe",
+        help="also stop when standard input ends; for a parent process that holds the other end of the pipe",
+    )
+    parser.add_argument(
+        "--pod-commands",
+        type=Path,
+        metavar="FOLDER",
+        help="run commands in Pods (kubectl exec) as programs of this machine, under your user, in a folder below FOLDER for "
+        "each Pod; without it they are refused, because Pods are only simulated",
     )
     add_chaos(parser, "")
     parser.set_defaults(handler=_control_plane)
@@ -114,22 +124,25 @@ def _control_plane(args: argparse.Namespace) -> int:
         return _fail(f"--listen: {error}", code=2)
     if not address.loopback and not args.allow_remote:
         return _fail(
-            f"--listen {args.listen}: other machines could reach it; listen on 127.0.0.1, or say --allow-remote", code=2
+            f"--listen {args.listen}: other machines could reach it; listen on 127.0.0.1, or add --allow-remote", code=2
         )
     try:
         check_replaceable(args.kubeconfig)
     except (OSError, ValueError) as error:
-        return _fail(f"--kubeconfig: {error}; give a place for a new file, or move that one away")
+        return _fail(f"--kubeconfig: {error}; give the path of a new file, or move the existing file away")
     try:
         token = new_token() if args.token_file is None else kept_token(args.token_file)
     except (OSError, ValueError) as error:
-        return _fail(f"--token-file: {error}; give a file that holds one token, or a place where one may be kept")
+        return _fail(f"--token-file: {error}; give a file that holds one token, or a path at which it can be created")
     if problem := faults_problem(args.chaos):
         return _fail(problem, code=2)
     if args.chaos is not None:
         _tell_of_faults()
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
-    serve = partial(_run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=args.tls)
+    serve = partial(
+        _run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=args.tls,
+        command_folder=args.pod_commands,
+    )  # fmt: skip
     return _serve(serve, args.data)
 
 
@@ -142,6 +155,7 @@ def _run(
     lifeline: int | None,
     faults: "Faults",
     tls: bool,
+    command_folder: Path | None,
 ) -> None:
     import trio  # noqa: PLC0415
 
@@ -150,7 +164,9 @@ def _run(
     def say(line: str) -> None:
         print(line, flush=True)
 
-    serve = partial(run_until_told, storage=storage, lifeline=lifeline, faults=faults, tls=tls)
+    serve = partial(
+        run_until_told, storage=storage, lifeline=lifeline, faults=faults, tls=tls, command_folder=command_folder
+    )
     trio.run(partial(serve, address, kubeconfig, token, say))
 
 
@@ -164,7 +180,7 @@ def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:
         with nullcontext() if data is None else open_sqlite_storage(data) as storage:
             run(storage)
             for number in before:
-                # It is stopping already: a second signal while it closes the file must not kill it.
+                # The server has stopped: a signal while the data file is being closed must not kill the process.
                 signal.signal(number, signal.SIG_IGN)
     except StorageError as error:
         return _fail(str(error))

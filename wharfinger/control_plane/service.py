@@ -1,10 +1,11 @@
 """A control plane in this process: storage, handler and controllers, for as long as a block runs."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from wharfinger.control_plane.access.users import Authenticator
@@ -22,6 +23,7 @@ from wharfinger.control_plane.faults.past_storage import PastStorage
 from wharfinger.control_plane.faults.rule import Rule
 from wharfinger.control_plane.http.handler import ControlPlaneHandler
 from wharfinger.control_plane.http.memory_transport import MemoryTransport
+from wharfinger.control_plane.http.pod_commands import open_pod_commands
 from wharfinger.control_plane.special_endpoints.service_account_tokens import TokenSigner
 from wharfinger.control_plane.storage.interface import Change, Key, Storage
 from wharfinger.control_plane.storage.memory import MemoryStorage
@@ -33,7 +35,7 @@ from wharfinger.httpd.messages import Handler
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 LOCAL: Final = "http://control-plane.invalid"
-"""The address in-memory clients use; nothing resolves it."""
+"""The address that in-memory clients use; it does not resolve."""
 
 
 def utc_now() -> datetime:
@@ -48,7 +50,7 @@ class ControlPlane:
     handler: ControlPlaneHandler
     backend: Backend
     front: Handler
-    """The handler that clients talk to, or the faults in front of it."""
+    """The handler that clients use: ``handler``, or the fault injection in front of it."""
 
     def transport(self) -> MemoryTransport:
         """Return a transport for httpx clients in this process."""
@@ -66,12 +68,15 @@ async def open_control_plane(
     root_ca: str = "",
     faults: Sequence[Rule] = (),
     fault_seed: int = 0,
+    command_folder: Path | None = None,
 ) -> AsyncGenerator[ControlPlane, None]:
     """Open a control plane that has its first namespaces and, with ``simulate``, runs its controllers.
 
     ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
-    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults``
-    hit every client but the controllers. Leaving the block stops the controllers; the storage is left unchanged.
+    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults`` affect
+    every client except the controllers. With ``command_folder``, commands in simulated Pods (``exec``) are run in folders below
+    it; :mod:`wharfinger.control_plane.http.pod_commands` says how, and as which user. Leaving the block stops the controllers;
+    the storage is left unchanged.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
     if faults:
@@ -79,14 +84,21 @@ async def open_control_plane(
     if not simulate:
         yield control_plane
         return
-    async with open_controllers(control_plane.backend, root_ca=root_ca or _process_authority()):
+    async with AsyncExitStack() as stack:
+        if command_folder is not None:
+            handler, backend = control_plane.handler, control_plane.backend
+            handler.commands = await stack.enter_async_context(open_pod_commands(backend, command_folder))
+            backend.runs_commands = True
+        await stack.enter_async_context(
+            open_controllers(control_plane.backend, root_ca=root_ca or _process_authority())
+        )
         yield control_plane
 
 
 @cache
 def _process_authority() -> str:
-    """Return the authority that namespaces show if nothing is served over TLS; it has signed nothing."""
-    # Imported here: the library takes as long as the rest of the server.
+    """Return the authority that namespaces show if nothing is served over TLS; it has signed no certificate."""
+    # Imported here, because importing the library takes as long as importing the rest of the server.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
     return new_authority(utc_now()).pem
@@ -104,7 +116,7 @@ def assemble(
 
     def wake(change: Change) -> None:
         if change.key.collection == DEFINITIONS:
-            bells.ring_all()  # a kind may have gone, and its watches end
+            bells.ring_all()  # the change may have removed a kind, whose watches then end
         else:
             bells.ring(change.key.collection)
 
@@ -144,7 +156,7 @@ def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) 
 
 
 def _served(catalog: Catalog, group: str, plural: str) -> Served:
-    """Return a built-in kind. Raises LookupError, which would be a gap in the table."""
+    """Return a built-in kind. Raises LookupError if the table of built-in kinds lacks it."""
     found = catalog.find(group, "v1", plural)
     if found is None:
         raise LookupError(f"{plural} of group {group!r} is not in the table of built-in kinds")

@@ -23,13 +23,13 @@ from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.server import open_server
 
 WATCH_PACE_S: Final = 0.0005
-"""The time that each watch of a collection adds to the pause of every watch of it between two chunks: the work of sending
-one.
-"""
+"""The time to send one chunk to one watch; watches of a collection pause between two chunks for this time multiplied by their
+number."""
 GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""The thresholds of the garbage collector in a process with no other work: the usual ones cost a tenth of every write."""
+"""The thresholds of the garbage collector in a process with no other work: the default ones take a tenth of the time of every
+write."""
 GRACE_S: Final = 10.0
-"""The time that requests in flight may take when the process is told to stop."""
+"""The time that requests in flight have to finish after the process is asked to stop."""
 LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
 
 
@@ -47,22 +47,22 @@ class Address:
 
     @property
     def url_host(self) -> str:
-        """The host as a URL has it."""
+        """The host in the form of a URL."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
 
 def parse_address(text: str) -> Address:
-    """``127.0.0.1:0``, ``localhost:8001`` or ``[::1]:0``. Raises ValueError."""
+    """Parse an address such as ``127.0.0.1:0``, ``localhost:8001`` or ``[::1]:0``. Raises ValueError."""
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") if host.startswith("[") else host
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{text!r} is no address: write it as 127.0.0.1:0")
+        raise ValueError(f"{text!r} is not an address; write it as 127.0.0.1:0")
     return Address(str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)), int(port))
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Intended faults; the same seed and requests cause the same ones."""
+    """The faults to inject; the same seed and requests cause the same faults."""
 
     rules: tuple[Rule, ...] = ()
     seed: int = 0
@@ -77,7 +77,7 @@ class ControlPlaneStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A control plane that is served: where, and by which kubeconfig."""
+    """A control plane that is being served: its address and its kubeconfig."""
 
     control_plane: ControlPlane
     address: Address
@@ -86,13 +86,13 @@ class Serving:
 
     @property
     def url(self) -> str:
-        """``https://127.0.0.1:6443``."""
+        """The URL of the server: ``https://127.0.0.1:6443``."""
         return f"{'https' if self.tls else 'http'}://{self.address.url_host}:{self.address.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """The entry of connections; ``context`` is None, and ``authority`` "", without TLS."""
+    """The listening sockets and their TLS settings; without TLS, ``context`` is None and ``authority`` is ""."""
 
     sockets: list[trio.SocketListener]
     address: Address
@@ -100,7 +100,7 @@ class _Door:
     authority: str
 
     def listeners(self) -> list[trio.abc.Listener[trio.abc.Stream]]:
-        """Return the listeners of the server; a handshake is part of reading the first request."""
+        """Return the listeners of the server; the TLS handshake happens when the first request is read."""
         if self.context is None:
             return [*self.sockets]
         return [trio.SSLListener(listener, self.context, https_compatible=True) for listener in self.sockets]
@@ -116,16 +116,25 @@ async def serve_control_plane(
     simulate: bool = True,
     faults: Faults = NO_FAULTS,
     tls: bool = False,
+    command_folder: Path | None = None,
 ) -> AsyncGenerator[Serving, None]:
-    """Serve on a TCP port for as long as the block runs; the kubeconfig is there when it begins.
+    """Serve on a TCP port for as long as the block runs; the kubeconfig exists when the block begins.
 
     With ``tls`` the authority that signs the server's certificate is kept in a folder ``tls`` beside the kubeconfig.
 
-    ``storage`` is in memory unless given. Leaving the block drains: no more connections, watches end, requests in flight are
-    answered. Raises ControlPlaneStartError.
+    ``storage`` is in memory unless given. Leaving the block drains the server: it accepts no more connections, ends watches, and
+    answers requests in flight. Raises ControlPlaneStartError.
     """
     door = await _listen(address, kubeconfig_path, token, tls=tls)
-    async with _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults) as serving:
+    async with _serve(
+        door,
+        kubeconfig_path,
+        token,
+        storage=storage,
+        simulate=simulate,
+        faults=faults,
+        command_folder=command_folder,
+    ) as serving:
         yield serving
 
 
@@ -138,10 +147,12 @@ async def _serve(
     storage: Storage | None,
     simulate: bool,
     faults: Faults,
+    command_folder: Path | None,
 ) -> AsyncGenerator[Serving, None]:
     with ExitStack() as closing:
         for listener in door.sockets:
-            closing.callback(listener.socket.close)  # the server does so too, if it comes to that
+            # Needed only for errors before ``open_server``, which closes the sockets itself.
+            closing.callback(listener.socket.close)
         async with open_control_plane(
             storage=storage,
             token=token,
@@ -149,6 +160,7 @@ async def _serve(
             root_ca=door.authority,
             faults=faults.rules,
             fault_seed=faults.seed,
+            command_folder=command_folder,
         ) as control_plane:
             control_plane.handler.address = f"{door.address.url_host}:{door.address.port}"
             control_plane.handler.pace_watches(WATCH_PACE_S)
@@ -157,7 +169,7 @@ async def _serve(
 
 
 async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Door:
-    """Listen, and write the kubeconfig that says where; connections wait until the server takes them.
+    """Listen, and write the kubeconfig with the address; connections wait until the server takes them.
 
     Raises ControlPlaneStartError.
     """
@@ -183,7 +195,7 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Do
 
 def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
     """Return the TLS context of a server on this host, and the certificate of its authority. Raises ControlPlaneStartError."""
-    # Imported where TLS is asked for: the library takes as long as the rest of the server.
+    # Imported only for TLS, because importing the library takes as long as importing the rest of the server.
     from wharfinger.control_plane.access import certificates  # noqa: PLC0415
 
     now = datetime.now(UTC)
@@ -191,7 +203,7 @@ def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
         authority = certificates.kept_authority(folder, now)
         return certificates.server_context(authority, host, now), authority.pem
     except (certificates.CertificateError, OSError) as error:
-        raise ControlPlaneStartError(f"cannot keep the authority for TLS in {folder}: {error}") from error
+        raise ControlPlaneStartError(f"cannot use the certificate authority for TLS in {folder}: {error}") from error
 
 
 async def run_until_told(
@@ -205,16 +217,26 @@ async def run_until_told(
     lifeline: int | None = None,
     faults: Faults = NO_FAULTS,
     tls: bool = False,
+    command_folder: Path | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
+    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends the process at once.
 
-    ``storage`` is in memory unless given. The end of file at the descriptor ``lifeline`` is a signal, too: of a pipe, it
-    means that the parent process is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in a group.
+    ``storage`` is in memory unless given. End of file at the descriptor ``lifeline`` counts as a signal, too: for a pipe, it
+    means that the parent process has ended. Raises ControlPlaneStartError and StorageError, which are not wrapped in an exception
+    group.
     """
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             door = await _listen(address, kubeconfig_path, token, tls=tls)
-            opened = _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults)
+            opened = _serve(
+                door,
+                kubeconfig_path,
+                token,
+                storage=storage,
+                simulate=simulate,
+                faults=faults,
+                command_folder=command_folder,
+            )
             await _serve_until(opened, say, signals, lifeline)
     except ExceptionGroup as group:
         failed, others = group.split(StorageError)
@@ -235,7 +257,7 @@ async def _serve_until(
             async with opened as serving:
                 gc.set_threshold(*GC_THRESHOLDS)
                 gc.collect()
-                gc.freeze()  # what a server begins with stays: the collector need not walk it while writes wait
+                gc.freeze()  # objects of the start live as long as the server, so the collector can skip them
                 say(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
                 nursery.start_soon(_heed, signals, stop, hard)
                 if lifeline is not None:
@@ -246,15 +268,15 @@ async def _serve_until(
 
 
 async def _heed(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
-    """Stop at the first signal; end at once if another one arrives after the stop."""
+    """Set ``stop`` at the first signal; cancel ``hard`` if another signal arrives after the stop began."""
     async for _ in signals:
         if stop.is_set():
-            hard.cancel(reason="a second signal came")
+            hard.cancel(reason="a second signal arrived")
         stop.set()
 
 
 async def _hold(lifeline: int, stop: trio.Event) -> None:
-    """Stop when the other side lets go."""
+    """Set ``stop`` when the other side closes the pipe."""
     async with trio.lowlevel.FdStream(os.dup(lifeline)) as stream:
         async for _ in stream:
             pass

@@ -1,4 +1,4 @@
-"""The commands `wharfinger get`, `why`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`.
+"""The commands `wharfinger get`, `why`, `history`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`.
 
 All of them ask a running daemon over the debug socket. :mod:`wharfinger.debug.client.command_output` formats the answer,
 which is printed on stdout. A failure is explained in one line on stderr.
@@ -6,49 +6,77 @@ which is printed on stdout. A failure is explained in one line on stderr.
 
 import argparse
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Final, cast
 
+from wharfinger.debug.addresses import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.command_client import add_name, add_socket, is_unicode, print_answer, terminal_columns
+from wharfinger.debug.client.command_client import (
+    add_name,
+    add_socket,
+    fail,
+    is_unicode,
+    print_answer,
+    show,
+    terminal_columns,
+)
 from wharfinger.debug.client.command_output import (
     ARROW,
     EXIT_KEPT,
     EXIT_UNKNOWN,
     PROMETHEUS,
     dump_text,
+    explained_text,
+    history_text,
     packages_text,
     pools_text,
     queues_text,
     render_text,
     scheduler_text,
     statistics_text,
+    told_text,
     validate_text,
     why_text,
 )
+from wharfinger.debug.client.repository_output import repositories_text, versions_text
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat
-from wharfinger.debug.server.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
+from wharfinger.formats.duration import parse_duration
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.terminal_text import printable
-from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.kube.times import format_exact_time, parse_time
+from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot
 
 _POOLS: Final = "pools"
-_LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module", _POOLS: ""}
+_REPOSITORIES: Final = "repositories"
+_VERSIONS: Final = "versions"
+_LISTED: Final = {
+    "packages": "",
+    "applications": "Application",
+    "modules": "Module",
+    **dict.fromkeys((_REPOSITORIES, _VERSIONS, _POOLS), ""),
+}
 """The lists of `get`, and the kind of resource in each list of packages."""
 _SHORT: Final = {
     **dict.fromkeys(("package", "pkg", "pkgs", "all"), "packages"),
     **dict.fromkeys(("application", "app", "apps", "wapp"), "applications"),
     **dict.fromkeys(("module", "mod", "mods", "wmod"), "modules"),
+    **dict.fromkeys(("repository", "repos", "packagerepositories", "packagerepository", "pkgrepo"), _REPOSITORIES),
+    **dict.fromkeys(("version", "packageindexes", "packageindex", "pkgidx"), _VERSIONS),
     "pool": _POOLS,
 }
 
 
-_ELSEWHERE: Final = {
-    **dict.fromkeys(("repositories", "repos", "packagerepositories", "pkgrepo"), "packagerepositories"),
-}
+RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
+"""An explanation from a recording; given by the composition root, because this part knows only the Inspector."""
+RecordedHistory = Callable[[Path, str], HistorySnapshot | None]
+
+
+class RecordingAnswerError(DebugError):
+    """A recording cannot be read, or does not contain what was asked for."""
 
 
 class SettingsFileError(DebugError):
@@ -56,12 +84,13 @@ class SettingsFileError(DebugError):
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `wharfinger get packages|applications|modules|pools [NAME]`."""
+    """Add the arguments of `wharfinger get packages|applications|modules|repositories|versions|pools [NAME]`."""
     parser.add_argument(
         "what",
         type=_listed,
         choices=tuple(_LISTED),
-        help="packages (all), applications or modules (one kind), or the pools of warm hooks; singular and short names work, too",
+        help="packages (all), applications or modules (one kind), repositories, the versions of followed packages (NAME is "
+        "a package), or the pools of warm hooks, of hooks that keep running, and of pods; singular and short names work, too",
     )
     add_name(parser)
     parser.add_argument(
@@ -78,14 +107,48 @@ def add_get(parser: argparse.ArgumentParser) -> None:
 def add_why(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger why NAME`."""
     parser.description = (
-        "Ask a running daemon to explain the state of a package: one line for each cause, from the package to the root cause, "
+        "Ask a running daemon to explain the state of a package, or of a WorkerClaim (claim/NAMESPACE/NAME): "
+        "one line for each cause, from the package to the root cause, "
         f"and one with the remedy. Exit code 0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or "
         "it is ready as installed but its next run is blocked; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
+    parser.add_argument(
+        "--at",
+        type=_moment,
+        default=None,
+        metavar="TIME",
+        help="explain the state at that time, from the events that the daemon keeps: 2026-11-21T04:03:00Z, 04:03:00 (the last "
+        "one, UTC), or a time ago like 10m",
+    )
+    _add_recording(
+        parser, "with --at: read this recording of a flight recorder (a file or a folder); no daemon is needed"
+    )
     _add_text_output(parser)
     add_socket(parser)
     parser.set_defaults(handler=_why)
+
+
+def add_history(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger history NAME`."""
+    parser.description = (
+        "Print what happened to a package, as far as the daemon keeps it: each event with the machine that decided, the cause, "
+        "and the state before and after. Packages that are gone have a history for a while, too. Exit code 1: no daemon "
+        "answers, or nothing is known of the package."
+    )
+    add_name(parser, required=True)
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        dest="everything",
+        help="print also events that only carry out what was decided: tasks that are queued, steps in the journal",
+    )
+    _add_recording(parser, "read this recording of a flight recorder (a file or a folder); no daemon is needed")
+    parser.add_argument(
+        "-o", "--output", choices=("table", *OUTPUT_FORMATS), default="table", help="table (default), json or yaml"
+    )
+    add_socket(parser)
+    parser.set_defaults(handler=_history)
 
 
 def add_dump(parser: argparse.ArgumentParser) -> None:
@@ -114,9 +177,17 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
 
 def add_pools(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger pools dump [NAME]`."""
-    parser.add_argument("what", choices=("dump",), help="dump: every pool of warm hooks, with its workers and claims")
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="one pool: the program of its interpreter (default: all)"
+        "what",
+        choices=("dump",),
+        help="dump: every pool of warm hooks, every hook that keeps running, and every WorkerPool, with claims and memory",
+    )
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="one pool: the program of its interpreter, the name of a hook that keeps running, or NAMESPACE/NAME of a WorkerPool "
+        "(default: all)",
     )
     parser.add_argument(
         "-o",
@@ -197,6 +268,19 @@ def _get(args: argparse.Namespace) -> int:
     columns, output, what = terminal_columns(), cast("str", args.output), cast("str", args.what)
     if what == _POOLS:
         return _pools(args)
+    if what == _REPOSITORIES:
+        return print_answer(
+            args,
+            lambda client: repositories_text(client, _name(args), output, columns),
+            when_empty="no PackageRepositories",
+        )
+    if what == _VERSIONS:
+        return print_answer(
+            args,
+            lambda client: versions_text(client, _name(args), output, columns),
+            when_empty="no versions with details: no resource follows a range or a channel, or its source lists "
+            "only versions (-o name)",
+        )
     return print_answer(
         args,
         lambda client: packages_text(client, _name(args), output, columns, arrow, _LISTED[what]),
@@ -206,14 +290,44 @@ def _get(args: argparse.Namespace) -> int:
 
 def _why(args: argparse.Namespace) -> int:
     name, output = cast("str", args.name), cast("str", args.output)
+    at, recording = cast("datetime | None", args.at), cast("Path | None", args.recording)
     code = 0
+    if recording is not None:
+        if at is None:
+            return fail(DebugError("--recording needs the time to explain; add --at TIME"))
+        recorded = cast("RecordedWhy", args.recorded_why)
+        try:
+            found = recorded(recording, name, at)
+            if found is None:
+                raise RecordingAnswerError(f"{recording}: no event of {name!r} is from before {format_exact_time(at)}")
+        except DebugError as error:
+            return fail(error)
+        answer, code = explained_text(found, output, at)
+        show(answer)
+        return code
 
     async def text(client: DebugClient) -> str:
         nonlocal code
-        answer, code = await why_text(client, name, output, datetime.now(UTC))
+        answer, code = await why_text(client, name, output, datetime.now(UTC), at)
         return answer
 
     return print_answer(args, text) or code
+
+
+def _history(args: argparse.Namespace) -> int:
+    name, output, columns = cast("str", args.name), cast("str", args.output), terminal_columns()
+    everything, recording = cast("bool", args.everything), cast("Path | None", args.recording)
+    if recording is not None:
+        recorded = cast("RecordedHistory", args.recorded_history)
+        try:
+            found = recorded(recording, name)
+            if found is None:
+                raise RecordingAnswerError(f"{recording}: it has no event of {name!r}")
+        except DebugError as error:
+            return fail(error)
+        show(told_text(found, output, columns, everything=everything))
+        return 0
+    return print_answer(args, lambda client: history_text(client, name, output, columns, everything=everything))
 
 
 def _dump(args: argparse.Namespace) -> int:
@@ -230,7 +344,8 @@ def _pools(args: argparse.Namespace) -> int:
     return print_answer(
         args,
         lambda client: pools_text(client, _name(args), output, columns),
-        when_empty="no pools: `wharfinger run --warm-hooks N` opens one for each interpreter of hooks",
+        when_empty="no pools: `wharfinger run --warm-hooks N` opens one for each interpreter of hooks, and --worker-pools one "
+        "for each WorkerPool",
     )
 
 
@@ -246,7 +361,7 @@ def _scheduler(args: argparse.Namespace) -> int:
 def _statistics(args: argparse.Namespace) -> int:
     async def text(client: DebugClient) -> str:
         answer = await statistics_text(client, cast("str", args.output))
-        # Programs get the text of hooks unchanged; only a terminal must be protected from it.
+        # Only a terminal must be protected from control characters of hooks; programs get the text unchanged.
         return printable(answer, allow="\n") if sys.stdout.isatty() else answer
 
     return print_answer(
@@ -261,7 +376,7 @@ def _render(args: argparse.Namespace) -> int:
 
     async def text(client: DebugClient) -> str:
         manifest = await render_text(client, name, show_secrets=show_secrets)
-        # Programs get the manifests unchanged; only a terminal must be protected from them.
+        # Only a terminal must be protected from control characters in manifests; programs get them unchanged.
         return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
 
     return print_answer(args, text, when_empty="no manifests")
@@ -282,6 +397,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 def read_settings_file(path: Path) -> JsonObject:
     """Read the settings in a file; `-` is standard input. An empty file means no settings. Raises SettingsFileError."""
+    from wharfinger.formats.yaml.reader import read_yaml  # noqa: PLC0415 - only this command reads YAML
+
     try:
         if str(path) == "-":
             data = sys.stdin.buffer.read(MAX_SETTINGS + 1)
@@ -308,13 +425,41 @@ def _add_text_output(parser: argparse.ArgumentParser, *more: str) -> None:
     parser.add_argument("-o", "--output", choices=known, default="text", help=listed)
 
 
+def _add_recording(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--recording", type=Path, default=None, metavar="FILE|DIR", help=what)
+
+
+def _moment(text: str) -> datetime:
+    """Parse the value of ``--at``. Raises ArgumentTypeError."""
+    found = moment_in(text, datetime.now(UTC))
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"expected a time like 2026-11-21T04:03:00Z, 04:03:00 or 10m, found {text[:MAX_SHOWN]!r}"
+        )
+    return found
+
+
+def moment_in(text: str, now: datetime) -> datetime | None:
+    """Return the time that a user means: a time with its zone, the last such time of day in UTC, or a duration ago; None for any
+    other text.
+    """
+    if (moment := parse_time(text)) is not None:
+        return moment
+    try:
+        of_day = datetime.combine(now.date(), time.fromisoformat(text), UTC)
+    except ValueError:
+        pass
+    else:
+        return of_day if of_day <= now else of_day - timedelta(days=1)
+    try:
+        return now - parse_duration(text)
+    except FormatError:
+        return None
+
+
 def _listed(text: str) -> str:
     """Return the plural of what the user typed, with or without the API group. Raises ArgumentTypeError."""
     word = text.lower().removesuffix(".wharfinger.dev")
-    if word in _ELSEWHERE:
-        raise argparse.ArgumentTypeError(
-            f"{word} are resources; `kubectl get {_ELSEWHERE[word]}.wharfinger.dev` lists them"
-        )
     return _SHORT.get(word, word)
 
 

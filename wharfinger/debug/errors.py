@@ -1,4 +1,5 @@
-"""The errors of the debug socket, its clients and its listeners: each says what failed, where, why, and what to do."""
+"""The errors of the debug socket, its clients and its listeners: each message contains what failed, where, why, and what to
+do."""
 
 
 class DebugError(Exception):
@@ -18,4 +19,4 @@ class NoDaemonError(DebugError):
 
 
 class DebugAnswerError(DebugError):
-    """A daemon's answer is not understood by this client."""
+    """A daemon's answer cannot be read by this client."""

@@ -11,7 +11,7 @@ starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`
 **Clock changes.** If the hour field is not ``*``, the schedule means wall-clock times. A time that does not exist on the day
 the clock goes forward runs at the first moment after the gap, once even if several times are in the gap. A time that occurs
 twice when the clock goes back runs at the first of the two. If the hour field is ``*``, the schedule means every hour that
-passes: no run is made up for, and both passes of a repeated hour (or half an hour, on Lord Howe Island) count.
+passes: missed runs are not made up for, and both passes of a repeated hour (or half an hour, on Lord Howe Island) count.
 
 **@every** counts from the given moment: ``next_after(moment)`` is one interval later, in whole seconds, at least one; the
 caller passes the time of the last run.
@@ -33,7 +33,7 @@ from wharfinger.formats.errors import FormatError
 
 MAX_CHARACTERS: Final = 256
 _MAX_YEARS: Final = 50
-"""Years to search: 29 February on a certain day of the week may take forty years, across 2100."""
+"""The number of years to search: 29 February on a certain day of the week may take forty years, across 2100."""
 _SECOND: Final = timedelta(seconds=1)
 _PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -54,7 +54,7 @@ _ITEM: Final = re.compile(r"(?:[*?]|(?P<low>\w{1,3})(?:-(?P<high>\w{1,3}))?)(?:/
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the six fields: its name, its numbers, and the words for them."""
+    """One of the six fields: its name, its range of numbers, and the words that stand for numbers."""
 
     name: str
     lowest: int
@@ -86,7 +86,7 @@ _HOUR: Final = 2
 
 
 class CronError(FormatError):
-    """A text is no schedule, or one that is never due; the message quotes it."""
+    """A text is not a valid schedule, or the schedule is never due; the message quotes the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class _Calendar:
         return due
 
     def _as_time_passes(self, moment: datetime) -> datetime:
-        """Return the next match. Search with a fixed offset from UTC; at a clock change, go on with the new offset.
+        """Return the next match. Search with a fixed offset from UTC; at a clock change, continue with the new offset.
 
         The crontab matches in every hour, so the search cannot skip a match between two clock changes.
         """
@@ -143,7 +143,7 @@ class _Every:
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A schedule; ``text`` is as it was written."""
+    """A schedule; ``text`` is its original text."""
 
     text: str
     _rule: _Calendar | _Every = field(repr=False)
@@ -151,7 +151,7 @@ class Cron:
     def next_after(self, moment: datetime) -> datetime:
         """Return the first due time after ``moment``, which must be aware, in the schedule's own zone."""
         if moment.tzinfo is None:
-            raise AssertionError("a moment without a zone is no moment")
+            raise AssertionError("the moment must have a time zone")
         return self._rule.after(moment.astimezone(UTC))  # otherwise adding to it would count wall-clock hours
 
     def __str__(self) -> str:

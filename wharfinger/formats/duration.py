@@ -1,9 +1,9 @@
 """Durations as Go writes and reads them (``time.ParseDuration``, ``Duration.String``): ``1h30m``, ``2.5s``, ``300ms``.
 
-Kubernetes objects, hook settings and ``@every`` schedules have them. They are decimal numbers, each with a unit, one after
-the other. The units are ns, us (µs with either of the two letters mu), ms, s, m, h; there are no days and weeks, because
-they vary in length. A bare ``0`` needs no unit. What Go refuses is refused: more than fits into 64 bits of nanoseconds
-(about 292 years), white space, and a number without a unit.
+Kubernetes objects, hook settings and ``@every`` schedules use this format. A duration is a sequence of decimal numbers, each with
+a unit. The units are ns, us (µs with either of the two letters mu), ms, s, m, h; there are no days and weeks, because they vary
+in length. A bare ``0`` needs no unit. Text that Go refuses is refused: more than fits into 64 bits of nanoseconds (about 292
+years), white space, and a number without a unit.
 
 A :class:`~datetime.timedelta` counts microseconds, so finer parts are cut off, toward zero. Pure.
 """
@@ -30,7 +30,7 @@ _TERM: Final = re.compile("(?P<whole>[0-9]*)(?:\\.(?P<part>[0-9]*))?(?P<unit>[^0
 
 
 class DurationError(FormatError):
-    """A text is no duration; the message quotes it."""
+    """A text is not a valid duration; the message quotes it."""
 
 
 def parse_duration(text: str, *, negative: bool = False) -> timedelta:
@@ -50,7 +50,7 @@ def parse_duration(text: str, *, negative: bool = False) -> timedelta:
 
 def _nanoseconds(rest: str, text: str) -> int:
     if not rest:
-        raise DurationError(f"duration {text!r}: nothing in it; write one like 1h30m or 500ms")
+        raise DurationError(f"duration {text!r}: it has no number; write one like 1h30m or 500ms")
     total = position = 0
     while position < len(rest):
         term = _TERM.match(rest, position)

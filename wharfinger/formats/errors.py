@@ -1,4 +1,4 @@
-"""The errors of every reader in this part: bad input is a :class:`FormatError`, and always permanent.
+"""The errors of every reader in ``wharfinger.formats``: bad input is a :class:`FormatError`, and always permanent.
 
 A reader that raises anything else has a bug. A retry does not help; changed input does.
 """

@@ -1,11 +1,11 @@
 """Prometheus' text exposition format, version 0.0.4, which scrapers of metrics read. Pure: numbers in, text out.
 
-A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no sample
-has its name and labels twice; the caller must ensure that. Here each piece is made so that foreign text in a name or a label
-cannot end a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values and
-help texts are escaped as the format requires (backslash, line feed, and in labels the quote).
+A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no sample has its
+name and labels twice; the caller must ensure that. This module ensures that foreign text in a name or a label cannot end a line
+or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values and help texts are escaped as
+the format requires (backslash, line feed, and in labels the quote).
 
-Numbers are written as Go writes them if readers compare texts: the bound of a bucket is ``le="1"``, never ``le="1.0"``.
+Numbers that readers compare as text are written in Go's format: the bound of a bucket is ``le="1"``, never ``le="1.0"``.
 """
 
 import math
@@ -25,7 +25,7 @@ _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _LABEL_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _HELP_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 _EXACT: Final = 1e15
-"""Whole floats below this are written without a point."""
+"""The bound below which whole floats are written without a point."""
 
 
 class MetricKind(StrEnum):
@@ -38,7 +38,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A family that is known beforehand. ``labels`` are the names of all its labels, ``buckets`` the bounds of a histogram."""
+    """A family that is defined in advance. ``labels`` are the names of all its labels, ``buckets`` the bounds of a histogram."""
 
     name: str
     kind: MetricKind
@@ -69,7 +69,7 @@ def number_text(value: float) -> str:
 def plain_text(text: str) -> str:
     """Return a text that can be written: invalid characters (half a surrogate pair, a byte of a file's name) are escaped.
 
-    Apply it to the values of labels before they are compared: two different values must not be written alike.
+    Apply it to label values before they are compared, because two different values must not become the same text.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
@@ -100,7 +100,7 @@ def histogram_lines(
 ) -> Iterator[str]:
     """Yield the samples of one histogram.
 
-    ``counts`` has the number in each bucket alone, and last the number above all bounds.
+    ``counts`` has the number of values in each bucket (not cumulative), and last the number above all bounds.
     """
     before = f"{labels}," if labels else ""
     reached = list(accumulate(counts))

@@ -1,4 +1,4 @@
-"""Messages between the daemon and its workers: each a length in four bytes, the highest first, and so many bytes."""
+"""Messages between the daemon and its workers: each is a length in four bytes (big-endian), followed by this number of bytes."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ class FrameError(FormatError):
 
 
 def framed(payload: bytes) -> bytes:
-    """Return the payload with its length before it. Raises FrameError over MAX_FRAME_BYTES."""
+    """Return the payload with its length before it. Raises FrameError if the payload exceeds MAX_FRAME_BYTES."""
     if len(payload) > MAX_FRAME_BYTES:
         raise FrameError(f"{len(payload)} bytes do not fit into one message")
     return len(payload).to_bytes(LENGTH_BYTES, "big") + payload
@@ -32,7 +32,7 @@ class FrameReader:
         self._pending += data
 
     def take(self) -> bytes | None:
-        """Return the next payload, None until it is complete. Raises FrameError as soon as a length is over the limit."""
+        """Return the next payload, or None if it is not complete yet. Raises FrameError as soon as a length is over the limit."""
         if len(self._pending) < LENGTH_BYTES:
             return None
         length = int.from_bytes(self._pending[:LENGTH_BYTES], "big")

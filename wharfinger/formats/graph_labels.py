@@ -1,9 +1,10 @@
 r"""Untrusted text in the labels of graphs, in Graphviz' DOT language and in Mermaid. Pure.
 
-A quoted string in DOT has one escape (``\"``) and passes backslashes on to the reader of the string. A label has escapes of
+A quoted string in DOT has one escape (``\"``) and passes backslashes on to the code that uses the string. A label has escapes of
 its own (``\N`` is the node's name) and also HTML entities. Therefore control characters are made visible, backslashes are
-doubled, and ``&`` is written as an entity. Other characters are kept: Graphviz reads its input as UTF-8, and it knows only
-the lower numeric entities. In Mermaid every character that could be misread is written as one of its own entities (``#35;``).
+doubled, and ``&`` is written as an entity. Other characters are kept: Graphviz reads its input as UTF-8, and it supports only
+numeric entities with small numbers. In Mermaid every character that could be misread is written as one of its own entities
+(``#35;``).
 """
 
 from typing import Final

@@ -11,7 +11,7 @@ from wharfinger.formats.exposition import histogram_lines
 class Histogram:
     """A histogram. ``bounds`` are the rising upper bounds of the buckets; a value equal to a bound is in that bucket.
 
-    ``counts`` are those of each bucket alone; the last one counts the values above all bounds.
+    ``counts`` are the numbers of values in each bucket (not cumulative); the last one counts the values above all bounds.
     """
 
     bounds: tuple[float, ...]
@@ -32,5 +32,6 @@ class Histogram:
 
 
 def samples_of(bounds: tuple[float, ...]) -> int:
-    """Return the number of lines that a histogram takes: one for each bucket, for all values, for the sum, for the count."""
+    """Return the number of lines that a histogram takes: one for each bucket, and one each for all values, the sum and the
+    count."""
     return len(bounds) + 3

@@ -26,9 +26,9 @@ import semver
 from wharfinger.formats.errors import FormatError
 
 MAX_CHARACTERS: Final = 1024
-"""Characters of one constraint."""
+"""The largest number of characters in one constraint."""
 MAX_COMPARATORS: Final = 64
-"""Comparators in one constraint, over all alternatives; a hyphen range counts as one."""
+"""The largest number of comparators in all alternatives of a constraint; a hyphen range counts as one."""
 MAX_VERSION_CHARACTERS: Final = 256
 _LARGEST: Final = 2**64 - 1
 """The largest part of a version, as in the dialect's first implementation."""
@@ -183,7 +183,7 @@ class _Bound:
         return _Bound(len(given), (major, minor, patch, 1 if found["pre"] is None else 0))
 
     def after(self, parts: int) -> Point:
-        """Return the first point above this one that differs from it in its first ``parts`` parts."""
+        """Return the lowest higher point whose first ``parts`` parts differ from those of this one."""
         major, minor, patch, release = self.point
         match parts:
             case 0:

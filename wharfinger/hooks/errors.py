@@ -1,4 +1,4 @@
-"""The error of running a hook; a hook that ran and failed is an outcome, not an error."""
+"""The error that a hook could not be run. A hook that ran and failed is an outcome, not an error."""
 
 
 class HookError(Exception):

@@ -1,10 +1,10 @@
 """The library for hooks in bash (spec hook-protocol §1.7): its place, and the ways in which hooks find it.
 
-Hooks source ``/shell_lib.sh``. Some source ``$FRAMEWORK_DIR/shell_lib.sh``, and with the variable unset that is the same
-file. The library is the folder ``shell`` beside this module, which is laid out as the root of a file system:
-``shell_lib.sh`` sources what is in ``frameworks/shell`` beside it, wherever it is. There are three ways to provide it, all
-with the same files: a sandbox binds it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere
-else hooks find it by the variable (:func:`environment`).
+Hooks source ``/shell_lib.sh`` or ``$FRAMEWORK_DIR/shell_lib.sh``, which is the same file if the variable is not set. The
+library is the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources all
+files in ``frameworks/shell`` beside it, in whichever folder it is. There are three ways to provide it, all with the same files:
+a sandbox binds it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere else hooks find it by the
+variable (:func:`environment`).
 
 shell-operator has its fragments in ``/frameworks``, addon-operator in ``/framework``; hooks find them under both names.
 """

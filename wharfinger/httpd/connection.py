@@ -1,13 +1,13 @@
 """One HTTP/1.1 connection over any trio stream: requests are read and answered in turn.
 
-h11 is the protocol machine, and an ordinary request needs none (:mod:`~wharfinger.httpd.lean`); this is the trio shell of
-both. Invariants:
+The HTTP protocol is handled by h11 or, for an ordinary request, by :mod:`~wharfinger.httpd.lean`; this module is the trio
+shell of both. Invariants:
 
 * one request at a time: pipelined ones wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;
-* after anything malformed the connection ends: bytes that follow them are never read as a request;
-* an answer that could not be sent whole ends the connection, so no client takes a part for the whole;
-* a handler is never cancelled because its client disconnected, a streaming producer always is.
+* a connection ends after malformed input: bytes that follow it are never read as a request;
+* an answer that could not be sent completely ends the connection, so that no client mistakes a part of it for the whole;
+* when a client disconnects, the producer of a streamed answer is cancelled, but a handler never is.
 """
 
 import logging
@@ -24,21 +24,22 @@ from wharfinger.httpd import lean
 from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
 from wharfinger.httpd.head import Head, check_head
 from wharfinger.httpd.limits import HttpLimits
-from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, is_cut
-from wharfinger.httpd.reply import may_have_body, response_head, text_response
+from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, Upgrade, is_cut
+from wharfinger.httpd.reply import may_have_body, response_head, text_response, upgrade_head
 from wharfinger.httpd.target import RefusedRequestError
+from wharfinger.httpd.upgraded_stream import UpgradedStream
 
 log: Final = logging.getLogger(__name__)
 
 _CHUNK: Final = 64 * 1024
 _CLOSE_S: Final = 2.0
-"""The time for ending a connection: reading the rest of a refused request, and closing."""
+"""The time limit, in seconds, for ending a connection: reading the rest of a refused request, and closing."""
 _LATE_BODY: Final = "the body of the request did not arrive in time"
 _LINGER_BYTES: Final = 16 * 1024 * 1024
 
 
 class Connection:
-    """The server's end of one connection. Create it, ``run`` it once; ``drain`` may be called at any time."""
+    """The server's end of one connection. Call ``run`` once; ``drain`` may be called at any time."""
 
     def __init__(self, stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:
         self._stream = stream
@@ -46,14 +47,14 @@ class Connection:
         self._limits = limits
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
         self._framing: Framing = H11Framing(self._h11)
-        self._data = b""  # received, and not passed to h11 yet
+        self._data = b""  # data that was received and not yet passed to h11
         self._method = ""
         self._last = False  # no request is read after this exchange
         self._draining = False  # no request is read after this exchange, and no stream is begun in it
         self._unusable = False  # the client is gone, or an answer was sent incompletely
         self._idle = False
-        self._patience = trio.CancelScope()  # ends the wait for a request, and nothing else
-        self._late = False  # a request came in just when the wait for it was given up
+        self._patience = trio.CancelScope()  # cancels only the wait for a request
+        self._late = False  # a request arrived just when the wait for it was cancelled
         self._streaming: trio.CancelScope | None = None
 
     @property
@@ -67,13 +68,13 @@ class Connection:
         return self._streaming is not None
 
     def retire(self, reason: str) -> None:
-        """End after the answer being made, at once when idle."""
+        """Close the connection after the current answer, or at once if it is idle."""
         self._last = True
         if self._idle:
             self._patience.cancel(reason=reason)
 
     def drain(self, reason: str) -> None:
-        """Retire, and end a streamed answer properly."""
+        """Close the connection after the current answer, and end a streamed answer properly."""
         self._draining = True
         self.retire(reason)
         if self._streaming is not None:
@@ -89,7 +90,7 @@ class Connection:
                 await self._stream.aclose()
 
     async def _serve(self) -> bool:
-        """Serve as long as requests come in time; return whether one came just when the wait for it was given up."""
+        """Serve as long as requests arrive in time; return whether one arrived just when the wait for it was cancelled."""
         with self._patience:
             while await self._exchange():
                 if self._h11.our_state is h11.DONE:
@@ -161,7 +162,7 @@ class Connection:
         self._data = b"".join(pieces)
 
     async def _read_request(self) -> Request | None:
-        """Return the next request, whole; None if the client disconnected before its end."""
+        """Return the next request with its body; None if the client disconnected before the end of it."""
         self._method, self._framing = "", H11Framing(self._h11)
         if self._data:
             self._h11.receive_data(self._data)
@@ -205,7 +206,7 @@ class Connection:
             self._h11.receive_data(data)
 
     async def _receive(self) -> bytes:
-        """Return the client's next bytes; nothing if it closed the connection, or the transport failed."""
+        """Return the client's next bytes; no bytes if it closed the connection, or if the transport failed."""
         try:
             return bytes(await self._stream.receive_some(_CHUNK))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -220,8 +221,11 @@ class Connection:
             if isinstance(response, NoAnswer):
                 self._unusable = True
                 return
-            if isinstance(response, StreamingResponse) and self._draining:
+            if isinstance(response, StreamingResponse | Upgrade) and self._draining:
                 response = text_response(503, "the server is shutting down")
+            if isinstance(response, Upgrade):
+                await self._upgrade(request, response)
+                return
             head = self._head(response)
         except Exception:
             log.exception("%s %r: the handler failed", request.method, request.path)
@@ -232,8 +236,25 @@ class Connection:
             else:
                 await self._stream_out(request, response)
 
+    async def _upgrade(self, request: Request, upgrade: Upgrade) -> None:
+        """Continue with another protocol, until it is over, if the client has asked for it."""
+        if request.headers.get("upgrade", "").lower() != upgrade.protocol:
+            await self._send_whole(text_response(400, f"expected a request to upgrade to {upgrade.protocol}"))
+            return
+        head = self._h11.send(upgrade_head(upgrade)) or b""
+        stream = UpgradedStream(self._stream, self._h11.trailing_data[0])
+        if not await self._send(head):
+            return
+        self._unusable = True  # for HTTP
+        with trio.CancelScope() as self._streaming:
+            try:
+                await upgrade.run(stream)
+            except Exception:
+                log.exception("%s %r: the handler of %s failed", request.method, request.path, upgrade.protocol)
+        self._streaming = None
+
     def _head(self, response: Response | StreamingResponse) -> bytes:
-        """Return the head of an answer; only validate that of a streamed answer, since its stream may never begin."""
+        """Return the head of an answer. For a streamed answer only validate the head, because the stream may never begin."""
         if isinstance(response, Response):
             return self._framing.head(response, close=self._last)
         response_head(response, close=self._last)
@@ -266,7 +287,7 @@ class Connection:
                     await self._send_chunks(response, chunks)
                 nursery.cancel_scope.cancel(reason="the stream ended")
         except Exception as error:
-            # Errors of the transport were caught where they happened, so this one is the producer's.
+            # Errors of the transport were caught where they were raised, so this error is one of the producer.
             if is_cut(error):
                 self._unusable = True
                 return
@@ -284,7 +305,7 @@ class Connection:
             await self._send_whole(text_response(503, "the server is shutting down"))
 
     async def _send_chunks(self, response: StreamingResponse, chunks: AsyncIterator[bytes]) -> None:
-        # None of our errors is raised here, since a producer's context manager may wrap it in a group.
+        # No error of this server is raised here, because the producer's context manager might wrap it in a group.
         if not await self._send(self._framing.head(response, close=self._last)):
             return
         unseen = 0
@@ -294,7 +315,7 @@ class Connection:
             unseen += len(chunk) + _CHUNK // 16
             if unseen < _CHUNK:
                 await trio.lowlevel.checkpoint_if_cancelled()
-            else:  # possibly neither sending nor producing has had to wait
+            else:  # sending and producing may both have returned without a checkpoint
                 await trio.lowlevel.checkpoint()
                 unseen = 0
 
@@ -309,7 +330,7 @@ class Connection:
         stream_scope.cancel(reason="the client went away")
 
     async def _send(self, data: bytes) -> bool:
-        """Send in one write; return False, and end the connection, if the client did not take it (in time)."""
+        """Send the data in one write. If the client does not receive it in time, end the connection, and return False."""
         if self._unusable:
             return False
         self._unusable = True  # reset after success; a cancelled write leaves half a message behind
@@ -326,7 +347,7 @@ class Connection:
         return True
 
     def _send_now(self, data: bytes) -> int:
-        """Return how many bytes a plain socket takes at once: nearly always all, so that no wait is needed."""
+        """Send to a plain socket without waiting; return how many bytes it accepted, which is nearly always all of them."""
         if not isinstance(self._stream, trio.SocketStream):
             return 0
         try:
@@ -337,7 +358,7 @@ class Connection:
             raise trio.BrokenResourceError(str(error)) from error
 
     async def _linger(self) -> None:
-        """Close our direction and discard further input: closing over unread bytes would reset what was just sent."""
+        """Close the sending side and discard further input: closing with unread bytes would reset the connection."""
         if not isinstance(self._stream, trio.abc.HalfCloseableStream):
             return
         with trio.move_on_after(_CLOSE_S):

@@ -13,11 +13,11 @@ from wharfinger.httpd.reply import may_have_body, response_head
 
 
 class Framing(Protocol):
-    """One answer, in order: a head, pieces of the body, the end."""
+    """The framing of one answer. Call the methods in order: ``head``, ``data`` for each piece of the body, ``end``."""
 
     @property
     def begun(self) -> bool:
-        """Return whether the head was made."""
+        """Return whether ``head`` was called with success."""
         ...
 
     @property
@@ -26,15 +26,15 @@ class Framing(Protocol):
         ...
 
     def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
-        """Return the head. Raises ValueError and h11.LocalProtocolError for an invalid one; then it is not begun."""
+        """Return the head as bytes. Raises ValueError or h11.LocalProtocolError for an invalid head."""
         ...
 
     def data(self, data: bytes) -> bytes:
-        """Return a piece of the body."""
+        """Return a piece of the body, framed."""
         ...
 
     def end(self) -> bytes:
-        """Return the end of the answer."""
+        """Return the bytes that end the answer."""
         ...
 
 
@@ -77,7 +77,7 @@ class LeanFraming:
 
     def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
         head = write_head(response, close=close)
-        if head is None:  # h11 raises its error, or writes it
+        if head is None:  # then h11 writes the head, or raises its error
             made = response_head(response, close=close)
             machine = h11.Connection(h11.SERVER)
             machine.receive_data(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")

@@ -23,7 +23,7 @@ class HttpLimits:
     write_s: float = 30.0
     """The time in which a client has to take one whole response, or one streamed chunk; then the connection is dropped."""
     connections: int = 256
-    """The number of connections served at once. The next ones displace idle ones, or wait to be served."""
+    """The number of connections served at once. Further connections displace idle ones, or wait to be served."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):

@@ -1,10 +1,11 @@
-"""HTTP messages as the servers of this project see them: a whole request in, a whole or a streamed response out."""
+"""HTTP messages as handlers see them: a handler gets a whole request, and returns a whole or a streamed response."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 import msgspec
+import trio
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -42,12 +43,26 @@ class StreamingResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A reply that ends HTTP on the connection (101), and continues with ``protocol``, which ``run`` speaks over the stream.
+
+    The client must have asked for it, else it is answered with 400. The connection is closed when ``run`` returns; ``run`` is
+    cancelled if the server is drained. It does not close the stream.
+    """
+
+    protocol: str
+    run: Callable[[trio.abc.Stream], Awaitable[None]]
+    headers: tuple[tuple[str, str], ...] = field(default=())
+    status: int = 101
+
+
+@dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """The absence of an answer: the connection is closed without one, as if this side were gone. For intentional faults."""
+    """A reply that closes the connection without an answer, as if the server had died. For intentional faults."""
 
 
 class CutError(Exception):
-    """The chunks of a streamed response raise this to close the connection in the middle, intentionally."""
+    """An error that the producer of a streamed response raises to close the connection in the middle, intentionally."""
 
 
 def is_cut(error: Exception) -> bool:
@@ -55,7 +70,7 @@ def is_cut(error: Exception) -> bool:
     return isinstance(error, CutError) or (isinstance(error, ExceptionGroup) and error.split(CutError)[1] is None)
 
 
-Answer = Response | StreamingResponse | NoAnswer
+Answer = Response | StreamingResponse | Upgrade | NoAnswer
 Handler = Callable[[Request], Awaitable[Answer]]
 """A function that answers one request.
 

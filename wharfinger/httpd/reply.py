@@ -1,7 +1,7 @@
-"""Responses as h11 events. Framing is decided only here, so that no handler can do it wrong.
+"""Responses as h11 events, and their framing.
 
-Pure but for the Date header. A handler only supplies the answer; lengths, chunking and connection persistence are decided
-here.
+Pure except for the Date header. Lengths, chunking and the persistence of the connection are decided only here, so that no
+handler can get them wrong.
 """
 
 from email.utils import formatdate
@@ -10,7 +10,7 @@ from typing import Final
 
 import h11
 
-from wharfinger.httpd.messages import Response, StreamingResponse
+from wharfinger.httpd.messages import Response, StreamingResponse, Upgrade
 
 OURS: Final = frozenset({"connection", "content-length", "content-type", "date", "transfer-encoding"})
 REASONS: Final = {int(status): status.phrase for status in HTTPStatus}
@@ -41,6 +41,13 @@ def response_head(response: Response | StreamingResponse, *, close: bool) -> h11
             raise ValueError(f"the header {name} is set by the server, not by a handler")
         headers.append((name.encode(), value.encode()))
     return h11.Response(status_code=response.status, headers=headers, reason=REASONS.get(response.status, ""))
+
+
+def upgrade_head(upgrade: Upgrade) -> h11.InformationalResponse:
+    """Return the head of the answer to a request for another protocol. Raises h11.LocalProtocolError for a bug of a handler."""
+    headers = [("connection", "Upgrade"), ("upgrade", upgrade.protocol), *upgrade.headers]
+    lines = [(name.encode(), value.encode()) for name, value in headers]
+    return h11.InformationalResponse(status_code=upgrade.status, headers=lines, reason=REASONS[upgrade.status])
 
 
 def may_have_body(status: int) -> bool:

@@ -1,8 +1,8 @@
 """The HTTP server of the project: small, bounded, and over any trio listener (TCP, TLS, Unix socket, memory).
 
-The debug socket and the embedded control plane use it. Leaving :func:`open_server` stops it in this order: it accepts no
-more connections, idle connections and streamed answers end, requests in flight are answered. The caller limits the time for
-that by a deadline around it.
+The debug socket and the embedded control plane use it. Leaving the block of :func:`open_server` stops the server in this
+order: it accepts no more connections, idle connections and streamed answers end, requests in flight are answered. The caller
+limits the time for this by a deadline around the block.
 """
 
 import errno
@@ -32,7 +32,7 @@ async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: Ht
 async def open_server(
     listeners: Sequence[trio.abc.Listener[trio.abc.Stream]], handler: Handler, limits: HttpLimits
 ) -> AsyncIterator[None]:
-    """Serve ``listeners`` until the body is left, then drain. Takes ownership of the listeners: they are closed."""
+    """Serve ``listeners`` while the block runs, then drain. The server owns the listeners, and closes them."""
     server = _Server(handler, limits)
     async with trio.open_nursery() as nursery:
         for listener in listeners:
@@ -42,7 +42,7 @@ async def open_server(
 
 
 class _Server:
-    """The connections of one server, in the order they came."""
+    """The connections of one server, in the order in which they arrived."""
 
     def __init__(self, handler: Handler, limits: HttpLimits) -> None:
         self._handler = handler
@@ -52,12 +52,12 @@ class _Server:
         self._open: dict[Connection, None] = {}
 
     def new_intake(self) -> trio.CancelScope:
-        """Return the scope of one accept loop; it is made before its task runs, so that an early drain reaches it."""
+        """Return the cancel scope for an accept loop, made before its task runs, so that an early drain cancels it."""
         self._intakes.append(trio.CancelScope())
         return self._intakes[-1]
 
     def drain(self) -> None:
-        """Accept no more connections, and let every open connection end as soon as it properly can."""
+        """Accept no more connections, and end every open connection as soon as its current answer allows."""
         for intake in self._intakes:
             intake.cancel(reason="the server is shutting down")
         for connection in self._open:
@@ -86,7 +86,7 @@ class _Server:
             raise
 
     def _make_room(self) -> None:
-        """End the oldest idle connection, or the oldest that will be idle soon."""
+        """End the oldest idle connection; if there is none, the oldest that sends no streamed answer, after its current one."""
         idle = next((connection for connection in self._open if connection.idle), None)
         chosen = idle or next((connection for connection in self._open if not connection.streaming), None)
         if chosen is not None:
@@ -101,7 +101,7 @@ class _Server:
 
 
 async def _accept_one(listener: trio.abc.Listener[trio.abc.Stream]) -> trio.abc.Stream:
-    """Return the next connection; wait out a shortage of descriptors or memory, as trio.serve_listeners does."""
+    """Return the next connection. During a shortage of descriptors or memory, wait and retry, as trio.serve_listeners does."""
     while True:
         try:
             return await listener.accept()

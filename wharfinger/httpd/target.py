@@ -1,7 +1,7 @@
-"""The target of a request line, read strictly: foreign bytes are converted to a path and a query, or refused.
+"""A strict parser of the target of a request line: it returns the path and the query, or refuses the target. Pure.
 
-Pure. A target that is not exactly understood is refused with 400 rather than guessed at, because two readers that guess
-differently are how a request means one thing to a proxy and another to the server behind it (RFC 9112 §3.2, RFC 3986 §2.1).
+A target that is not valid in every detail is refused with 400. If a proxy and the server behind it guessed its meaning
+differently, a request could pass the checks of the proxy and have another effect (RFC 9112 §3.2, RFC 3986 §2.1).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The options that ask a control plane for faults, for all commands that start one."""
+"""The options for intentional faults of a control plane, for all commands that start one."""
 
 import argparse
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json, encode_json
+from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json
 
 FieldPath: TypeAlias = tuple[str, ...]
 """The path elements from the root on; the root itself is ()."""
@@ -56,7 +56,7 @@ class FieldSet:
         return self.children.get(element, EMPTY)
 
     def union(self, other: "FieldSet") -> "FieldSet":
-        """Return the paths in either set; this very set if the other adds nothing."""
+        """Return the paths in either set. The result is this object itself if the other set adds nothing."""
         if not other:
             return self
         if not self:
@@ -73,7 +73,7 @@ class FieldSet:
         return FieldSet(members, children) if grown or len(members) != len(self.members) else self
 
     def difference(self, other: "FieldSet") -> "FieldSet":
-        """Return the paths in this set and not in the other; this very set if nothing is removed."""
+        """Return the paths in this set and not in the other. The result is this object itself if nothing is removed."""
         members, children = self.members - other.members, dict(self.children)
         changed = len(members) != len(self.members)
         for element in self.children.keys() & other.children.keys():
@@ -132,7 +132,7 @@ class FieldSet:
 
     @staticmethod
     def of_paths(paths: Iterable[FieldPath]) -> "FieldSet":
-        """Return the set of these paths; the root () is in no set and left out."""
+        """Return the set of these paths. The root () is left out, because no set contains it."""
         members: set[str] = set()
         below: dict[str, list[FieldPath]] = {}
         for path in paths:
@@ -150,27 +150,21 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
     """Return whether JSON values are equal: unlike in Python, ``true`` is not 1; 1 and 1.0 are the same number."""
     if isinstance(left, str) or left is right:
         return left == right
-    if left != right:
-        return False
-    if isinstance(left, dict) and isinstance(right, dict) and _are_texts(left):
+    return left == right and _same_booleans(left, right)
+
+
+def _same_booleans(left: JsonValue, right: JsonValue) -> bool:
+    """Return whether two values that are equal for Python have booleans in the same places."""
+    if left is right or type(left) is str:
         return True
-    if isinstance(left, dict | list) and encode_json(left) == encode_json(right):
-        return True  # equal for Python and in their texts
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same_value(left[name], right[name]) for name in left)
+        for name, value in left.items():  # noqa: SIM110 - a generator takes longer
+            if type(value) is not str and not _same_booleans(value, right[name]):
+                return False
+        return True
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same_value, left, right))
-    return left == right
-
-
-def _are_texts(members: JsonObject) -> bool:
-    """Return whether all members are texts, or objects of texts, for which Python's equality is right."""
-    for value in members.values():  # noqa: SIM110 - a generator takes longer
-        if type(value) is not str and not (type(value) is dict and _are_texts(value)):
-            return False
-    return True
+        return all(map(_same_booleans, left, right))
+    return isinstance(left, bool) is isinstance(right, bool)
 
 
 def path_text(path: FieldPath) -> str:
@@ -194,7 +188,7 @@ def _element_text(element: str) -> str:
 
 
 def _value_text(value: JsonValue) -> str:
-    """Return a value in a key as the API server prints it: an object's members without anything between or around them."""
+    """Return a value in a key as the API server prints it; the members of an object are joined without separators or braces."""
     if isinstance(value, dict):
         return "".join(f"{name}={_value_text(inner)}" for name, inner in value.items())
     if isinstance(value, list):

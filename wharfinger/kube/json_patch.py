@@ -1,8 +1,8 @@
 """JSON Patch (RFC 6902) over JSON Pointers (RFC 6901). Pure: the document is never altered, the result shares nothing.
 
-A patch is applied completely or not at all. Its work is bounded, since it comes from hooks and from clients: the number of
-operations as in the kube-apiserver, the total size of copies (a list copied into itself twenty times over is a million
-lists), and the depth of the result, which every other reader relies on.
+A patch is applied completely or not at all. Patches come from hooks and from clients, so their cost is bounded: the number of
+operations (as in the kube-apiserver), the total size of copies (a list that is copied into itself twenty times becomes a
+million lists), and the depth of the result, on whose limit all other readers rely.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, Shap
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED: Final = 3 * 1024 * 1024
-"""The limit of all copies (and moves to a deeper place) together, in characters of JSON, roughly; as in the kube-apiserver."""
+"""The limit for all copies (and moves to a deeper place) together, in characters of JSON (roughly); as in the kube-apiserver."""
 
 _SHOWN: Final = 200
 
@@ -27,7 +27,7 @@ class JsonPatchError(FormatError):
 class JsonPatchFailedError(JsonPatchError):
     """An operation is not valid, or does not fit the document after the preceding operations.
 
-    ``index`` is its place in the patch, from 0; ``missing`` is True if it needs a value that does not exist.
+    ``index`` is the operation's place in the patch, from 0; ``missing`` is True if it needs a value that does not exist.
     """
 
     def __init__(self, message: str, *, index: int, missing: bool) -> None:
@@ -96,7 +96,7 @@ def _called(index: int, item: JsonValue) -> str:
 
 @dataclass(slots=True)
 class _Work:
-    """The document being patched, which nothing else refers to, and the cost of copies so far."""
+    """The document being patched, which is not shared with other code, and the cost of copies so far."""
 
     root: JsonValue = None
     spent: int = 0
@@ -163,7 +163,7 @@ class _Work:
         self.add(path, self.remove(source))
 
     def copied(self, value: JsonValue, depth: int, *, free: bool) -> JsonValue:
-        """Return a deep copy for a place at that depth. Raises _Refused if it is too deep, or not free and over the limit."""
+        """Return a deep copy for a place at that depth. Raises _Refused if it is too deep, or if copies exceed their limit."""
         if depth > MAX_DEPTH or (depth == MAX_DEPTH and isinstance(value, dict | list)):
             raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
         if not free:

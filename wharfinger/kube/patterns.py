@@ -1,8 +1,8 @@
-"""Patterns of Go's ``regexp``: whether one compiles, Go's error if it does not, and its matches in a text.
+"""Patterns of Go's ``regexp``: the check whether a pattern compiles, Go's error if it does not, and matches in a text.
 
-Go's error names the wrong part of the pattern, so its parser is reimplemented here as far as its errors are concerned. The
-meaning of the parts is left to RE2 (:mod:`~wharfinger.kube.re2_library`), from which Go's package descends; only parts that
-the two spell differently are converted here.
+Go's error quotes the faulty part of the pattern, so the checks of its parser are reimplemented here. Matching is left to RE2
+(:mod:`~wharfinger.kube.re2_library`), from which Go's package descends; only parts that the two spell differently are
+converted here.
 """
 
 import re
@@ -115,7 +115,7 @@ class _Reader:
         return "".join((*self._spelled, pattern[self._copied :]))
 
     def _replace(self, start: int, end: int, spelled: str) -> None:
-        """Spell this part of the pattern differently."""
+        """Replace this part of the pattern by its spelling in RE2."""
         self._spelled += (self._pattern[self._copied : start], spelled)
         self._copied = end
 

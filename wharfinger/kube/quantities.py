@@ -33,7 +33,7 @@ def whole(value: JsonValue) -> int:
 def is_whole(value: JsonValue) -> bool:
     """Return whether a quantity, rounded up to thousandths, is an integer (Go's ``MilliValue() % 1000 == 0``).
 
-    Beyond 64 bits of thousandths, a binary one wraps around and seldom is an integer; a decimal quantity counts as 0.
+    Beyond 64 bits of thousandths, a binary quantity wraps around, and is seldom an integer; a decimal quantity counts as 0.
     """
     thousandths = math.ceil(amount(value) * 1000)
     if thousandths not in _INT64:

@@ -41,7 +41,7 @@ def matches(pattern: str, text: str) -> bool:
     program = _program(pattern)
     try:
         return program is None or next(_spans(program, _encoded(text)), None) is not None
-    except TooLongError:  # all matches so far were inside characters
+    except TooLongError:  # all matches so far began inside a character
         return False
 
 

@@ -67,7 +67,7 @@ class _Work:
     walked: dict[int, JsonObject] = field(default_factory=dict)
     """The objects that were walked through, by their ``id``: their members are sorted in the end."""
     moved: bool = False
-    """True if a value was copied or moved, by which the document may have become too deep."""
+    """True if a value was copied or moved, so that the document may have become too deep."""
 
     def copy(self, value: JsonValue) -> JsonValue:
         """Return a copy; members of objects that were walked through are sorted. Raises OperationError if it is too deep."""

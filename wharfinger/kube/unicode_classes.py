@@ -1,8 +1,8 @@
 r"""The names in ``\p{…}`` that Go knows, and the equivalent parts of RE2's character classes.
 
 Go folds case and removes spaces, hyphens and underscores from a name, and then searches for it among names that may contain
-them: ``\p{letter}`` is valid, ``\p{Old_Italic}`` is not. Categories of RE2 lack unassigned characters, which are in Go's
-``C``.
+them: ``\p{letter}`` is valid, ``\p{Old_Italic}`` is not. Unassigned characters are in Go's category ``C``, but in no category
+of RE2.
 """
 
 import re

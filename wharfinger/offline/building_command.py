@@ -1,6 +1,11 @@
-"""The build of a path with the options of a command, for all offline commands."""
+"""The build of paths with the options of a command, for all offline commands.
+
+All paths with manifests are one tree. A chart or a package among the paths is built by itself, and the results are merged.
+"""
 
 import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import trio
 
@@ -8,11 +13,15 @@ from wharfinger.formats.encodable import encodable
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.options import OfflineOptions
-from wharfinger.offline.orchestrator.orchestrator import Tools, open_orchestrator
-from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.narrowing import build_narrowed
+from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.orchestrator.result import Result, merged
+from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
 from wharfinger.offline.orchestrator.single import build_package, is_package
 from wharfinger.offline.orchestrator.toolbox import open_tools
+from wharfinger.offline.store.identity import shown
 from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.plan.progress_line import open_progress_line
 
 
 class BuildError(Exception):
@@ -20,33 +29,63 @@ class BuildError(Exception):
 
 
 def run_build(options: OfflineOptions) -> Result:
-    """Build the path of the options. Raises BuildError."""
+    """Build the paths of the options. Raises BuildError."""
     result = trio.run(_build, options)
     if isinstance(result, BuildError):
         raise result
     return result
 
 
-async def build_path(options: OfflineOptions, tools: Tools) -> Result | BuildError:
-    """Return the result, or the error: one raised between the pools would come out of their nurseries in a group."""
+async def build_paths(options: OfflineOptions, tools: Tools) -> Result | BuildError:
+    """Return the result or the error. A raised error would leave the nurseries of the pools as an exception group."""
+    packages, trees = await trio.to_thread.run_sync(packages_and_trees, options.paths)
+    if options.name and len(packages) > 1:
+        return BuildError(
+            f"--name {options.name}: {len(packages)} paths are packages; build the one with this name alone"
+        )
+    results: list[Result] = []
     try:
-        if await trio.to_thread.run_sync(is_package, options.config.path):
-            return await build_package(options.package(options.config.path), tools, options.config.options)
-        async with open_orchestrator(options.config, tools) as orchestrator:
-            return await orchestrator.render()
+        for path in packages:
+            tools.progress.step = tools.progress.step or f"rendering {path}"
+            results.append(await build_package(options.package(path), tools, options.config.options))
+        if trees:
+            results.append(await build_narrowed(options.of(trees).config, tools))
     except (TreeError, PackageError) as error:
         return BuildError(str(error))
+    made = [who for result in results for who in {*result.manifests, *result.failed}]
+    if doubled := sorted({who for who in made if made.count(who) > 1}):
+        return BuildError(f"{shown(doubled[0])} is built by two of the paths; build them one after the other")
+    whole, filters = results[0] if len(results) == 1 else merged(results), options.config.filters
+    if not filters:
+        return whole
+    try:
+        check_filters(filters, whole)
+    except SelectionError as error:
+        return BuildError(str(error))
+    return selected(whole, selection_of(whole, filters))
+
+
+def packages_and_trees(paths: tuple[Path, ...]) -> tuple[list[Path], list[Path]]:
+    """Return the paths of packages, and those of trees, each sorted and once. Blocking."""
+    once = list({path.resolve(): path for path in sorted(paths, reverse=True)}.values())[::-1]
+    packages = [path for path in once if is_package(path)]
+    return packages, [path for path in once if path not in packages]
 
 
 async def _build(options: OfflineOptions) -> Result | BuildError:
     try:
-        async with open_tools(options.tools) as tools:
-            return await build_path(options, tools)
+        async with open_tools(options.tools) as tools, open_progress(options, tools):
+            return await build_paths(options, tools)
     except PackageError as error:
         return BuildError(str(error))
 
 
+def open_progress(options: OfflineOptions, tools: Tools) -> AbstractAsyncContextManager[None]:
+    """Show the progress of builds on stderr while the block runs, if it is a terminal and the options allow it."""
+    return open_progress_line(sys.stderr, tools.progress.text, wanted=options.progress)
+
+
 def tell(text: str) -> None:
-    """Print a text for people to stderr, without anything that a terminal would obey."""
+    """Print a text for people to stderr, without control characters of terminals."""
     lines = (printable(line) for line in text.splitlines())
     sys.stderr.write(encodable("".join(f"{line}\n" for line in lines), sys.stderr.encoding or "utf-8"))

@@ -20,7 +20,7 @@ _MOST: Final = 10**9
 
 
 def add_cache(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger cache``."""
+    """Add the arguments of ``wharfinger cache``."""
     parser.description = (
         "Show or clean up the cache of `wharfinger build`, `diff` and `check`: rendered charts, kustomizations that were built, "
         "charts, and git commits. Everything in it can be fetched or built again."
@@ -32,8 +32,8 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     gc = actions.add_parser(
         "gc",
         help="remove what was not used for long",
-        description="Remove what was not used for long, and then the longest unused until the rest is small enough. A source "
-        "that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
+        description="Remove entries that were not used for long, then the least recently used ones until the rest is small "
+        "enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
     )
     gc.add_argument(
         "--max-mib", type=_number, default=MAX_MIB, metavar="MIB", help="the size to keep (default: %(default)s MiB)"

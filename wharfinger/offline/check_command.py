@@ -14,20 +14,22 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import BuildError, run_build, tell
 from wharfinger.offline.checking.findings import Finding, Severity, build_findings, places_of
 from wharfinger.offline.checking.references import dangling
-from wharfinger.offline.checking.server_rules import OpenServer, server_findings
-from wharfinger.offline.options import OptionError, add_options, add_path, read_options
+from wharfinger.offline.checking.server_rules import DEFINITION, OpenServer, server_findings
+from wharfinger.offline.options import OfflineOptions, OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
 from wharfinger.offline.output.findings_text import findings_json, findings_junit, findings_sarif, findings_text
+from wharfinger.runtime.plan.progress_line import open_progress_line
 
 EXIT_FOUND: Final = 1
 EXIT_USAGE: Final = 2
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger check``."""
+    """Add the arguments of ``wharfinger check``."""
     parser.description = (
-        "Build a path, and check everything that comes of it: whether it can be built, whether an API server would accept it "
-        "(definitions of the tree included), and whether what objects name is there. "
+        "Build paths, and check every object: whether it can be built, whether an API server would accept it (with the "
+        "definitions of the tree), and whether the objects that it names exist. "
         "Exit code 0: no errors; 1: errors (with --strict also warnings); 2: wrong usage, or an unreadable path."
     )
     add_path(parser)
@@ -39,6 +41,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="text (default), json, sarif or junit",
     )
+    add_filter(parser)
     add_options(parser)
     parser.set_defaults(handler=check)
 
@@ -46,14 +49,17 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace) -> int:
     """Check a path and print the findings."""
     try:
-        result = run_build(read_options(args))
-        findings = trio.run(_findings, result, cast("OpenServer", args.open_server))
+        options = read_options(args)
+        # References lead to objects outside of the filters, and definitions are needed from anywhere.
+        result = run_build(options.without_filters())
+        check_filters(options.config.filters, result)
+        findings = trio.run(_findings, result, cast("OpenServer", args.open_server), options)
         if isinstance(findings, ClusterError):
             raise BuildError(f"the manifests cannot be judged: {findings}")
-    except (OptionError, BuildError) as error:
+    except (OptionError, BuildError, SelectionError) as error:
         tell(f"error: {error}")
         return EXIT_USAGE
-    objects = len(result.objects)
+    objects = len(_chosen(result, options).objects)
     if args.output == "json":
         text = findings_json(findings, objects)
     elif args.output == "sarif":
@@ -68,16 +74,25 @@ def check(args: argparse.Namespace) -> int:
     return EXIT_FOUND if counted else 0
 
 
-async def _findings(result: Result, open_server: OpenServer) -> list[Finding] | ClusterError:
+def _chosen(result: Result, options: OfflineOptions) -> Result:
+    filters = options.config.filters
+    return selected(result, selection_of(result, filters)) if filters else result
+
+
+async def _findings(result: Result, open_server: OpenServer, options: OfflineOptions) -> list[Finding] | ClusterError:
     """Return all findings with their places, or the error of the server."""
-    objects = result.objects
+    chosen = _chosen(result, options)
+    ids = {each.id for each in chosen.objects}
+    applied = [each for each in result.objects if each.id in ids or each.id.kind == DEFINITION]
     try:
-        async with open_server() as client:
-            by_server = await server_findings(objects, client)
+        step = f"applying {len(applied)} objects to an empty control plane"
+        async with open_progress_line(sys.stderr, lambda: step, wanted=options.progress), open_server() as client:
+            by_server = await server_findings(applied, client)
     except ClusterError as error:
         return error
     places = places_of(result)
-    found = [*build_findings(result), *by_server, *dangling(objects)]
+    of_objects = [*by_server, *dangling(result.objects, result.internal)]
+    found = [*build_findings(chosen), *(each for each in of_objects if each.id is None or each.id in ids)]
     return [
         each if each.place is not None or each.id is None else replace(each, place=places.get(each.id))
         for each in found

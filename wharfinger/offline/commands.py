@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from wharfinger.formats.encodable import encodable
 from wharfinger.offline.building_command import BuildError, run_build, tell
-from wharfinger.offline.options import OptionError, add_options, add_path, read_options
+from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.output.documents import json_documents, yaml_documents
 from wharfinger.offline.output.folder import FolderError, write_folder
 from wharfinger.offline.output.report import report_text, summary
@@ -19,7 +19,7 @@ EXIT_USAGE: Final = 2
 
 
 def add_build(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger build``."""
+    """Add the arguments of ``wharfinger build``."""
     parser.description = (
         "Print the manifests that a cluster would get from a chart, a package, or a folder of manifests with Flux, Argo CD and "
         "Wharfinger resources. No cluster is needed. What cannot be built is reported with its file and line, and "
@@ -37,12 +37,13 @@ def add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wipe-secrets", action="store_true", help="write placeholders in place of the values of Secrets"
     )
+    add_filter(parser)
     add_options(parser)
     parser.set_defaults(handler=build)
 
 
 def build(args: argparse.Namespace) -> int:
-    """Build a path, and print or write its manifests."""
+    """Build paths, and print or write its manifests."""
     try:
         options = read_options(args)
         result = run_build(options)

@@ -2,19 +2,24 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
 import trio
 
 from wharfinger.formats.encodable import encodable
-from wharfinger.offline.building_command import BuildError, build_path, tell
-from wharfinger.offline.discovery.tree import root_of
-from wharfinger.offline.options import OfflineOptions, OptionError, add_options, add_path, read_options
-from wharfinger.offline.orchestrator.orchestrator import Config, Tools
-from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.building_command import BuildError, build_paths, open_progress, packages_and_trees, tell
+from wharfinger.offline.discovery.repository_address import repository_of
+from wharfinger.offline.discovery.tree import repository_above, root_of
+from wharfinger.offline.discovery.walk import TreeError
+from wharfinger.offline.options import OfflineOptions, OptionError, add_filter, add_options, add_path, read_options
+from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
+from wharfinger.offline.orchestrator.sides import Sides, Version, build_sides
 from wharfinger.offline.orchestrator.toolbox import open_tools
 from wharfinger.offline.output.comparison import compared
 from wharfinger.offline.output.diff_html import diff_html
@@ -29,20 +34,12 @@ EXIT_FAILED: Final = 1
 EXIT_DIFFERENT: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """Both builds."""
-
-    before: Result
-    after: Result
-
-
 def add_diff(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger diff``."""
+    """Add the arguments of ``wharfinger diff``."""
     parser.description = (
-        "Build a path as it is now and as it was, and show each object that differs, with a summary of what is added, changed "
-        "and deleted, which images change, and what is dangerous. Values of Secrets are hidden. Objects of a producer that "
-        "failed are not compared. "
+        "Build paths as they are now and as they were, and show each object that differs, with a summary of what is added, "
+        "changed and deleted, which images change, and what is dangerous. Values of Secrets are hidden. Objects of a producer "
+        "that failed are not compared. "
         "Exit code 0: no difference; 2: differences; 1: something failed, wrong usage, or an unreadable path."
     )
     add_path(parser)
@@ -59,6 +56,12 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
         default="unified",
         help="unified (default), json, markdown for a comment on a review, or html for a page",
     )
+    parser.add_argument(
+        "--render-all",
+        action="store_true",
+        help="render every release, also those whose inputs are the same on both sides",
+    )
+    add_filter(parser)
     add_options(parser)
     parser.set_defaults(handler=diff)
 
@@ -67,11 +70,12 @@ def diff(args: argparse.Namespace) -> int:
     """Compare and print."""
     try:
         options = read_options(args)
-        sides = run_diff(options, cast("str", args.against))
-    except (OptionError, BuildError) as error:
+        sides = run_diff(options, cast("str", args.against), everything=bool(args.render_all))
+        sides = _filtered(options, cast("str", args.against), sides)
+    except (OptionError, BuildError, SelectionError) as error:
         tell(f"error: {error}")
         return EXIT_FAILED
-    comparison = compared(sides.before, sides.after)
+    comparison = replace(compared(sides.before, sides.after), unsearched=tuple(sorted(sides.unsearched)))
     if args.output == "json":
         text = diff_json(comparison)
     elif args.output == "markdown":
@@ -82,59 +86,133 @@ def diff(args: argparse.Namespace) -> int:
         text = unified(comparison, coloured=sys.stdout.isatty())
     sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
     sys.stdout.flush()
-    tell(report_text(sides.after) + "".join(f"{line}\n" for line in summary_lines(comparison)))
-    if sides.after.failed:
+    lines = (*summary_lines(comparison), *_unchanged_lines(sides))
+    if sides.before.failed:
+        tell(f"the side that is compared with, {args.against}:\n{report_text(sides.before)}the path itself:")
+    tell(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
+    if sides.before.failed or sides.after.failed:
         return EXIT_FAILED
     return EXIT_DIFFERENT if comparison.changes else 0
 
 
-def run_diff(options: OfflineOptions, against: str) -> Sides:
-    """Build both sides. Raises BuildError."""
-    result = trio.run(_sides, options, against)
+def _filtered(options: OfflineOptions, against: str, sides: Sides) -> Sides:
+    """Return what the filters choose on each side. Raises SelectionError if one chooses nothing on both, and BuildError."""
+    filters = options.config.filters
+    if not filters:
+        return sides
+    try:
+        check_filters(filters, sides.before, sides.after)
+    except SelectionError:
+        if not sides.unchanged:
+            raise
+        # A release that was not rendered may make what the filter names.
+        sides = run_diff(options, against, everything=True)
+        check_filters(filters, sides.before, sides.after)
+    old, new = (selection_of(each, filters) for each in (sides.before, sides.after))
+    return Sides(
+        selected(sides.before, old),
+        selected(sides.after, new),
+        frozenset(who for who in sides.unchanged if who in old or who in new),
+        frozenset(who for who in sides.unsearched if who in old or who in new),
+    )
+
+
+def _unchanged_lines(sides: Sides) -> Iterator[str]:
+    count = len(sides.unchanged)
+    if count:
+        releases = "1 release was" if count == 1 else f"{count} releases were"
+        yield f"{releases} not rendered: the inputs are the same on both sides"
+
+
+def run_diff(options: OfflineOptions, against: str, *, everything: bool = False) -> Sides:
+    """Build both sides; with ``everything`` releases that cannot differ are rendered, too. Raises BuildError."""
+    result = trio.run(partial(_sides, options, against, everything=everything))
     if isinstance(result, BuildError):
         raise result
     return result
 
 
-async def _sides(options: OfflineOptions, against: str) -> Sides | BuildError:
-    """Return both sides, or the error: one raised between the pools would come out of their nurseries in a group."""
+async def _sides(options: OfflineOptions, against: str, *, everything: bool) -> Sides | BuildError:
+    """Return both sides or the error. A raised error would leave the nurseries of the pools as an exception group."""
+    options = options.without_filters()
     try:
         base = await _base(options, against)
         async with AsyncExitStack() as stack:
             tools = await stack.enter_async_context(open_tools(options.tools))
-            return await _both(base, options, tools)
-    except (PackageError, SourceError) as error:
+            await stack.enter_async_context(open_progress(options, tools))
+            return await _both(base, options, tools, everything=everything)
+    except (PackageError, SourceError, TreeError) as error:
         return BuildError(str(error))
 
 
-async def _both(base: OfflineOptions, options: OfflineOptions, tools: Tools) -> Sides | BuildError:
-    before = await build_path(base, tools)
+async def _both(base: OfflineOptions, options: OfflineOptions, tools: Tools, *, everything: bool) -> Sides | BuildError:
+    packages = [await trio.to_thread.run_sync(_has_package, each) for each in (base, options)]
+    folder = base.tools.packages
+    base_tools = replace(tools, packages=replace(tools.packages, folder=folder))
+    if not any(packages):
+        sides = (Version(base.config, base_tools), Version(options.config, tools))
+        try:
+            return await build_sides(*sides, everything=everything)
+        except (PackageError, TreeError) as error:
+            return BuildError(str(error))
+    before = await build_paths(base, base_tools)
     if isinstance(before, BuildError):
         return before
-    after = await build_path(options, tools)
+    after = await build_paths(options, tools)
     return after if isinstance(after, BuildError) else Sides(before, after)
 
 
 async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
     """Return the options of the other side. Raises SourceError."""
-    path, root, repository = await trio.to_thread.run_sync(_places, options.config)
+    root, repository = await trio.to_thread.run_sync(_places, options)
+    limit: Path | None = None
     if await trio.Path(against).is_dir():
         other = Path(await trio.Path(against).resolve())
     elif repository is None:
-        raise SourceError(f"--against {against}: no such folder, and {path} lies in no git repository")
+        raise SourceError(f"--against {against}: no such folder, and {options.config.path} lies in no git repository")
     else:
-        checkout = await GitFetcher(options.tools.cache).folder_of(repository, against)
+        limit = checkout = await GitFetcher(options.tools.cache).folder_of(repository, against)
         other = checkout / root.relative_to(repository) if root.is_relative_to(repository) else checkout
-    below = other / path.relative_to(root)
-    if not await trio.Path(below).exists():
-        raise SourceError(f"--against {against}: has no {path.relative_to(root)}; name a side that has it")
-    return replace(options, config=replace(options.config, path=below, root=other))
+    there = await trio.to_thread.run_sync(_counterparts, options, root, other)
+    if not there:
+        named = ", ".join(str(path.resolve().relative_to(root)) for path in options.paths)
+        raise SourceError(f"--against {against}: has no {named}; name a side that has it")
+    # A checkout of a revision has no remotes of its own.
+    found = await trio.to_thread.run_sync(repository_of, root)
+    tools = replace(
+        options.tools, packages=await trio.to_thread.run_sync(_packages, options.tools.packages, root, other)
+    )
+    config = replace(options.config, root=other, repository=found, limit=limit)
+    return replace(options, config=config, tools=tools).of(there)
 
 
-def _places(config: Config) -> tuple[Path, Path, Path | None]:
-    """Return the path, its root, and the git repository that it lies in. Blocking. Raises SourceError."""
-    path = config.path.resolve()
-    root = (config.root or root_of(path)).resolve()
-    if not path.is_relative_to(root):
-        raise SourceError(f"{config.path}: does not lie below the root {config.root}; name a root that contains it")
-    return path, root, next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
+def _has_package(options: OfflineOptions) -> bool:
+    """Return whether one of the paths is a package. Blocking."""
+    return bool(packages_and_trees(options.paths)[0])
+
+
+def _counterparts(options: OfflineOptions, root: Path, other: Path) -> list[Path]:
+    """Return the paths as they are on the other side; those that it lacks are new, and left out. Blocking."""
+    return [there for path in options.paths if (there := other / path.resolve().relative_to(root)).exists()]
+
+
+def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
+    """Return the folder of packages of the other side: its own copy if it is in the tree. Blocking. Raises SourceError."""
+    if packages is None or not packages.resolve().is_relative_to(root):
+        return packages
+    found = other / packages.resolve().relative_to(root)
+    if not found.is_dir():
+        raise SourceError(
+            f"--packages {packages}: the other side has no such folder; name a folder outside of the root"
+        )
+    return found
+
+
+def _places(options: OfflineOptions) -> tuple[Path, Path | None]:
+    """Return the root of the paths, and the git repository that they lie in. Blocking. Raises SourceError, TreeError."""
+    given = options.config.root
+    root = given.resolve() if given is not None else root_of(*options.paths)
+    for path in options.paths:
+        if not path.resolve().is_relative_to(root):
+            raise SourceError(f"{path}: does not lie below the root {given}; name a root that contains it")
+    return root, repository_above(options.config.path.resolve())

@@ -2,7 +2,8 @@
 
 import argparse
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -10,6 +11,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.kube.names import is_label
 from wharfinger.offline.controllers.controller import RunOptions
+from wharfinger.offline.orchestrator.filter import Filter, FilterError, parse_filter
 from wharfinger.offline.orchestrator.orchestrator import DEFAULT_CONCURRENCY, Config
 from wharfinger.offline.orchestrator.single import PackageRequest
 from wharfinger.offline.orchestrator.toolbox import ToolOptions, find_program
@@ -17,6 +19,7 @@ from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE
 from wharfinger.packages.author.package_check import read_given_settings
 from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.registry.docker_logins import default_file
 from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.settings.values import MAX_VALUES
 from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
@@ -38,19 +41,48 @@ class OfflineOptions:
     tools: ToolOptions
     settings: JsonObject
     name: str
+    progress: bool = True
+    """False: no progress is shown, not even on a terminal."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths that are built together."""
+        return (self.config.path, *self.config.others)
+
+    def without_filters(self) -> "OfflineOptions":
+        """Return the same options for a whole build."""
+        return replace(self, config=replace(self.config, filters=()))
+
+    def of(self, paths: Sequence[Path]) -> "OfflineOptions":
+        """Return the same options for other paths."""
+        return replace(self, config=replace(self.config, path=paths[0], others=tuple(paths[1:])))
 
     def package(self, path: Path) -> PackageRequest:
         """Return the request to build the package at a path."""
-        return PackageRequest(path, self.settings, self.name, self.config.namespace)
+        return PackageRequest(path, self.settings, self.name, self.config.namespace, self.config.limit)
 
 
 def add_path(parser: argparse.ArgumentParser) -> None:
-    """Add the path of the tree."""
+    """Add the paths of the tree."""
     parser.add_argument(
-        "path",
+        "paths",
         type=Path,
+        nargs="+",
         metavar="PATH",
-        help="a chart (folder or archive), a package's folder, or a folder of manifests of Flux, Argo CD and Wharfinger",
+        help="a chart (folder or archive), a package's folder, or a folder or file of manifests of Flux, Argo CD and Wharfinger; "
+        "several paths with manifests are one tree, and their order does not matter",
+    )
+
+
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """Add the filters."""
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="FILTER",
+        help="only objects that match, such as HelmRelease/web, apps/HelmRelease/web, or KEY=VALUE[,KEY=VALUE...] with the keys "
+        "kind, namespace, name, label and path; everything that they need is built. Of several filters one must match",
     )
 
 
@@ -65,14 +97,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="values of a chart or settings of a package, YAML or JSON; of several files later ones win",
     )
     parser.add_argument(
-        "--name", default="", metavar="NAME", help="the release's name of one package (default: the package's name)"
+        "--name", default="", metavar="NAME", help="the release name of a chart or package (default: its own name)"
     )
     parser.add_argument(
         "-n",
         "--namespace",
         default=DEFAULT_NAMESPACE,
         metavar="NAMESPACE",
-        help="of objects that name none (default: %(default)s)",
+        help="the namespace of objects that name none (default: %(default)s)",
     )
     parser.add_argument(
         "--root",
@@ -102,10 +134,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--allow-missing-secrets", action="store_true", help="leave out values of Secrets that are not in the tree"
     )
     parser.add_argument(
+        "--allow-missing-crds",
+        action="store_true",
+        help="assume that definitions exist if a ResourceSet depends on them and the tree lacks them",
+    )
+    parser.add_argument(
         "--application-scope",
         choices=[scope.value for scope in ApplicationScope],
         default=ApplicationScope.NAMESPACE.value,
-        help="what Applications reach, as with `wharfinger run` (default: %(default)s)",
+        help="where Applications may change objects, as with `wharfinger run` (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-progress", action="store_true", help="show no progress; it is shown only if stderr is a terminal"
     )
     _add_programs(parser)
 
@@ -149,15 +189,16 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=RetryPolicy().attempts,
         metavar="N",
-        help="attempts to fetch a source that fails for a moment (default: %(default)s)",
+        help="attempts to fetch a source if errors are transient (default: %(default)s)",
     )
 
 
 def read_options(args: argparse.Namespace) -> OfflineOptions:
     """Read the options. Raises OptionError."""
-    path, namespace = cast("Path", args.path), cast("str", args.namespace)
-    if not path.exists():
-        raise OptionError(f"{path}: does not exist; name a chart, a package or a folder of manifests")
+    paths, namespace = cast("list[Path]", args.paths), cast("str", args.namespace)
+    for path in paths:
+        if not path.exists():
+            raise OptionError(f"{path}: does not exist; name a chart, a package or a folder of manifests")
     if not is_label(namespace):
         raise OptionError(f"--namespace {namespace[:80]!r}: cannot be a namespace")
     helm = _program(args.helm, "--helm")
@@ -169,10 +210,17 @@ def read_options(args: argparse.Namespace) -> OfflineOptions:
     if packages is not None and not packages.is_dir():
         raise OptionError(f"--packages {packages}: not a folder; name an existing one")
     versions = tuple(each.strip() for each in cast("str", args.api_versions).split(",") if each.strip())
-    options = RunOptions(args.kubernetes_version, versions, allow_missing_secrets=bool(args.allow_missing_secrets))
+    options = RunOptions(
+        args.kubernetes_version,
+        versions,
+        allow_missing_secrets=bool(args.allow_missing_secrets),
+        allow_missing_crds=bool(args.allow_missing_crds),
+    )
     return OfflineOptions(
         config=Config(
-            path=path,
+            path=paths[0],
+            others=tuple(paths[1:]),
+            filters=_filters(cast("list[str]", vars(args).get("filter", []))),
             options=options,
             root=cast("Path | None", args.root),
             namespace=namespace,
@@ -186,11 +234,12 @@ def read_options(args: argparse.Namespace) -> OfflineOptions:
             cache=cast("Path", args.cache_dir),
             engine=engine,
             packages=packages,
-            docker_config=_docker_config(),
+            docker_config=default_file(),
             network=not args.offline,
         ),
         settings=_settings(cast("list[Path]", args.values)),
         name=cast("str", args.name),
+        progress=not args.no_progress,
     )
 
 
@@ -198,6 +247,13 @@ def default_cache() -> Path:
     """Return the folder for caches of this user."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "wharfinger"
+
+
+def _filters(texts: list[str]) -> tuple[Filter, ...]:
+    try:
+        return tuple(map(parse_filter, texts))
+    except FilterError as error:
+        raise OptionError(f"--filter {error}") from error
 
 
 def _settings(files: list[Path]) -> JsonObject:
@@ -219,11 +275,6 @@ def _program(name: str, option: str) -> Path:
     if found is None:
         raise OptionError(f"no {name!r} on PATH; install it, or name it with {option}")
     return found
-
-
-def _docker_config() -> Path:
-    folder = os.environ.get("DOCKER_CONFIG", "")
-    return (Path(folder) if folder else Path("~/.docker").expanduser()) / "config.json"
 
 
 def _count(text: str) -> int:

@@ -7,9 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from wharfinger.formats.encodable import encodable
+from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import BuildError, run_build, tell
-from wharfinger.offline.options import OptionError, add_options, add_path, read_options
+from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
+from wharfinger.offline.orchestrator.selection import SelectionError, check_filters, selected, selection_of
+from wharfinger.offline.output.comparison import images_of
 from wharfinger.offline.output.nodes import Node, nodes_of
+from wharfinger.offline.output.nodes_outline import nodes_outline
 from wharfinger.offline.output.nodes_text import (
     nodes_dot,
     nodes_json,
@@ -22,6 +26,7 @@ from wharfinger.offline.output.report import report_text
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
+IMAGES: Final = "images"
 
 
 def _table(nodes: Sequence[Node]) -> str:
@@ -30,6 +35,7 @@ def _table(nodes: Sequence[Node]) -> str:
 
 _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
     "table": _table,
+    "text": nodes_outline,
     "name": nodes_names,
     "json": nodes_json,
     "yaml": nodes_yaml,
@@ -39,9 +45,9 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger tree``."""
+    """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build a path, and show its sources, Kustomizations, releases and packages: what became of each, how many objects it "
+        "Build paths, and show its sources, Kustomizations, releases and packages: what became of each, how many objects it "
         "makes, and the file that declares it; or draw what depends on what. "
         "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )
@@ -49,10 +55,12 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=tuple(_OUTPUTS),
+        choices=(*_OUTPUTS, IMAGES),
         default="table",
-        help="table (default); name: names only; json or yaml: everything; dot or mermaid: a graph",
+        help="table (default); text: what makes what, and depends on what; name: names only; json or yaml: everything; dot or "
+        "mermaid: a graph; images: the images of all containers",
     )
+    add_filter(parser)
     add_options(parser)
     parser.set_defaults(handler=tree)
 
@@ -60,11 +68,24 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 def tree(args: argparse.Namespace) -> int:
     """Build a path and show its nodes."""
     try:
-        result = run_build(read_options(args))
-    except (OptionError, BuildError) as error:
+        options = read_options(args)
+        filters = options.config.filters
+        # A node has the number of its objects and what made it, also if these are not chosen.
+        result = run_build(options.without_filters())
+        nodes = nodes_of(result)
+        if filters:
+            check_filters(filters, result)
+            selection = selection_of(result, filters)
+            nodes = tuple(each for each in nodes if each.id in selection)
+            result = selected(result, selection)
+    except (OptionError, BuildError, SelectionError) as error:
         tell(f"error: {error}")
         return EXIT_USAGE
-    text = _OUTPUTS[args.output](nodes_of(result))
+    if args.output == IMAGES:
+        images = sorted({image for each in result.objects for image in images_of(each.object)})
+        text = "".join(f"{printable(image)}\n" for image in images)
+    else:
+        text = _OUTPUTS[args.output](nodes)
     sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
     sys.stdout.flush()
     tell(report_text(result))

@@ -3,12 +3,12 @@
 import argparse
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 import trio
 
@@ -25,29 +25,30 @@ from wharfinger.packages.author.package_check import (
 )
 from wharfinger.packages.charts.chart import MAX_CHART_FILE
 from wharfinger.packages.definition.conversions import MAX_VERSION, JqRunner
-from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import AddressError, ArtifactError, PackageError
-from wharfinger.packages.registry.address import RepositoryAddress, is_repository, is_tag, parse_reference
-from wharfinger.packages.registry.credentials import Credentials
-from wharfinger.packages.registry.docker_config import MAX_DOCKER_CONFIG, read_docker_config
+from wharfinger.packages.registry.address import (
+    RepositoryAddress,
+    version_of_tag,
+)
 from wharfinger.packages.registry.manifest import HELM_CONFIG, PACKAGE_CONFIG
-from wharfinger.packages.registry.oci_layout import OciLayout
-from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.pusher import Package, load_package, push_package
-from wharfinger.packages.registry.registry import Manifest, Registry, WritableRegistry
-from wharfinger.packages.registry.wire import MAX_CA
+from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.settings.check import SettingsChecker
 from wharfinger.packages.settings.values import MAX_VALUES
+from wharfinger.packages.targets import Target, add_registry_arguments, open_target, read_file, read_target
+from wharfinger.packages.trust.claims import Claim
 
-LAYOUT: Final = "oci-layout:"
+if TYPE_CHECKING:
+    from wharfinger.packages.trust.signer import Signer
+
 OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
 """A function that opens the jq runner of `check`. The daemon's pool is above this part, so the composition root passes it."""
 
-MAX_PASSWORD: Final = 64 * 1024
+MAX_KEY: Final = 64 * 1024
 MAX_DIGITS: Final = 9
 MAX_SHOWN: Final = 100
-"""Characters of a wrong argument that an error message quotes."""
+"""The most characters of a wrong argument that an error message quotes."""
 
 _SHOWN: Final = {
     "name": "name",
@@ -84,7 +85,14 @@ def add_package(parser: argparse.ArgumentParser) -> None:
         help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag]; without a tag, that of the package's version",
     )
     push.add_argument("--force", action="store_true", help="push under a tag that is not the package's version")
-    _add_registry_arguments(push)
+    push.add_argument(
+        "--sign",
+        type=Path,
+        metavar="KEY",
+        help="sign the package with this private key (PEM, PKCS #8), as cosign does; the password of an encrypted key is "
+        "in $WHARFINGER_KEY_PASSWORD",
+    )
+    add_registry_arguments(push)
     push.set_defaults(handler=_push)
     inspect = actions.add_parser(
         "inspect",
@@ -96,7 +104,7 @@ def add_package(parser: argparse.ArgumentParser) -> None:
         metavar="REFERENCE",
         help="host[:port]/repository:tag, or @sha256:…, or oci-layout:FOLDER/PACKAGE:tag",
     )
-    _add_registry_arguments(inspect)
+    add_registry_arguments(inspect)
     inspect.set_defaults(handler=_inspect)
     _add_check(actions)
     for add in cast("Sequence[AddAction]", parser.get_default("more_actions") or ()):
@@ -125,37 +133,6 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     check.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     check.set_defaults(handler=_check)
-
-
-def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plain-http",
-        action="store_true",
-        help="use http instead of https (the default for loopback registries)",
-    )
-    parser.add_argument(
-        "--ca",
-        "--ca-file",
-        type=Path,
-        metavar="FILE",
-        dest="ca",
-        help="additional certificate authorities to trust, PEM",
-    )
-    parser.add_argument("--username", metavar="NAME", help="user name for the registry")
-    parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
-    parser.add_argument(
-        "--token-realm",
-        action="append",
-        default=[],
-        metavar="HOST",
-        help="a host outside of the registry's domain that may get the login when the registry names it (may be repeated)",
-    )
-    parser.add_argument(
-        "--docker-config",
-        type=Path,
-        metavar="FILE",
-        help="logins, as `docker login` writes them (default: $DOCKER_CONFIG/config.json or ~/.docker/config.json, if it exists)",
-    )
 
 
 def _push(args: argparse.Namespace) -> int:
@@ -232,18 +209,36 @@ def _failed(error: PackageError) -> int:
 
 
 async def _push_async(args: argparse.Namespace) -> list[str]:
-    target = _target(args)
+    target = read_target(str(args.reference), plain_http=bool(args.plain_http))
     if target.digest is not None:
         raise AddressError(f"{target}: a digest cannot be pushed to; give a tag, or none for the package's version")
     path: Path = args.path
     package = await load_package(path, target.repository.rpartition("/")[2])
     tag = _tag_to_push(package, target, force=bool(args.force))
-    async with _opened(args, target) as registry:
+    key = _signing_key(cast("Path | None", args.sign))  # read before anything is pushed
+    lines: list[str] = []
+    async with open_target(args, target) as registry:
         descriptor = await push_package(package, registry, target.repository, tag)
-    return [f"pushed {replace(target, tag=tag)} {descriptor.digest}"]
+        lines.append(f"pushed {replace(target, tag=tag)} {descriptor.digest}")
+        if key is not None:
+            reference = str(target.place) if isinstance(target.place, RepositoryAddress) else target.repository
+            signed = await key.sign(
+                registry, target.repository, Claim(descriptor.digest, reference, version_of_tag(tag))
+            )
+            lines.append(f"signed with {args.sign} ({key.fingerprint}) {signed.digest}")
+    return lines
 
 
-def _tag_to_push(package: Package, target: "_Target", *, force: bool) -> str:
+def _signing_key(path: Path | None) -> "Signer | None":
+    """Return the signer with the key in a file; None without a file. Raises PackageError."""
+    if path is None:
+        return None
+    from wharfinger.packages.trust.signer import load_signer  # noqa: PLC0415 - cryptography takes 20 MB
+
+    return load_signer(read_file(path, MAX_KEY), os.environ.get("WHARFINGER_KEY_PASSWORD", ""), str(path))
+
+
+def _tag_to_push(package: Package, target: Target, *, force: bool) -> str:
     """Return the given tag, or that of the package's version. Raises AddressError if there is neither, or if they differ."""
     if not target.tag and not package.tag:
         raise AddressError(f"{target}: {package.name} has no version; give a tag, such as {target}:1.0.0")
@@ -256,8 +251,8 @@ def _tag_to_push(package: Package, target: "_Target", *, force: bool) -> str:
 
 
 async def _inspect_async(args: argparse.Namespace) -> list[str]:
-    target = _target(args)
-    async with _opened(args, target) as registry:
+    target = read_target(str(args.reference), plain_http=bool(args.plain_http))
+    async with open_target(args, target) as registry:
         digest = target.digest
         if digest is None:
             if not target.tag:
@@ -283,7 +278,7 @@ async def _metadata(registry: Registry, repository: str, manifest: Manifest) -> 
         raise ArtifactError(str(error)) from error
 
 
-def _described(target: "_Target", manifest: Manifest, metadata: JsonObject) -> list[str]:
+def _described(target: Target, manifest: Manifest, metadata: JsonObject) -> list[str]:
     rows = [
         ("reference", str(target)),
         ("digest", str(manifest.descriptor.digest)),
@@ -295,89 +290,6 @@ def _described(target: "_Target", manifest: Manifest, metadata: JsonObject) -> l
             rows.append((label, str(value)))
     rows += [("layer", f"{layer.digest}  {layer.size} bytes  {layer.media_type}") for layer in manifest.layers]
     return [f"{label:<12} {_printable(text)}" for label, text in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The target of a command's REFERENCE: a place in a registry, or in a folder of OCI layouts."""
-
-    place: RepositoryAddress | Path
-    repository: str
-    tag: str
-    digest: Digest | None
-
-    def __str__(self) -> str:
-        base = f"{LAYOUT}{self.place / self.repository}" if isinstance(self.place, Path) else str(self.place)
-        return base + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
-
-
-def _target(args: argparse.Namespace) -> _Target:
-    text = str(args.reference)
-    if not text.startswith(LAYOUT):
-        reference = parse_reference(text, insecure=bool(args.plain_http))
-        return _Target(reference.repository, reference.repository.path, reference.tag, reference.digest)
-    rest, at, digest = text.removeprefix(LAYOUT).partition("@sha256:")
-    path, colon, tag = rest.rpartition(":")
-    if not colon or "/" in tag:
-        path, tag = rest, ""
-    folder, name = os.path.split(path)
-    if not is_repository(name) or (tag and not is_tag(tag)):
-        raise AddressError(
-            f"{text[:300]!r}: expected {LAYOUT}FOLDER/PACKAGE[:TAG], such as {LAYOUT}./packages/web:1.0.0"
-        )
-    return _Target(Path(folder), name, tag, Digest(f"sha256:{digest}") if at else None)
-
-
-@asynccontextmanager
-async def _opened(args: argparse.Namespace, target: _Target) -> AsyncIterator[WritableRegistry]:
-    if isinstance(target.place, Path):
-        yield OciLayout(target.place)
-        return
-    credentials = _credentials(args, target.place)
-    if credentials is not None:
-        credentials = replace(credentials, realms=tuple(str(host).lower() for host in args.token_realm))
-    async with open_registry(
-        target.place.registry, scheme=target.place.scheme, credentials=credentials, ca=_authorities(args)
-    ) as registry:
-        yield registry
-
-
-def _authorities(args: argparse.Namespace) -> str:
-    path: Path | None = args.ca
-    if path is None:
-        return ""
-    text = _read(path, MAX_CA).decode("ascii", "replace")
-    if "-----BEGIN CERTIFICATE-----" not in text:
-        raise AddressError(f"{path}: not a file of PEM certificates")
-    return text
-
-
-def _credentials(args: argparse.Namespace, address: RepositoryAddress) -> Credentials | None:
-    username: str | None = args.username
-    if bool(args.password_stdin) != (username is not None):
-        raise AddressError("give --username and --password-stdin together")
-    if username is not None:
-        return Credentials(username, sys.stdin.read(MAX_PASSWORD).removesuffix("\n"))
-    path: Path | None = args.docker_config
-    if path is None:
-        path = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
-        if not path.is_file():
-            return None
-    try:
-        return read_docker_config(_read(path, MAX_DOCKER_CONFIG), address.registry, address.path)
-    except FormatError as error:
-        raise AddressError(f"{path}: {error}") from error
-
-
-def _read(path: Path, limit: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise AddressError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > limit:
-        raise AddressError(f"{path}: more than {limit} bytes")
-    return data
 
 
 def _printable(text: str) -> str:

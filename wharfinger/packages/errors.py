@@ -4,8 +4,10 @@
 
     PackageError                  base; .transient says whether a retry without a change can help
     ├── RegistryError             the registry failed or refused: .transient by status
+    │   ├── LoginRefusedError     the login was refused, or is missing; permanent until it changes
     │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is pushed or the name changes
     ├── DigestError               bytes do not match their digest
+    ├── TrustError                no signature satisfies the policy of the repository
     ├── AddressError              an address that cannot be read
     ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
     ├── StoreError                the disk failed
@@ -32,6 +34,19 @@ class RegistryError(PackageError):
 
 class ArtifactNotFoundError(RegistryError):
     """The registry has no such artifact."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, transient=False)
+
+
+class TrustError(PackageError):
+    """The artifact has no signature that the repository's policy demands. Transient, as it may be signed later."""
+
+    transient = True
+
+
+class LoginRefusedError(RegistryError):
+    """The registry, or its token realm, refused the login, or demands one."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, transient=False)

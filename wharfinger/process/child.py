@@ -4,9 +4,9 @@
 and returns when no process of the run is alive. This holds when the program exits, when it runs into its deadline or writes
 too much, when the caller is cancelled at any moment, and when a sink has a bug.
 
-The pure machine in :mod:`wharfinger.process.ending` decides what happens when, and :mod:`wharfinger.process.run` performs
-it. Cancellation is one more event: a task outside of the shield receives it and reports it to the machine; everything else
-runs inside the shield, for a bounded time (grace, sweep, dying, flush).
+The pure machine in :mod:`wharfinger.process.ending` decides when to end the child and how, and :mod:`wharfinger.process.run`
+performs its decisions. A cancellation is an event of that machine: a task outside of the shield receives it and reports it.
+Everything else runs inside a shield, for a bounded time (grace, sweep, dying, flush).
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ from wharfinger.process.run import Run, start, write_all
 from wharfinger.process.spawn import Child
 
 
-@trio.lowlevel.enable_ki_protection  # Ctrl-C comes at a checkpoint, not between the start and what guards it
+@trio.lowlevel.enable_ki_protection  # no KeyboardInterrupt between the start and the code that guards it
 async def run_child(
     command: Command,
     limits: Limits,
@@ -33,18 +33,18 @@ async def run_child(
 ) -> Outcome:
     """Run ``command`` within ``limits``; when this returns or raises, no process of the run is alive.
 
-    ``prepare`` is called once, in a worker thread, before the program is started; it saves a way to a thread and back. If it
-    raises, nothing is started, and the error is raised here.
+    ``prepare`` is called once, before the program is started, in the worker thread that starts it, so that the caller needs
+    no thread of its own for it. If it raises, nothing is started, and the error is raised here.
 
     The caller limits how many commands run at once. The deadline counts from the moment the program runs.
 
     Resource handling: on every way out the child's group, session and marked descendants are killed, its pipes closed, and
     its row in ``ledger`` removed.
 
-    Error handling: SpawnError if the program could not be started, LedgerError if that could not be journalled before,
-    StuckError if it does not die of SIGKILL. The error of a sink is raised in an exception group. Cancelled is raised only
-    when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and FLUSH_CANCELLED_S allow; mostly a
-    moment after the grace, however many are cancelled at once.
+    Error handling: SpawnError if the program could not be started, LedgerError if its start could not be recorded in the
+    ledger, StuckError if it does not die of SIGKILL. The error of a sink is raised in an exception group. Cancelled is raised
+    only when all processes of the run are dead: after at most ``cancel_grace_s``, SWEEP_S, DYING_S and FLUSH_CANCELLED_S
+    together, and usually a moment after the grace, however many runs are cancelled at once.
     """
     child = await start(command, ledger, limits=limits, prepare=prepare)
     return await conduct(child, command, limits, sinks=sinks, ledger=ledger)
@@ -59,9 +59,10 @@ async def conduct(
     sinks: Sinks = NO_SINKS,
     ledger: ProcessLedger | None = None,
 ) -> Outcome:
-    """Conduct a child that runs already to its end, as `run_child` does; it belongs to this call from the first moment on.
+    """Supervise a running child until its end, as `run_child` does. This call owns the child from its beginning on.
 
-    Of ``limits``, those of the kernel hold for the child already. Raises StuckError, and the errors of a sink in a group.
+    The kernel's limits among ``limits`` must be in force for the child already. Raises StuckError, and the errors of a sink
+    in a group.
     """
     run = Run(child, command.argv[0], limits)
     output = _Output(run, command, limits, sinks)
@@ -89,7 +90,7 @@ async def conduct(
 
 
 async def _watch_cancellation(run: Run) -> None:
-    """Report a cancellation to the machine; runs outside of the shield, so that it is the task which is cancelled."""
+    """Report a cancellation to the machine. Runs outside of the shield, so that a cancellation reaches this task."""
     try:
         await trio.sleep_forever()
     except trio.Cancelled:
@@ -136,7 +137,7 @@ class _Output:
             self._sinks.stderr(chunk)
 
     async def _feed(self, fd: int) -> None:
-        """Write the input, then close it. A child that ends or closes its stdin before has all it wants."""
+        """Write the input, then close it. A child that ends or closes its stdin earlier needs no more input; this is no error."""
         with suppress(BrokenPipeError):
             await write_all(fd, self._input)
         self._run.child.close_stdin()

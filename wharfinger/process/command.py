@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """The user and the only group with which a program runs."""
+    """The user and the group under which a program runs; it has no other groups."""
 
     uid: int
     gid: int
@@ -21,10 +21,11 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run: no shell, stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment.
+    """A program to run, without a shell. Its stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment.
 
     ``user``: None for this process's own. ``wrapper`` is a program with its arguments that starts ``argv``: a sandbox.
-    ``descriptors`` are open ones of this process that the program inherits, under the same numbers, beside the standard three.
+    ``descriptors`` are open file descriptors of this process that the program inherits under the same numbers, in addition to
+    the standard three.
     """
 
     argv: tuple[str, ...]
@@ -41,8 +42,8 @@ class Limits:
     """The limits of one run. Set by configuration, never in inner code.
 
     After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
-    the same way; ``stderr_bytes`` only limits the bytes that are kept (the last ones, because errors come last). ``drain_s``
-    is how long the pipes may stay open after the leader ended; then the processes that hold them are killed.
+    in the same way; ``stderr_bytes`` only limits the number of kept bytes, which are the last ones. ``drain_s`` is how long
+    the pipes may stay open after the leader ended; then the processes that hold them are killed.
 
     ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: the cancelling task waits for the
     end, and its next step must begin within a second.
@@ -73,10 +74,11 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """rusage of exactly this child and the descendants it waited for (``wait4``).
+    """The resource usage of this child and of the descendants that it waited for (``wait4``).
 
-    ``max_rss_bytes`` is the largest of them, and never less than what this process itself held when it started the child:
-    the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in its ``exec_mmap``).
+    ``max_rss_bytes`` is the maximum over these processes. It is never less than the memory that this process held when it
+    started the child, because the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in its
+    ``exec_mmap``).
     """
 
     user_s: float
@@ -88,9 +90,9 @@ class Usage:
 class Outcome:
     """The end of a run. ``returncode`` is that of subprocess: a negative number is the signal.
 
-    ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` those that could
-    not be killed (they belong to another user, or hang in the kernel). Their row in the ledger is kept, so that the next
-    start tries again.
+    ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` counts those that
+    could not be killed (they belong to another user, or hang in the kernel). If there are any, the run's row in the ledger is
+    kept, so that the next start of the daemon tries again.
     """
 
     ending: Ending
@@ -107,7 +109,7 @@ class Outcome:
         return self.ending is Ending.EXITED and self.returncode == 0
 
     def describe(self) -> str:
-        """``exit status 3``, ``killed by SIGSEGV``, ``deadline passed (killed by SIGTERM)``: for messages."""
+        """Return a text for messages: ``exit status 3``, ``killed by SIGSEGV``, ``deadline passed (killed by SIGTERM)``."""
         status = (
             f"exit status {self.returncode}" if self.returncode >= 0 else f"killed by {_signal_name(-self.returncode)}"
         )
@@ -115,7 +117,7 @@ class Outcome:
 
 
 def _signal_name(number: int) -> str:
-    """``SIGTERM``; real-time signals have no name of their own but the first and the last: ``signal 40``."""
+    """Return ``SIGTERM``, or ``signal 40`` for a real-time signal: only the first and the last of these have names."""
     try:
         return Signals(number).name
     except ValueError:
@@ -123,7 +125,7 @@ def _signal_name(number: int) -> str:
 
 
 OutputSink = Callable[[bytes], None]
-"""Gets output as it arrives, in the order of arrival, in chunks of at most 16 KiB; must not block."""
+"""A callback for output as it arrives, in order, in chunks of at most 16 KiB; must not block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +137,4 @@ class Sinks:
 
 
 NO_SINKS: Final = Sinks()
-"""Everything goes into the outcome."""
+"""No sinks: all output is collected into the outcome."""

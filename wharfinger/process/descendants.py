@@ -5,14 +5,14 @@ A process belongs to a run by one of four signs:
 * the process group of the leader, which signals reach at once;
 * its session: a shell with job control gives every pipeline a group of its own, but not a session;
 * the marker, a random token in the environment: a daemon that called ``setsid`` keeps it;
-* its user, if the run has a user of its own: no process can leave that behind.
+* its user, if the run has a user of its own: a process cannot change its user.
 
 Without a user of its own, a process that leaves the session *and* drops its environment (``setsid env -i``) is not found.
 
-Numbers are reused, so a number alone proves nothing. A process that started before the leader does not belong. The group and
-the session count only if the number is *proven* to still mean the run: the leader is our own child and not reaped
-(``held``), or it exists with the recorded start time, or a process with the token is in that session (the kernel does not
-reuse a number while a group or a session has it).
+The kernel reuses pids, so a pid alone proves nothing. A process that started before the leader does not belong to the run.
+The group and the session count only if the leader's pid is *proven* to belong to the run still: the leader is our own child
+and not reaped (``held``), or it exists with the recorded start time, or a process with the token is in that session (the
+kernel does not reuse a pid while a group or a session has the same number).
 """
 
 import errno
@@ -25,21 +25,25 @@ from typing import Final
 from wharfinger.process.proc_stat import ProcessStat, parse_start_ticks, parse_stat, parse_tokens, parse_uid
 
 ENVIRON_BYTES_MAX: Final = 8 * 1024 * 1024
-"""The kernel allows 6 MiB for arguments and environment together (execve(2), "Limits on size")."""
+"""The largest environment that is read; the kernel allows 6 MiB with the arguments (execve(2), "Limits on size")."""
 _READ_BYTES: Final = 128 * 1024
 YOUNG_S: Final = 1.0
-"""Numbers of processes do not go round within this: there are at least 32,768."""
+"""A time, in seconds, within which the kernel cannot have given out all pids: there are at least 32,768."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _STAT_BYTES: Final = 4 * 1024
-"""More than fifty numbers and a name."""
+"""The bytes of one read of ``stat`` (a name and some fifty numbers), ``status`` or ``loadavg``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """The signs of a run's processes. ``pid`` is the leader's, and so the group's and the session's.
 
-    ``held``: the leader is a child of this process that is not reaped; it is not killed here, as its end is waited for
-    elsewhere. Without a ``pid`` (0) only the token counts. ``uid``: the user that is the run's own; never root, 0 is none.
+    ``held``: the leader is a child of this process that is not reaped. `belonging` leaves it out, because another task waits
+    for its end. If ``pid`` is 0, only the token counts. ``uid``: the user that is the run's own; never root, 0 is none.
+
+    ``work_number`` and ``work_ticks`` are for a leader that waited for its work, and had started nothing before: the last pid
+    that the kernel had given out (`last_pid`) and the time (`ticks_now`) when it got the work. If they are 0, it began its
+    work when it was started.
     """
 
     token: str
@@ -47,13 +51,15 @@ class Mark:
     start_ticks: int = 0
     held: bool = False
     uid: int = 0
+    work_number: int = 0
+    work_ticks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A process as the scan saw it. ``undecided``: it was inside ``execve``, so whether it has a token is not known.
 
-    ``uid`` is its real user, 0 also if the scan did not ask for it.
+    ``uid`` is its real user; it is also 0 if the scan did not read users.
     """
 
     stat: ProcessStat
@@ -68,7 +74,7 @@ def belonging(seen: Iterable[Seen], mark: Mark) -> list[Seen]:
 
 
 def belonging_to_each(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[list[Seen]]:
-    """`belonging` for many marks in one go: an entry for each of them, in its order."""
+    """Return for each mark, in the order of ``marks``, the processes that `belonging` would return."""
     signs = _Signs(marks)
     pairs = [(one, number) for one in seen for number in signs.of(one)]
     proven = {number for one, number in pairs if marks[number].held or _proves(one, marks[number])}
@@ -81,7 +87,7 @@ def belonging_to_each(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[list[
 
 
 class _Signs:
-    """An index of many marks by their signs, so that a process need not be compared with each mark."""
+    """An index of many marks by token, leader's pid and user, so that a process need not be compared with each mark."""
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks = marks
@@ -96,8 +102,9 @@ class _Signs:
                 self._by_uid.setdefault(mark.uid, []).append(number)
 
     def of(self, one: Seen) -> set[int]:
-        """Return the indices of the marks whose token, group, session or user it has, if it is young enough and no held
-        leader itself.
+        """Return the indices of the marks whose token, group, session or user the process has.
+
+        A mark is left out if the process is older than its leader, or is its held leader.
         """
         stat = one.stat
         signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ()), *self._by_uid.get(one.uid, ())}
@@ -111,7 +118,7 @@ class _Signs:
 
 
 def _proves(one: Seen, mark: Mark) -> bool:
-    """Return whether this process proves that the run still owns its leader's process number, which could have been reused."""
+    """Return whether this process proves that its leader's pid has not been reused since the run began."""
     if one.stat.pid == mark.pid:
         return one.stat.start_ticks == mark.start_ticks
     return mark.token in one.tokens and one.stat.sid == mark.pid
@@ -121,37 +128,41 @@ def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]
     """Return all processes in /proc that started at or after ``since_ticks`` (clock ticks since boot), except kernel
     threads and this one.
 
-    ``users``: read the user of each as well. ``above``: only numbers over this one are read. Blocking: some ten microseconds
-    for each process that is read.
+    ``users``: read the user of each process as well. ``above``: only processes with a higher pid are read. Blocking: about
+    ten microseconds for each process that is read.
     """
-    # A daemon that a hook of its dead forerunner started has that one's token, and must not end itself.
+    # A daemon that was started by a hook of an earlier daemon has the token of that hook's run, and must not kill itself.
     me = os.getpid()
     found = (look(pid, since_ticks, users=users) for pid in _numbers("/proc") if pid > above and pid != me)
     return [one for one in found if one is not None]
 
 
 def numbers_before(marks: Sequence[Mark], born: bytes) -> int:
-    """Return a number up to which no process can belong to ``marks``, whose leaders are held; ``born`` is the number given
-    out last.
+    """Return the highest pid up to which no process can belong to ``marks``; ``born`` is the pid that the kernel gave out last.
 
-    The kernel gives out numbers in ascending order and begins anew at the top (``alloc_pid``), which takes far longer than
-    YOUNG_S. So all descendants of leaders that are younger, and not above the last number, have higher numbers. 0 if that
-    cannot be concluded. A process that may choose numbers (CAP_CHECKPOINT_RESTORE) is not found unless the run has a user of
-    its own, just as ``setsid env -i`` is not.
+    A leader starts nothing before it gets its work. The kernel gives out pids in ascending order, and begins anew after the
+    highest one (``alloc_pid``), which takes far longer than YOUNG_S. So if all leaders are held, got their work less than
+    YOUNG_S ago, and ``born`` is not lower than the last pid at that time, all their descendants have higher pids than that.
+    Otherwise the result is 0. A process that may choose its pid (CAP_CHECKPOINT_RESTORE) is not found unless the run has a
+    user of its own; this is also the case after ``setsid env -i``.
     """
-    now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS
-    oldest = min(mark.start_ticks for mark in marks)
-    numbers = [mark.pid for mark in marks]
+    oldest = min(mark.work_ticks or mark.start_ticks for mark in marks)
+    numbers = [mark.work_number or mark.pid - 1 for mark in marks]
     plain = all(mark.held and mark.pid > 0 and mark.uid == 0 for mark in marks)
-    if not plain or now - oldest >= YOUNG_S * _TICKS or not born.isdigit() or int(born) < max(numbers):
+    if not plain or ticks_now() - oldest >= YOUNG_S * _TICKS or not born.isdigit() or int(born) < max(numbers):
         return 0
-    return min(numbers) - 1
+    return min(numbers)
+
+
+def ticks_now() -> int:
+    """Return the time since boot in clock ticks, in which the kernel counts the starts of processes."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
 
 def look(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
-    """One process; None when it is gone, too old, or a kernel thread."""
+    """Return one process as a scan sees it; None if it is gone, too old, or a kernel thread."""
     line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
-    if not line or parse_start_ticks(line) < since_ticks:  # most are older, so this comes before all else
+    if not line or parse_start_ticks(line) < since_ticks:  # most are older, so this is checked first
         return None
     stat = parse_stat(line)
     if stat.kernel_thread:
@@ -162,7 +173,7 @@ def look(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
     environ = _read(f"/proc/{pid}/environ", ENVIRON_BYTES_MAX)
     if not environ and stat.threads > 1:  # the main thread may have ended before the others
         environ = _environ_of_threads(pid)
-    if environ is None:  # gone, or another user's: the session may still tell
+    if environ is None:  # gone, or another user's: its session may still identify it
         return Seen(stat, frozenset(), undecided=False, uid=uid)
     undecided = not environ and stat.environ_bytes != 0 and not stat.exiting
     return Seen(stat, parse_tokens(environ), undecided, uid)
@@ -179,13 +190,13 @@ def _environ_of_threads(pid: int) -> bytes | None:
 
 
 def read_stat(pid: int) -> ProcessStat | None:
-    """/proc/<pid>/stat; None when there is no such process."""
+    """Read /proc/<pid>/stat; return None if there is no such process."""
     line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
     return parse_stat(line) if line else None
 
 
 def last_pid() -> bytes:
-    """Return the number given out last (proc_loadavg(5)): while it stays the same, no process was born."""
+    """Return the pid that was given out last (proc_loadavg(5)): while it stays the same, no process was started."""
     return (_read("/proc/loadavg", _STAT_BYTES, _STAT_BYTES) or b"").split()[-1]
 
 
@@ -197,7 +208,7 @@ def _numbers(folder: str) -> list[int]:
 def _read(path: str, limit: int, at_once: int = _READ_BYTES) -> bytes | None:
     """Return the content of a file of /proc; None if the process is gone, may not be read, or has unmapped this memory.
 
-    ``at_once``: the memory that is allocated for one read, which costs more than the read if it is large.
+    ``at_once``: the size of the buffer for one read; allocating a large buffer costs more than the read itself.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

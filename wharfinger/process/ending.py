@@ -1,9 +1,9 @@
 """The end of a run as a pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
 
 Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). It is over when three things hold, in this
-order: the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. Until then the
-leader is not reaped: a zombie keeps its pid, and with it the process group and the session of the same number, from being
-reused, so signals sent by number can only reach this run.
+order: the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. Until then
+the leader is not reaped. The kernel reuses neither the pid of a zombie nor the process group and the session of the same
+number, so signals sent to that number can only reach this run.
 
 ::
 
@@ -19,13 +19,14 @@ reused, so signals sent by number can only reach this run.
                                                                           └────────────┘
 
 * Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
-* There is at most one timer; each SetTimer replaces the one before. Killing has none: its effect is bounded by itself.
-* The cancelling task waits for the end, and so do its next steps: a cancellation has a grace of its own, shortens one
-  that is under way (Terminating) and the wait for output that no caller will see (Flushing), and never lengthens either.
+* There is at most one timer; each SetTimer replaces the one before. Killing has no timer, because KillEverything has a time
+  limit of its own.
+* The cancelling task waits for the end of the run. So a cancellation has a grace of its own; it shortens a grace that is
+  under way (Terminating) and the wait for output that no caller will see (Flushing), and never lengthens either.
 * The first cause of an end is kept, with two exceptions: output over the limit turns EXITED into OUTPUT_LIMIT (the output is
-  incomplete), and a cancellation turns it into ``None`` (no caller will see an outcome).
-* In Terminating the grace belongs to the whole group: when the leader dies of SIGTERM at once, as a shell does, the
-  processes that it started may clean up while they hold a pipe and the grace lasts.
+  incomplete), and a cancellation turns any cause into ``None`` (no caller will see an outcome).
+* In Terminating the grace belongs to the whole group: if the leader dies of SIGTERM at once, as a shell does, the processes
+  that it started may still clean up for the rest of the grace, as long as they hold a pipe.
 """
 
 from dataclasses import dataclass, replace
@@ -34,13 +35,13 @@ from typing import Final, assert_never
 from wharfinger.process.command import Ending, Limits
 
 PIPES: Final = 2
-"""stdout and stderr; a run is over only after both were read to their end."""
+"""The number of pipes: stdout and stderr. A run is over only after both were read to their end."""
 DYING_S: Final = 10.0
 """The time in which the leader must end after SIGKILL, before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
-"""The time to wait for the end of the pipes when all are dead; it passes only if an unreachable process holds a pipe."""
+"""The time to wait for the end of the pipes once all processes are dead; it runs out only if an unreachable process holds one."""
 FLUSH_CANCELLED_S: Final = 0.1
-"""The same after a cancellation: enough to read the rest of the output for a sink."""
+"""FLUSH_S after a cancellation: enough to read the rest of the output for a sink."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Terminating:
-    """The group got SIGTERM; the timer is the grace."""
+    """SIGTERM was sent to the group; the timer is the grace."""
 
     ending: Ending | None
     pipes: int
@@ -69,7 +70,7 @@ class Draining:
 
 @dataclass(frozen=True, slots=True)
 class Killing:
-    """All that is left is being killed."""
+    """All remaining processes of the run are being killed."""
 
     ending: Ending | None
     pipes: int
@@ -94,14 +95,14 @@ class Flushing:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Over. The leader may be reaped now."""
+    """The run is over, and the leader may be reaped."""
 
     ending: Ending | None
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Over without an end: the leader does not die."""
+    """The machine has given up: the leader does not die of SIGKILL."""
 
 
 State = Running | Terminating | Draining | Killing | Dying | Flushing | Ended | Stuck
@@ -109,32 +110,32 @@ State = Running | Terminating | Draining | Killing | Dying | Flushing | Ended | 
 
 @dataclass(frozen=True, slots=True)
 class LeaderExited:
-    """The leader is a zombie now. At most once."""
+    """The leader is a zombie now. This event comes at most once."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipeClosed:
-    """stdout or stderr has been read to its end. Once for each."""
+    """A pipe, stdout or stderr, has been read to its end. This event comes once for each pipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputExceeded:
-    """stdout went beyond its limit. At most once."""
+    """The output on stdout went beyond its limit. This event comes at most once."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """The task that waits for the run was cancelled. At most once."""
+    """The task that waits for the run was cancelled. This event comes at most once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """The time that was set last is over."""
+    """The timer that was set last has expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """KillEverything is done."""
+    """The effect KillEverything was performed."""
 
 
 Event = LeaderExited | PipeClosed | OutputExceeded | CancelAsked | TimerFired | Swept
@@ -161,14 +162,14 @@ class TerminateGroup:
 
 @dataclass(frozen=True, slots=True)
 class KillEverything:
-    """SIGKILL to the group, the session and all processes with the marker, until none is left; answered by Swept."""
+    """Send SIGKILL to the group, the session and all processes with the marker, until none is left; answered by Swept."""
 
 
 Effect = SetTimer | HastenTimer | TerminateGroup | KillEverything
 
 
 class IllegalEventError(Exception):
-    """An event that cannot happen in this state: a bug of the shell. The state is unchanged."""
+    """The event cannot happen in this state, which is a bug of the caller. The state is unchanged."""
 
     def __init__(self, state: State, event: Event) -> None:
         super().__init__(f"{event} cannot happen in {state}")

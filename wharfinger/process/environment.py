@@ -1,9 +1,9 @@
-"""The variables of this process's environment that its children may have. Pure.
+"""The variables of this process's environment that child processes may inherit. Pure.
 
 The embedded control plane inherits the daemon's environment, because users set proxies and paths there. Hooks and Helm get
-environments of their own, and what `--hook-env` passes on to hooks is checked here as well. What systemd passes to a service
-in the environment is for the service alone (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)): a child that got it
-would report "ready" or "stopping" for the daemon, or take its sockets for its own.
+environments of their own, and what `--hook-env` passes on to hooks is checked here as well. The variables that systemd sets
+for a service (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)) are not inherited: a child with them could report
+"ready" or "stopping" for the daemon, or use its sockets.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Final
 _NOT_THE_CHILDS: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
 
 NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""The variable for programs of a package: a Python program that imports files beside it must not change the package's tree."""
+"""The variable for programs of a package: a Python program that imports files beside it must not write caches there."""
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 ::
 
-    ProcessError           base; .transient says whether trying again without a change can help
-    ├── SpawnError         the program could not be started
-    │   └── FileBusyError  another process still has it open for writing
-    ├── StuckError         it was killed and does not die: it hangs in the kernel
-    ├── JournalFileError   the journal of the state folder cannot be opened, read or written
-    └── LedgerError        its table of process groups cannot be opened, read or written
+    ProcessError           base; .transient says whether a retry without a change can help ├── SpawnError         the program
+    could not be started │   └── FileBusyError  another process still has the program open for writing ├── StuckError the
+    process was killed and does not die: it hangs in the kernel ├── JournalFileError   the journal of the state folder cannot
+    be opened, read or written └── LedgerError        the table of process groups in the journal cannot be opened, read or
+    written
 """
 
 
@@ -18,7 +17,7 @@ class ProcessError(Exception):
 
 
 class SpawnError(ProcessError):
-    """A program could not be started; nothing of it runs."""
+    """A program could not be started; no process of it runs."""
 
     def __init__(self, program: str, why: str, remedy: str, *, transient: bool = False) -> None:
         super().__init__(f"cannot start {program}: {why}; {remedy}")
@@ -33,26 +32,29 @@ class FileBusyError(SpawnError):
 
     def __init__(self, program: str) -> None:
         super().__init__(
-            program, "another process is still writing it", "try again when the file is closed", transient=True
+            program,
+            "another process still has it open for writing",
+            "try again when the file is closed",
+            transient=True,
         )
 
 
 class StuckError(ProcessError):
-    """SIGKILL did not end a process within the time allowed: it waits in the kernel, mostly for a disk or a mount."""
+    """A process did not end in time after SIGKILL: it waits in the kernel, usually for a disk or a mount."""
 
     transient = True
 
     def __init__(self, program: str, pid: int, seconds: float) -> None:
         super().__init__(
             f"{program} (pid {pid}) did not end within {seconds:g} s of SIGKILL: it hangs in the kernel; "
-            "look at its state in /proc and at the disk or the mount it uses"
+            "check its state in /proc, and the disk or the mount that it uses"
         )
         self.program = program
         self.pid = pid
 
 
 class JournalFileError(ProcessError):
-    """The journal of the state folder failed: disk full, no permission, locked for too long, damaged while in use."""
+    """The journal of the state folder failed: full disk, missing permission, lock held too long, or damage while in use."""
 
     transient = True
 

@@ -1,7 +1,8 @@
-"""The handover of requests to the slots of a pool: to one whose worker is warm, else to one that has to start a worker.
+"""The handover of requests to the slots of a pool: to a slot whose worker is running, else to a slot that has to start a worker.
 
-A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. With a plain channel,
-the slot that waited longest would get it, and as many workers would be started as there are slots, even if one could serve all.
+A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. A plain channel
+would give each request to the slot that waited longest. Then every slot would start a worker, even if one worker could serve
+all requests.
 """
 
 from collections import deque
@@ -21,7 +22,7 @@ class _Waiter(Generic[AnyJob]):
 
 
 class WarmSlot(Generic[AnyJob]):
-    """The end of a handover for a slot with a worker; :class:`wharfinger.process.worker_slot.Jobs`."""
+    """The receiving end of a handover for a slot with a worker; implements :class:`wharfinger.process.worker_slot.Jobs`."""
 
     def __init__(self, handover: "JobHandover[AnyJob]") -> None:
         self._handover = handover
@@ -32,7 +33,7 @@ class WarmSlot(Generic[AnyJob]):
 
 
 class JobHandover(Generic[AnyJob]):
-    """A handover between senders and slots."""
+    """A rendezvous between the senders of requests and the slots of a pool."""
 
     def __init__(self) -> None:
         self.warm = WarmSlot(self)
@@ -63,8 +64,8 @@ class JobHandover(Generic[AnyJob]):
     async def receive(self, *, warm: bool = False) -> AnyJob:
         """Return the next request, for a slot with a ``warm`` worker or for one without.
 
-        A slot that has answered a request waits here before its caller goes on, because there is no checkpoint in between.
-        So the caller's next request finds it. Raises trio.EndOfChannel after the close.
+        A slot that has answered a request waits here again before the caller of that request continues, because there is no
+        checkpoint in between. So the caller's next request is given to that slot. Raises trio.EndOfChannel after the close.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._senders:
@@ -88,7 +89,7 @@ class JobHandover(Generic[AnyJob]):
         return slot.job
 
     def close(self) -> None:
-        """Hand over no more requests: those that wait are shut down, and slots that wait get trio.EndOfChannel."""
+        """Hand over no more requests: waiting requests are shut down, and waiting slots get trio.EndOfChannel."""
         self._is_closed = True
         for sender in self._senders:
             if sender.job is not None:

@@ -1,28 +1,27 @@
-"""The journal of the state folder: one SQLite file with several tables, whose rows are used only if they are proved sound.
+"""The journal of the state folder: one SQLite file with several tables, of which only rows with a valid checksum are used.
 
-It is one file with rules of its own, because its content decides which processes are killed, and which work is *not*
-repeated, after a ``kill -9``, and because it may be lost (DESIGN §7). So it must never be wrong, and never a reason not to
-start.
+After a ``kill -9`` the journal decides which processes are killed, and which work is *not* repeated, so it must never be
+wrong. It may be lost (DESIGN §7), so a bad journal must never keep the daemon from starting.
 
 Invariants:
 
-* When a method returns, its change is in the file, even if the process is killed: WAL with ``synchronous = NORMAL``. (A
-  power cut may
-  remove the last commits, never half of one, and without a trace: SQLite reads its log up to the first frame that is not
-  whole. A table for which rows of an earlier moment would be wrong must store the boot ID in its rows.)
-* Every row carries a checksum of itself, of its table's name and of that table's version. Rows that are returned were
-  written by this program, with this meaning.
-* Each table has a version, in ``table_versions``. An older one that the table's owner can read is migrated, in one
-  transaction with the change of the version; any other is set aside: renamed in place, and the table begins empty.
-* A table with rows that do not match their checksums is set aside likewise; an owner that can use the sound rows says so
-  (``keep_sound``), for all others one damaged row makes the whole table doubtful.
-* A damaged file is renamed with the files that belong to it, and a new one begun, when it is opened or while it is in use:
-  the call that found the damage fails once. Tables that are ``remembered`` lose nothing by that: their rows are written
-  again.
-* There is a sentence for each thing that was set aside: in ``warnings``, and for the callback of `report_to`.
+* When a method returns, its change is in the file, even if the process is killed: WAL with ``synchronous = NORMAL``. (A power
+  cut may remove the last commits, but never half of one: SQLite reads its log up to the first incomplete frame. This cannot
+  be detected. A table whose older rows would be wrong after a power cut must store the boot ID in its rows.)
+* Every row contains a checksum of itself, of its table's name and of that table's version. So every row that is returned was
+  written by this program for this version of the table.
+* Each table has a version, in ``table_versions``. A table of an older version that its owner can read is migrated, in one
+  transaction with the change of the version. A table of any other version is set aside: it is renamed, and a new one begins
+  empty.
+* A table with rows that do not match their checksums is set aside likewise. If the owner has set ``keep_sound``, the other
+  rows are kept; otherwise one damaged row makes the whole table doubtful.
+* A damaged file is renamed together with its WAL files, and a new file is begun. This happens when it is opened, and also
+  while it is in use: then the call that found the damage fails once. Tables that are ``remembered`` lose no rows: these are
+  written again from memory.
+* For each file or table that was set aside there is one sentence, in ``warnings`` and for the callback of `report_to`.
 
-Its methods block for microseconds and may be called from any thread. If another process writes to the file, opening waits
-for it, and later calls hardly wait: their callers serve others too, and can try again.
+Its methods block for microseconds and may be called from any thread. If another process is writing to the file, opening waits
+for BUSY_S. Later calls wait only for BUSY_IN_USE_S, because their callers block other tasks and can retry.
 """
 
 import hashlib
@@ -41,14 +40,14 @@ from wharfinger.process.errors import JournalFileError
 BUSY_S: Final = 5.0
 """The time for which opening the file, or a table of it, may wait for another process's writer."""
 BUSY_IN_USE_S: Final = 0.05
-"""The time for which any later call may wait for it."""
+"""The time for which a call on the open file may wait for another process's writer."""
 MAX_WARNINGS: Final = 100
 SET_ASIDE_MAX: Final = 9
-"""Damaged files, and tables of one name, that are kept; the last one is overwritten then."""
+"""The number of kept damaged files, and of kept tables of one name; further ones overwrite the last."""
 
 Row: TypeAlias = tuple[str | int, ...]
 Reader: TypeAlias = Callable[[sqlite3.Connection], Iterable[Row]]
-"""Reads a table of an older version as rows of the current one."""
+"""A function that reads a table of an older version, and returns rows of the current version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +63,12 @@ class TableSpec:
     keep_sound: bool = False
     """True if the sound rows of a table with damaged ones are still useful."""
     remembered: bool = False
-    """True if the rows are kept in memory, too: they are few, describe the present, and cannot be found out again."""
+    """True if the rows are kept in memory as well: they are few, describe the present, and cannot be reconstructed."""
     loss: str = ""
-    """The meaning of a loss of the rows, for the warnings."""
+    """The consequence of losing the rows, as a clause for the warnings."""
 
     def checksum(self, row: Row) -> str:
-        """BLAKE2b-128 of the canonical row, in hexadecimal."""
+        """Return the BLAKE2b-128 of the canonical row, in hexadecimal."""
         plain = (int(value) if isinstance(value, int) else value for value in row)  # SQLite has no booleans
         text = json.dumps([self.name, self.version, *plain], separators=(",", ":"))
         return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()
@@ -105,28 +104,28 @@ Statement: TypeAlias = tuple[str, Row]
 
 
 class JournalTable:
-    """One table of a journal; `JournalFile.table` makes it."""
+    """One table of a journal. Made by `JournalFile.table`."""
 
     def __init__(self, file: "JournalFile", spec: TableSpec) -> None:
         self._file = file
         self._spec = spec
 
     def rows(self) -> tuple[Row, ...]:
-        """All rows in the order of their keys. Raises JournalFileError, also where one does not match its checksum."""
+        """Return all rows in the order of their keys. Raises JournalFileError, also if a row does not match its checksum."""
         sound, damaged = self._file.read(self._spec)
         if damaged:
             raise JournalFileError(
                 f"the table {self._spec.name} of the journal {self._file.path} was damaged while it was in use "
-                f"({damaged} rows); start the daemon again, then it is set aside"
+                f"({damaged} rows); restart the daemon, which sets the table aside"
             )
         return sound
 
     def put(self, row: Row) -> None:
-        """Insert a row, or replace the one with the same key. Raises JournalFileError; nothing was written then."""
+        """Insert a row, or replace the row with the same key. Raises JournalFileError if nothing was written."""
         self._file.change(self._spec, (), (row,))
 
     def delete(self, *prefix: str | int) -> None:
-        """Delete the rows whose key begins with ``prefix``; if there are none, this is a success. Raises JournalFileError."""
+        """Delete the rows whose key begins with ``prefix``, if there are any. Raises JournalFileError."""
         self._file.change(self._spec, (prefix,), ())
 
     def write(self, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
@@ -135,7 +134,7 @@ class JournalTable:
 
 
 class JournalFile:
-    """The file, open; its folder must exist. Raises JournalFileError, from the constructor and `table` too."""
+    """An open journal file, in an existing folder. The constructor and all methods may raise JournalFileError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -151,7 +150,7 @@ class JournalFile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the rows that were set aside since the file was opened, for the log; the last MAX_WARNINGS."""
+        """Return a sentence for each file or table that was set aside; at most the last MAX_WARNINGS."""
         return tuple(self._warnings)
 
     def report_to(self, tell: Callable[[str], None]) -> None:
@@ -204,9 +203,7 @@ class JournalFile:
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        """Replace the file by a new one if it turns out to be damaged while it is in use. The call fails, and succeeds when
-        it is retried.
-        """
+        """Replace the file by a new one if the block finds it damaged; the block fails, and can be retried."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -214,28 +211,28 @@ class JournalFile:
                 raise
             self._database.close()
             self._database = self._begin_anew(error)
-            raise JournalFileError(f"{self._warnings[-1]}; what was to be written now can be tried again") from error
+            raise JournalFileError(f"{self._warnings[-1]}; retry the call") from error
 
     @contextmanager
     def _refusing(self, what: str) -> Iterator[None]:
-        """Turn errors of SQLite and the file system into JournalFileError, and those of text that is not Unicode or of huge
-        numbers.
-        """
+        """Turn errors of SQLite, the file system, and values that SQLite cannot store into JournalFileError."""
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
             raise JournalFileError(
-                f"the journal {self.path} cannot {what}: {error}; look at the disk and at the owner of the state folder"
+                f"the journal {self.path} cannot {what}: {error}; check the disk and the owner of the state folder"
             ) from error
 
     @contextmanager
     def _patiently(self) -> Iterator[None]:
-        """Wait longer for another writer while the body runs: a starting daemon has the time."""
+        """Wait for another writer for up to BUSY_S while the block runs, because a starting daemon has the time."""
         self._wait_at_most(BUSY_S)
         try:
             yield
         finally:
-            with suppress(sqlite3.ProgrammingError):  # closed, because no new file could be begun: that is being raised
+            with suppress(
+                sqlite3.ProgrammingError
+            ):  # closed, because no new file could be begun; that error is being raised
                 self._wait_at_most(BUSY_IN_USE_S)
 
     def _wait_at_most(self, seconds: float) -> None:
@@ -251,7 +248,7 @@ class JournalFile:
             return self._begin_anew(error)
 
     def _begin_anew(self, error: Exception) -> sqlite3.Connection:
-        """Set the damaged file aside; a new one, with the tables that are in use, and the rows that are remembered."""
+        """Set the damaged file aside, and begin a new one with the tables that are in use and the rows that are remembered."""
         aside = _set_aside(self.path)
         if self._specs:
             lost = "; ".join(spec.loss for spec in self._specs.values() if spec.loss and not spec.remembered)
@@ -259,7 +256,7 @@ class JournalFile:
             loss = f"a new one begins with the rows of {again}, which were in memory" + (f"; {lost}" if lost else "")
         else:
             loss = (
-                "it begins empty: child processes that the last daemon left running, if any, are not known and were not ended, "
+                "it begins empty: child processes that the last daemon may have left running are not known and were not ended, "
                 "and operations begin from the top"
             )
         self._warn(f"the journal {self.path} was damaged ({error}) and is now {aside}; {loss}")
@@ -295,7 +292,7 @@ class JournalFile:
         return database
 
     def _prepare(self, database: sqlite3.Connection, spec: TableSpec) -> None:
-        """Create the table, migrate it to this version, or set the file aside; all in one transaction."""
+        """Create the table, migrate it to this version, or set it aside; all in one transaction."""
         with _transaction(database):
             found = database.execute("SELECT version FROM table_versions WHERE name = ?", (spec.name,)).fetchone()
             version = found[0] if found else None
@@ -322,7 +319,7 @@ class JournalFile:
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
-    """Return the usable rows of a table, in their present form, and why the table itself is not usable ("" if it is)."""
+    """Return the usable rows of a table, in their current form, and why the table must be set aside ("" if it need not)."""
     if version == spec.version:
         sound, damaged = _read(database, spec)
     elif version is not None and version in spec.migrations:
@@ -345,13 +342,13 @@ def _read(database: sqlite3.Connection, spec: TableSpec) -> tuple[tuple[Row, ...
 
 
 def _is_typed(spec: TableSpec, row: Row) -> bool:
-    """Return whether each value is of its column's type: a user may have written anything, and SQLite keeps it."""
+    """Return whether each value is of its column's type. SQLite does not enforce that, and a user may have edited the file."""
     kinds = {"TEXT": str, "INTEGER": int}
     return all(isinstance(value, kinds[kind]) for value, kind in zip(row, spec.columns.values(), strict=True))
 
 
 def _text(data: bytes) -> str:
-    """Decode text, also if it is damaged: the checksum detects that."""
+    """Decode text. Damaged text is decoded too, because the checksum detects the damage."""
     return data.decode(errors="backslashreplace")
 
 
@@ -361,13 +358,13 @@ def _exists(database: sqlite3.Connection, table: str) -> bool:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Surround a transaction, which other processes that open the same journal see as a whole or not at all."""
+    """Run the block as one transaction, of which other processes see all changes or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
         database.execute("COMMIT")
     except BaseException:
-        if database.in_transaction:  # SQLite may have taken it back already, for want of disk
+        if database.in_transaction:  # SQLite may have rolled it back already, because the disk is full
             database.execute("ROLLBACK")
         raise
 
@@ -377,13 +374,14 @@ class _DamagedError(sqlite3.DatabaseError):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether the *file* is bad, rather than the disk full, the folder closed, or another process writing.
+    """Return whether the *file* is damaged, in contrast to a full disk, a missing permission, or a lock of another process.
 
-    SQLite's own message may have bytes of the file in it, which Python cannot decode then.
+    SQLite's message may contain bytes of the damaged file that Python cannot decode.
     """
     if isinstance(error, _DamagedError | UnicodeDecodeError):
         return True
-    # SQLITE_ERROR: our statements are fixed, so a table is not what its version promises. SQLITE_CONSTRAINT: likewise.
+    # SQLITE_ERROR and SQLITE_CONSTRAINT: the statements here are fixed, so the table does not have the columns of its
+    # version.
     damage = {
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
@@ -394,7 +392,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename the file and its side files (the WAL may be needed for a repair), the file last."""
+    """Rename the file and its side files, the file last. The WAL is kept because a repair may need it."""
     names = [path.with_name(f"{path.name}.damaged-{number}") for number in range(1, SET_ASIDE_MAX + 1)]
     aside = next((name for name in names if not name.exists()), names[-1])
     for suffix in ("-wal", "-shm", ""):

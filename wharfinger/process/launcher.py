@@ -1,10 +1,11 @@
 """The launcher between fork and a program that runs within limits of the kernel, or as another user. Pure except `check`.
 
-Nothing may be done in a child of a process with threads between fork and exec, and limits that are set from outside
-(prlimit(2)) come too late for a program that forks at once. So the child begins as ``setpriv`` or ``prlimit`` (util-linux),
-which apply the limits to themselves and then become the program: same pid, same session, same environment. Outermost is the
-user, then what ``command.wrapper`` names (a sandbox is opened as that user), then the limits, so that they apply to the
-program and count in its sandbox. docs/decisions/0011-hook-containment.md has the options not taken, and what each costs.
+The child begins as ``setpriv`` or ``prlimit`` (util-linux), which apply the user and the limits to themselves and then become
+the program: same pid, same session, same environment. The alternatives do not work: a process with threads may run no code of
+its own in the child between fork and exec, and limits that are set from outside (prlimit(2)) come too late for a program that
+forks at once. ``setpriv`` comes first, then ``command.wrapper`` (so that a sandbox is opened as that user), then ``prlimit``
+(so that the limits apply to the program, inside its sandbox). docs/decisions/0011-hook-containment.md describes the rejected
+options and their costs.
 """
 
 import errno
@@ -31,16 +32,15 @@ _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/b
 
 
 def launched(command: Command, limits: Limits) -> tuple[str, ...]:
-    """Return the command line that runs ``command`` as its user, in its wrapper, within ``limits``; its own if it needs no
-    launcher.
+    """Return the command line that runs ``command`` as its user, in its wrapper, within ``limits``.
 
-    Raises SpawnError if a launcher is missing.
+    This is the command's own command line if it needs no launcher. Raises SpawnError if a launcher is not installed.
     """
     return (*_as_user(command), *command.wrapper, *_within(limits), *command.argv)
 
 
 def needs_launcher(command: Command, limits: Limits) -> bool:
-    """Return whether a launcher starts the program, so that `check` has to be called before."""
+    """Return whether a launcher starts the program; it would hide the kernel's errors, so call `check` first."""
     return command.user is not None or bool(command.wrapper) or bool(_options(limits))
 
 
@@ -48,7 +48,7 @@ def _as_user(command: Command) -> tuple[str, ...]:
     user = command.user
     if user is None:
         return ()
-    # A sandbox may be a program that takes another user's rights to be one (setuid), and forbids that to others itself.
+    # A sandbox may itself be a setuid program, which --no-new-privs would break; it applies that restriction to the program.
     forbid = () if command.wrapper else ("--no-new-privs",)
     return (_found("setpriv"), f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *forbid, "--")
 
@@ -63,7 +63,7 @@ def _options(limits: Limits) -> tuple[str, ...]:
 
 
 def _each_option(limits: Limits) -> Iterator[str]:
-    """Never beyond what this process may have itself: only the superuser could lift that."""
+    """Yield prlimit's options. No limit exceeds this process's own hard limit, since only the superuser may raise that."""
     wanted = (limits.memory_bytes, limits.processes, limits.open_files, limits.file_bytes)
     for (name, _, number), value in zip(_LIMITS, wanted, strict=True):
         if value is not None:
@@ -105,7 +105,7 @@ def check(command: Command, found: Path | None) -> None:
     try:
         with found.open("rb") as file:
             first = file.read(_FIRST_LINE)
-    except PermissionError:  # a program that may be run and not be read
+    except PermissionError:  # a program that may be executed but not read
         return
     if first.startswith(b"#!"):
         words = first[2:].split(b"\n")[0].split()
@@ -121,12 +121,12 @@ def _check_way(path: Path, user: User) -> None:
     """Check that the user may enter all folders above the path."""
     for folder in path.parents:
         if not _may(folder.stat(), user, stat.S_IXUSR):
-            why = f"{folder}, which it is in, may not be entered by user {user.uid}"
+            why = f"user {user.uid} may not enter its folder {folder}"
             raise SpawnError(str(path), why, f"allow it with chmod o+x {folder}")
 
 
 def _may(status: os.stat_result, user: User | None, bit: int) -> bool:
-    """Return whether the mode gives ``bit`` (of the owner's three) to the user; without a user, to any user at all."""
+    """Return whether the mode gives a permission (``bit`` for the owner) to the user; if that is None, to any user."""
     if user is None or user.uid == 0:
         return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))
     shift = 0 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 6

@@ -1,15 +1,14 @@
-"""The journal of process groups that the daemon started, so that the next daemon can end the processes that a killed one
-left behind.
+"""The ledger of process groups that the daemon started: the next daemon ends the processes that a killed one left behind.
 
-A row is written as an *intent* (the token) before the child exists, *completed* (number and start time) when it does, and
-*forgotten* when no process of the run is alive any more. A daemon killed between any two of these steps leaves at least the
-token, and the token is in the environment of every process it had started.
+A row is written as an *intent* (the token) before the child exists, *completed* (pid and start time) once the child runs, and
+*forgotten* when no process of the run is alive any more. A daemon that is killed between two of these steps leaves at least
+the token in the ledger, and every process of the run has the token in its environment.
 
-Rows name their owner, the daemon that wrote them, and its boot: processes of a living owner are not touched, and those from
-before a restart of the machine are dead. A number alone is never a reason to kill (``descendants`` says what proves one),
-and neither is a row that does not match its checksum: `journal_file` sets such rows aside and keeps the others. If the file
-itself is damaged while the daemon runs, the rows are written again from memory, so the next start knows the processes that
-run now.
+Rows name the daemon that wrote them (the *owner*) and the boot of the machine: processes of a living owner are not touched,
+and processes of an earlier boot are gone. A process is never killed only because of its pid (``descendants`` explains the
+necessary proof), nor because of a row that does not match its checksum: `journal_file` sets such rows aside and keeps the
+others. If the file is damaged while the daemon runs, the rows are written into a new file from memory, so the next start
+still knows the running processes.
 
 The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; its rows are migrated, so that an
 updated daemon knows the processes that the old one left running. A commit survives the death of the daemon; it need not
@@ -32,11 +31,11 @@ from wharfinger.process.journal_file import JournalFile, Row, TableSpec
 from wharfinger.process.sweep import sweep
 
 LEFT_BEHIND_S: Final = 15.0
-"""The time that the next start spends on killing processes of the last daemon."""
+"""The time limit, in seconds, for killing the last daemon's processes at a start."""
 
 
 def _version_1(database: sqlite3.Connection) -> Iterable[Row]:
-    """Return the rows of the first version: the same columns, no checksums."""
+    """Return the rows of a table of version 1: the same columns, without checksums."""
     return database.execute("SELECT token, boot_id, owner_pid, owner_start_ticks, pid, start_ticks FROM process_groups")
 
 
@@ -55,13 +54,13 @@ PROCESS_GROUPS: Final = TableSpec(
     migrations={1: _version_1},
     keep_sound=True,
     remembered=True,
-    loss="child processes that it names, if the last daemon left any running, are not known and were not ended",
+    loss="child processes that the last daemon may have left running are not known and were not ended",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One run on record. ``pid`` 0: only intended, whether it started is not known."""
+    """The row of one run. If ``pid`` is 0, only the intent was written, and it is not known whether the child was started."""
 
     token: str
     boot_id: str
@@ -72,9 +71,9 @@ class LedgerEntry:
 
 
 class ProcessLedger:
-    """The process groups of a journal. Its methods block for microseconds and may be called from any thread.
+    """The table of process groups in a journal. Its methods block for microseconds and may be called from any thread.
 
-    ``file`` is the journal, which other tables may share. Raises LedgerError, from the constructor too.
+    ``file`` is the journal, which may have other tables. The constructor and all methods may raise LedgerError.
     """
 
     def __init__(self, file: JournalFile) -> None:
@@ -85,7 +84,7 @@ class ProcessLedger:
 
     @property
     def warning(self) -> str | None:
-        """Return what of the journal had to be set aside, for the log; None if nothing had to."""
+        """Return a text for the log about the parts of the journal that were set aside; None if there are none."""
         return "; ".join(self.file.warnings) or None
 
     def intend(self, token: str) -> None:
@@ -94,7 +93,7 @@ class ProcessLedger:
             self._table.put((token, *self._owner, 0, 0))
 
     def complete(self, token: str, pid: int, start_ticks: int) -> None:
-        """Record that it was started, as the leader ``pid`` that began at ``start_ticks`` (clock ticks since boot)."""
+        """Record that the child was started as process ``pid``, at ``start_ticks`` (clock ticks since boot)."""
         with _refusing():
             self._table.put((token, *self._owner, pid, start_ticks))
 
@@ -104,14 +103,14 @@ class ProcessLedger:
             self._table.delete(token)
 
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """All rows, of this owner and of others."""
+        """Return all rows, those of other owners included."""
         with _refusing():
             return tuple(_entry(row) for row in self._table.rows())
 
 
 @contextmanager
 def open_ledger(path: Path) -> Generator[ProcessLedger, None, None]:
-    """Open the ledger in the journal at ``path``, whose folder must exist; the journal is its ``file``. Raises LedgerError."""
+    """Open the journal at ``path``, whose folder must exist, and yield the ledger in it. Raises LedgerError."""
     with _refusing():
         file = JournalFile(path)
     with closing(file):
@@ -135,8 +134,8 @@ def _entry(row: Row) -> LedgerEntry:
 async def kill_left_behind(ledger: ProcessLedger) -> int:
     """Kill the processes that dead daemons left running, and delete their rows; return the number of killed processes.
 
-    Call it at the start of a daemon, before anything is run. Rows of a living owner (this process included) are kept; so are
-    rows of processes that cannot be killed, for the next start. Raises LedgerError.
+    Call this when a daemon starts, before it runs anything. Rows of a living owner (this process included) are kept, and so
+    are rows of processes that cannot be killed, for the next start. Raises LedgerError.
     """
     return await trio.to_thread.run_sync(_kill_left_behind, ledger, limiter=trio.CapacityLimiter(1))
 
@@ -156,7 +155,7 @@ def _kill_left_behind(ledger: ProcessLedger) -> int:
 
 
 def _still_there(marks: Sequence[Mark]) -> frozenset[str]:
-    """Return the tokens of the runs to which a living process belongs."""
+    """Return the tokens of those runs of which a process is still alive."""
     seen = scan(0)
     return frozenset(mark.token for mark in marks if any(one.stat.alive for one in belonging(seen, mark)))
 
@@ -169,7 +168,7 @@ def _owner_lives(entry: LedgerEntry, this_boot: str) -> bool:
 
 
 def boot_id() -> str:
-    """Differs after every start of the machine (random(4)); start times count from it."""
+    """Return the ID of the machine's current boot (random(4)), from which start times count."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 

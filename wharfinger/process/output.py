@@ -1,12 +1,13 @@
 """The part of a child's output that is kept: the first bytes of stdout, the last bytes of stderr, within their limits.
 
-stdout is an answer: one byte too many makes all of it worthless, so it is cut at the limit and the run ends. stderr is an
-explanation, and errors come last: it is drained to its end and the tail is kept. Both are pure and hold bounded memory.
+stdout is the program's result, which is useless if it is incomplete: it is cut at the limit, and the run is ended. stderr
+holds explanations, and errors come last: it is read to its end, and its last bytes are kept. Both classes are pure, and their
+memory is bounded.
 """
 
 
 class CappedOutput:
-    """Lets the first ``limit`` bytes through."""
+    """A filter that passes on the first ``limit`` bytes."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -14,7 +15,7 @@ class CappedOutput:
         self.exceeded = False
 
     def admit(self, chunk: bytes) -> bytes:
-        """Return the part of ``chunk`` that still fits; set ``exceeded`` once something did not."""
+        """Return the part of ``chunk`` that still fits; set ``exceeded`` if a part did not."""
         fitting = chunk[: self.limit - self.passed]
         self.passed += len(fitting)
         if len(fitting) < len(chunk):
@@ -23,7 +24,7 @@ class CappedOutput:
 
 
 class TailBuffer:
-    """Keeps the last ``limit`` bytes that were added, in at most twice that memory plus one chunk."""
+    """A buffer that keeps the last ``limit`` bytes that were added; it needs at most twice as much memory, plus one chunk."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -1,7 +1,7 @@
 """Reading /proc/<pid>/stat, status and environ (proc_pid_stat(5) and its siblings): pure parsers.
 
-The command name in ``stat`` is the program's own choice: it may hold spaces, parentheses, line ends and a whole forged
-rest of the line. The kernel writes it between the first ``(`` and the *last* ``)``, and that is how it is read.
+A program chooses the command name in ``stat`` itself: it may contain spaces, parentheses, line ends, and a forged rest of the
+line. The name is therefore read as the kernel writes it: from the first ``(`` to the *last* ``)``.
 """
 
 import re
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 MARKER: Final = "WHARFINGER_RUN"
-"""Environment variable set in every child: the tokens of the runs it belongs to, outermost first, joined by ``:``."""
+"""The environment variable that marks every child: the tokens of its runs, outermost first, joined by ``:``."""
 
 MARKER_BYTES_MAX: Final = 1024
-"""A longer chain of tokens is not carried on: runs nested some thirty deep are a loop."""
+"""The longest chain of tokens that is passed on: runs that are nested some thirty deep are a loop."""
 
 _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")
 _UID: Final = re.compile(rb"^Uid:[ \t]+(\d+)[ \t]", re.MULTILINE)
@@ -24,7 +24,7 @@ _DEAD_STATES: Final = frozenset("ZXx")
 
 
 class ProcFormatError(Exception):
-    """/proc/<pid>/stat is not what proc_pid_stat(5) says."""
+    """The content of /proc/<pid>/stat is not as proc_pid_stat(5) describes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class ProcessStat:
     boot.
 
     ``state`` and ``exiting`` are those of the main thread; the other ``threads`` may continue after it has ended.
-    ``environ_bytes`` is the size of its environment; -1 if there is none to read: for a moment inside ``execve``, at the end
-    of its life, and in processes that this one may not read.
+    ``environ_bytes`` is the size of its environment. It is -1 if the environment cannot be read: for a moment inside
+    ``execve``, at the end of the process's life, and if this process may not read the other one.
     """
 
     pid: int
@@ -50,12 +50,12 @@ class ProcessStat:
 
     @property
     def alive(self) -> bool:
-        """Return whether the process can still run code: it is no zombie, or only its main thread is one."""
+        """Return whether the process can still run code: it is no zombie, or only its main thread has ended."""
         return self.state not in _DEAD_STATES or self.threads > 1
 
 
 def parse_start_ticks(data: bytes) -> int:
-    """Return only ``start_ticks`` from a line of /proc/<pid>/stat, at a tenth of the cost. Raises ProcFormatError."""
+    """Return ``start_ticks`` from a line of /proc/<pid>/stat, at a tenth of the cost of `parse_stat`. Raises ProcFormatError."""
     _, found, tail = data.rpartition(b")")
     fields = tail.split(None, _START + 1)
     try:
@@ -95,13 +95,16 @@ def _refusal(data: bytes) -> ProcFormatError:
 
 
 def parse_tokens(environ: bytes) -> frozenset[str]:
-    """Return the tokens of all runs to which the owner of this environment belongs; empty for other processes."""
+    """Return the tokens in the environment of a process; empty if it belongs to no run."""
     values = b":".join(_MARKER_VALUE.findall(environ))
     return frozenset(token for token in values.decode("utf-8", "replace").split(":") if token)
 
 
 def parse_uid(status: bytes) -> int:
-    """Return the real user in /proc/<pid>/status; 0 if there is none. Line ends in the name above it are escaped there."""
+    """Return the real user in /proc/<pid>/status; 0 if there is none.
+
+    The command name cannot forge that line, because the kernel escapes line ends in the name.
+    """
     found = _UID.search(status)
     return int(found[1]) if found else 0
 
@@ -109,8 +112,7 @@ def parse_uid(status: bytes) -> int:
 def marker_value(inherited: str, token: str) -> str:
     """Return the value of MARKER for a child of a process whose own value is ``inherited``.
 
-    A child that runs this program again has grandchildren in sessions of their own; with the chain of tokens the outer run
-    finds them too.
+    If a child runs this program again, its own children are in other sessions; the outer run finds them by the chain of tokens.
     """
     chain = f"{inherited}:{token}" if inherited else token
     return chain if len(chain) <= MARKER_BYTES_MAX else token

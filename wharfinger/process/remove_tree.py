@@ -1,9 +1,9 @@
 """The removal of a folder with hostile content: any depth, any permissions, links to anywhere.
 
-``shutil.rmtree`` recurses, and fails on a folder nested a thousand levels deep; walking by paths fails where a path gets
-longer than the kernel accepts. Here nothing is deep: a folder found inside the tree is first moved up to its top, and
-emptied there. So two descriptors are open at a time, no path has more than one name, and every name is looked up in a folder
-that is held open, so that a link is never followed.
+A folder that is found inside the tree is first moved up to the tree's top, and emptied there. So only two descriptors are
+open at a time, no path has more than one name, and every name is looked up in an open folder, so that a link is never
+followed. In contrast, ``shutil.rmtree`` recurses, and fails on a folder nested a thousand levels deep; walking by paths fails
+when a path gets longer than the kernel accepts.
 """
 
 import os
@@ -20,7 +20,7 @@ _OURS: Final = 0o700
 
 
 def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
-    """Remove a folder with its content. ``first``: entries of the folder that are removed first, such as files with secrets.
+    """Remove a folder with its content. Entries named in ``first``, such as files with secrets, are removed first.
 
     Blocking. Raises OSError: FileNotFoundError if there is no folder, NotADirectoryError if it is a link or a file, otherwise
     the first error, after everything that can be removed was removed.
@@ -30,7 +30,7 @@ def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
 
 
 def empty_tree(path: Path, *, first: Iterable[str] = ()) -> None:
-    """Remove the content of the folder, and keep the folder; everything else as in `remove_tree`."""
+    """Remove the content of the folder, and keep the folder itself. Everything else is as in `remove_tree`."""
     top = _opened(path, None)
     try:
         _Removal(top).run(first)
@@ -50,7 +50,7 @@ class _Removal:
     def run(self, first: Iterable[str]) -> None:
         """Remove everything, and raise the first OSError at the end."""
         for name in first:
-            with suppress(OSError):  # it is not there, or no file any more: then it goes with the rest
+            with suppress(OSError):  # it does not exist, or is a folder now, which is removed with the others
                 os.unlink(name, dir_fd=self._top)
         pending = self._emptied(self._top)
         while pending:
@@ -59,7 +59,7 @@ class _Removal:
             raise self._fault
 
     def _removed(self, name: str) -> list[str]:
-        """Remove a folder of the top; the folders that were in it, under the names they have in the top now."""
+        """Remove a folder at the top; return the new names of the folders that were in it, which are at the top now."""
         try:
             folder = _opened(name, self._top)
         except OSError as error:
@@ -73,7 +73,7 @@ class _Removal:
         return found
 
     def _emptied(self, folder: int) -> list[str]:
-        """Empty a folder; return the names of the folders at its top level."""
+        """Empty a folder of the top. Move its folders to the top, and return their names there."""
         found: list[str] = []
         for name in os.listdir(folder):
             try:
@@ -88,7 +88,7 @@ class _Removal:
         return found
 
     def _moved_up(self, name: str, folder: int) -> str:
-        os.close(_opened(name, folder))  # a folder that may not be written cannot be moved either
+        os.close(_opened(name, folder))  # a folder without write permission cannot be moved either
         self._moved += 1
         new = f"{self._prefix}{self._moved}"
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=self._top)
@@ -105,11 +105,11 @@ class _Removal:
 
 
 def _opened(name: Path | str, inside: int | None) -> int:
-    """Return a descriptor of the folder, on which its owner has all permissions from now on. Raises OSError."""
+    """Open a folder, and give its owner all permissions on it. Raises OSError."""
     held = os.open(name, _HOLD, dir_fd=inside)
     try:
         if os.fstat(held).st_mode & _OURS != _OURS:
-            Path(f"/proc/self/fd/{held}").chmod(_OURS)  # the one held, whatever has its name by now
+            Path(f"/proc/self/fd/{held}").chmod(_OURS)  # the opened folder, even if another one has its name by now
         return os.open(".", _LIST, dir_fd=held)
     finally:
         os.close(held)

@@ -1,18 +1,18 @@
 """One child from start to end: the trio shell around the machine in :mod:`wharfinger.process.ending`.
 
-:class:`Run` reports to the machine what happens (the leader ended, a pipe closed, the end is asked for, time is over), and
-performs the effects (a timer, SIGTERM to the group, kill everything). Its user decides which pipes are read, and what
-becomes of the bytes: :mod:`wharfinger.process.child` collects the output of a command, :mod:`wharfinger.process.worker`
-talks with a program that keeps running.
+:class:`Run` reports events to the machine (the leader ended, a pipe closed, an end was requested, the timer expired), and
+performs its effects (a timer, SIGTERM to the group, SIGKILL to all processes). The caller decides which pipes are read and
+how the bytes are used: :mod:`wharfinger.process.child` collects the output of a command, :mod:`wharfinger.process.worker`
+communicates with a program that keeps running.
 
-Invariant: **the leader is reaped last.** Its end is seen through a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
-zombie keeps its number, and the kernel reuses no number that a process, a group or a session has. So as long as the leader
-is not reaped, ``killpg(pid)`` and "session == pid" mean this run only. Only when the sweep has found no process any more
-does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child" (``waitpid(-1)``),
-and no other code in this process may either.
+Invariant: **the leader is reaped last.** Its end is detected with a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
+zombie keeps its pid, and the kernel reuses no number that a process, a group or a session has. So as long as the leader is
+not reaped, ``killpg(pid)`` and "session == pid" can only refer to this run. ``wait4`` reaps the leader, and returns its
+resource usage, only after a sweep has found no other process of the run. No code in this process may wait for "any child"
+(``waitpid(-1)``), which could reap a leader.
 
-Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): ending a hundred runs costs as
-much as ending a few, and a cancelled run is over a moment after its grace.
+Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): ending a hundred runs costs about
+as much as ending a few, and a cancelled run is over shortly after its grace.
 """
 
 import math
@@ -59,13 +59,16 @@ PUMPED_BYTES: Final = 16 * 1024
 them.
 """
 BUSY_S: Final = 0.001
-"""A sink that takes longer over a piece is given the next one only after a rest as long as that."""
+"""If a sink needs longer than this for a piece, it gets the next one only after a pause of the same length."""
 SWEEP_S: Final = 5.0
-"""The time limit of one sweep; processes that are then left are reported, and stay in the ledger."""
+"""The time limit of one sweep. If processes are left then, they are counted in the outcome, and the run stays in the ledger."""
 SPAWN_TRIES: Final = 6
 SPAWN_RETRY_S: Final = 0.01
-"""A file that was written a moment ago counts as open for writing while any other thread is between fork and exec, which
-inherits the descriptor for that long (ETXTBSY). First pause; each further one is twice as long."""
+"""The pause before the first retry after ETXTBSY; each further pause is twice as long.
+
+A program that was written a moment ago still counts as open for writing while another child of this process is between fork
+and exec, because that child has inherited the descriptor.
+"""
 
 _T = TypeVar("_T")
 
@@ -78,10 +81,10 @@ async def start(
     open_stdin: bool = False,
     prepare: Callable[[], None] | None = None,
 ) -> Spawned:
-    """Start the program in a worker thread, within those of ``limits`` that are the kernel's; ``prepare`` comes before, in it.
+    """Call ``prepare``, then start the program, both in a worker thread; of ``limits``, only the kernel's limits are used.
 
-    ``run_sync`` either raises Cancelled before the thread starts, or waits for it and returns what it returns, cancelled
-    or not: a child that was started is never lost. Raises SpawnError or LedgerError, and what ``prepare`` does.
+    A child that was started is never lost: ``run_sync`` either raises Cancelled before its thread starts, or waits for the
+    thread and returns its result even if the task is cancelled. Raises SpawnError or LedgerError, and what ``prepare`` does.
     """
     token = secrets.token_hex(16)
 
@@ -101,7 +104,7 @@ async def start(
 
 
 async def in_thread(function: Callable[[], _T]) -> _T:
-    """Run something that blocks. Own limiter: callers bound how many run, and a shared one could be held by others."""
+    """Run a blocking function in a thread of its own, outside of trio's shared limit; the callers bound the number."""
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
 
@@ -120,13 +123,13 @@ class Run:
         self.usage: Usage | None = None
         self.swept = SweepResult(0, 0)
         self._limits = limits
-        # Bounded by nature: each who posts does so once, or once for each pipe.
+        # No bound is needed: each sender posts one event, or one for each pipe.
         self._inbox: deque[Event] = deque()
         self._wake = trio.Event()
         self._timer = math.inf
 
     def post(self, event: Event) -> None:
-        """Report to the machine what happened; ignored after its end."""
+        """Report an event to the machine; ignored after the end of the run."""
         self._inbox.append(event)
         self._wake.set()
 
@@ -139,8 +142,9 @@ class Run:
     ) -> Ended | Stuck:
         """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` of them post PipeClosed.
 
-        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. Shielded from
-        cancellation: ``ask_end`` ends it early, within a bounded time. Jobs that are not done at the end are cancelled.
+        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. The wait is
+        shielded from cancellation; ``ask_end`` ends the run early, within a bounded time. Jobs that are not done at the end
+        are cancelled.
         """
         with trio.CancelScope(shield=True):
             try:
@@ -187,7 +191,7 @@ class Run:
             if self.returncode is None:
                 self._give_up()
         if ledger is not None and self.returncode is not None and self.swept.left == 0:
-            with suppress(LedgerError):  # a row too many does no harm: no process has its token
+            with suppress(LedgerError):  # a remaining row does no harm: no process has its token
                 await in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:
@@ -215,7 +219,7 @@ class Run:
                 self._timer = min(self._timer, trio.current_time() + effect.seconds)
             case TerminateGroup():
                 self._signal_group(signal.SIGTERM)
-                self._signal_group(signal.SIGCONT)  # or who is stopped could not use the grace
+                self._signal_group(signal.SIGCONT)  # otherwise a stopped process could not use the grace
             case KillEverything():
                 self._timer = math.inf
                 await self._sweep()
@@ -224,7 +228,7 @@ class Run:
                 assert_never(effect)
 
     def _signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to the group. The leader is not reaped, so the number is its own."""
+        """Send a signal to the group. The leader is not reaped, so no other group can have its number."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.child.mark.pid, number)
 
@@ -236,7 +240,7 @@ class Run:
         self.post(LeaderExited())
 
     def _reap(self) -> None:
-        """Reap the leader, a zombie and the last of its run: give its number back, and record its usage."""
+        """Reap the leader, which is a zombie and the last process of its run, and record its exit code and usage."""
         _, status, usage = os.wait4(self.child.mark.pid, 0)
         self.returncode = os.waitstatus_to_exitcode(status)
         self.child.reaped(self.returncode)
@@ -262,7 +266,7 @@ def _is_zombie(pidfd: int) -> bool:
 
 
 async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
-    """Return the bytes that are there; empty at the end. Cancelling loses nothing: it never comes after the read."""
+    """Return the available bytes; empty at the end of the pipe. A cancellation loses no bytes: it never follows the read."""
     await trio.lowlevel.checkpoint()
     while True:
         try:
@@ -272,7 +276,7 @@ async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
 
 
 async def write_all(fd: int, data: bytes) -> None:
-    """Write all of it. Raises BrokenPipeError if the reader is gone; if cancelled, a part of it may be written."""
+    """Write all of ``data``. Raises BrokenPipeError if the reader is gone. If it is cancelled, a part may have been written."""
     await trio.lowlevel.checkpoint()
     rest = memoryview(data)
     while rest:

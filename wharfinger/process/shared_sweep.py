@@ -1,15 +1,15 @@
 """One sweep for all runs that end at the same time.
 
 A scan of /proc costs as much as there are processes, so a hundred runs that scan separately cost a hundred times a hundred.
-Runs that are swept at the same time are therefore swept together: each round (:mod:`wharfinger.process.sweep`) is for all
-runs that have asked so far, and a run that is done leaves.
+So runs that are swept at the same time share rounds: each round (:mod:`wharfinger.process.sweep`) is for all runs that have
+requested a sweep so far and are not done.
 
-No task and no thread belongs to this module: one of the waiting tasks conducts a round for all, and hands over when its own
-run is over. Invariant: while a task waits, one conducts or is about to. An error in a round is raised in the task that
-conducted it; the others continue with another round.
+This module has no task and no thread of its own: one of the waiting tasks conducts rounds for all, and hands over to another
+task when its own run is done. Invariant: while tasks wait, one of them conducts a round, or is about to. An error in a round
+is raised in the task that conducted it; the others continue with another round.
 
-There is one /proc for all, and runs that end at the same time (hooks, renders, filters) do not know of each other. So they
-meet in the run loop, as the users of trio's worker threads do, and not in an object that is passed to all of them.
+The object that they share is a variable of the trio run (like trio's limiter for worker threads), and is not passed to
+callers: runs that end at the same time (hooks, renders, filters) belong to independent parts of the program.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from wharfinger.process.sweep import Hunt, SweepResult, sweep_round
 
 
 class SharedSweep:
-    """The meeting point of runs that are swept at the same time. ``one_round`` blocks, and is run in a worker thread."""
+    """The sweeps of all runs that end at the same time. ``one_round`` blocks, and is run in a worker thread."""
 
     def __init__(self, one_round: Callable[[Sequence[Hunt]], None] = sweep_round) -> None:
         self._round = one_round
@@ -30,9 +30,9 @@ class SharedSweep:
         self._conducted = False
 
     async def sweep(self, mark: Mark, limit_s: float) -> SweepResult:
-        """Sweep one run (:func:`~wharfinger.process.sweep.sweep`) in a worker thread, together with all that ask meanwhile.
+        """Sweep one run (:func:`~wharfinger.process.sweep.sweep`) in a worker thread, together with all that are swept meanwhile.
 
-        To be called where it cannot be cancelled: a sweep that is broken off leaves processes alive.
+        Call it shielded from cancellation: a sweep that is broken off leaves processes alive.
         """
         hunt = Hunt(mark, limit_s)
         self._waiting[hunt] = trio.Event()
@@ -50,10 +50,10 @@ class SharedSweep:
         return result
 
     async def _conduct(self) -> None:
-        """Conduct a round for all waiting runs, and wake those that it ended."""
+        """Conduct a round for all waiting runs, and wake the tasks of those that are done."""
         self._conducted = True
         try:
-            await trio.lowlevel.checkpoint()  # runs that ask in this turn of the loop join this round
+            await trio.lowlevel.checkpoint()  # runs that are added in this turn of the loop join this round
             hunts = [hunt for hunt in self._waiting if hunt.result is None]
             await trio.to_thread.run_sync(self._round, hunts, limiter=trio.CapacityLimiter(1))
         finally:

@@ -1,11 +1,11 @@
-"""The start of a child: blocking, for a worker thread, and all or nothing.
+"""The start of a child, complete or not at all. Blocking, for a worker thread.
 
-* Its own session, hence its own process group; no controlling terminal, no shell, no inherited descriptors.
+* The child has its own session, hence its own process group; no controlling terminal, no shell, no inherited descriptors.
 * No parent-death signal (prctl(2), PR_SET_PDEATHSIG): it fires when the *thread* that started the child ends, and worker
   threads end. The processes of a dead daemon are found through the ledger and the marker.
 * The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
-* ``Spawned.popen`` is kept until the child is reaped: a Popen that is dropped earlier is reaped by the next Popen of any
-  other code (``subprocess._cleanup``), and the number would be free while it is still being signalled.
+* ``Spawned.popen`` is kept until the child is reaped. If it were dropped earlier, the next Popen of any other code would reap
+  the child (``subprocess._cleanup``), and its pid could be reused while signals are still sent to it.
 """
 
 import errno
@@ -34,7 +34,7 @@ _TRY_AGAIN: Final = "try again when others have ended"
 
 @dataclass(slots=True)
 class Spawned:
-    """A child that runs: not reaped, its descriptors open and not blocking. ``stdin`` is None where it got /dev/null."""
+    """A running child: not reaped, its descriptors open and not blocking. ``stdin`` is None if the child's stdin is /dev/null."""
 
     popen: subprocess.Popen[bytes]
     mark: Mark
@@ -57,19 +57,19 @@ class Spawned:
         os.close(self.pidfd)
 
     def reaped(self, returncode: int) -> None:
-        """Note that it was reaped, so that nothing waits for its number any more."""
+        """Record that the child was reaped, so that the Popen does not wait for its pid any more."""
         self.popen.returncode = returncode
 
     def reap_when_dead(self) -> None:
-        """Wait until it has ended, and reap it. Blocking, for as long as it hangs in the kernel."""
+        """Wait until the child has ended, and reap it. Blocking, for as long as the child hangs in the kernel."""
         self.popen.wait()
 
 
 @dataclass(slots=True)
 class Adopted:
-    """A child that another process forked for this one, with this one as its parent; otherwise as `Spawned`.
+    """A child of this process that another process forked for it (with CLONE_PARENT); otherwise as `Spawned`.
 
-    Its input is /dev/null. `wharfinger.pools.interpreters.zygote` says how such a child comes to be.
+    Its stdin is /dev/null. `wharfinger.pools.interpreters.zygote` forks such children.
     """
 
     mark: Mark
@@ -79,7 +79,7 @@ class Adopted:
     stdin: None = None
 
     def close_stdin(self) -> None:
-        """Do nothing: it has no input."""
+        """Do nothing: the child has no input."""
 
     def close(self) -> None:
         """Close all descriptors; no task may wait on them any more."""
@@ -90,7 +90,7 @@ class Adopted:
         """Do nothing: no other code of this process knows the child."""
 
     def reap_when_dead(self) -> None:
-        """Wait until it has ended, and reap it. Blocking, for as long as it hangs in the kernel."""
+        """Wait until the child has ended, and reap it. Blocking, for as long as the child hangs in the kernel."""
         with suppress(ChildProcessError):
             os.waitpid(self.mark.pid, 0)
 
@@ -106,11 +106,11 @@ def spawn(
     limits: Limits | None = None,
     open_stdin: bool = False,
 ) -> Spawned:
-    """Start ``command``, marked with ``token`` and journalled in ``ledger``; ``open_stdin``: a pipe even with nothing to feed.
+    """Start ``command``, marked with ``token`` and recorded in ``ledger``; with ``open_stdin`` its stdin is always a pipe.
 
-    Of ``limits`` only those of the kernel are for here. Blocking.
+    Only the kernel's limits among ``limits`` are used. Blocking.
 
-    Raises SpawnError or LedgerError; nothing runs then, and nothing stays in the ledger that could not be cleared.
+    Raises SpawnError or LedgerError. Then no process runs, and the row is removed from the ledger if that is possible.
     """
     argv = _command_line(command, limits)
     if ledger is not None:
@@ -144,7 +144,7 @@ def _uid(command: Command) -> int:
 def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
     """Return the command line to start. Raises SpawnError if a launcher could not start the program."""
     if not command.argv or not command.argv[0]:
-        raise SpawnError("nothing", "the command line is empty", "name a program")
+        raise SpawnError("a program", "the command line is empty", "name a program")
     bounds = limits or Limits(wall_s=math.inf, stdout_bytes=0)
     if not needs_launcher(command, bounds):
         return command.argv
@@ -156,7 +156,8 @@ def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
 
 
 def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
-    # This process's own marker, not the command's: the parent of this process must find its children in any case.
+    # The marker extends this process's own, not one of the command: the parent of this process must find the child in any
+    # case.
     env = {MARKER: marker_value(os.environ.get(MARKER, ""), token)}
     env |= {name: value for name, value in command.env.items() if name != MARKER}
     try:
@@ -176,15 +177,15 @@ def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: b
         raise _refusal(command, error) from error
     except ValueError as error:  # NUL bytes, "=" in a variable's name, characters that the system's encoding lacks
         raise SpawnError(
-            command.argv[0], f"an argument or a variable cannot be handed over: {error}", "look for NUL bytes in them"
+            command.argv[0], f"an argument or a variable cannot be passed on: {error}", "remove NUL bytes from them"
         ) from error
 
 
 def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessLedger | None) -> Spawned:
-    """Open the pidfd (the child is not reaped, so the number is its own), and complete its row in the journal."""
+    """Open the pidfd (the child is not reaped, so the pid is its own), and complete its row in the ledger."""
     stat = read_stat(popen.pid)
     if stat is None or popen.stdout is None or popen.stderr is None:
-        raise SpawnError(str(popen.args), "/proc does not show it", "mount /proc without hidepid")
+        raise SpawnError(str(popen.args), "/proc does not show its process", "mount /proc without hidepid")
     if ledger is not None:
         ledger.complete(token, popen.pid, stat.start_ticks)
     stdin = popen.stdin.fileno() if popen.stdin is not None else None
@@ -202,7 +203,7 @@ def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessL
 
 
 def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
-    """End a child that was started, and cannot be supervised."""
+    """Kill a child that was started but cannot be supervised."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)
     sweep([Mark(token, popen.pid, held=True, uid=uid)], ABORT_SWEEP_S)
@@ -213,7 +214,7 @@ def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
 
 
 def _refusal(command: Command, error: OSError) -> SpawnError:
-    """Return the system's error in words that help the author of the package."""
+    """Return the SpawnError for an error of the system, with a cause and a remedy for the author of the package."""
     program, cwd = command.argv[0], command.cwd
     if error.filename is not None and os.fspath(error.filename) == os.fspath(cwd) and not _is_folder(cwd):
         return SpawnError(program, f"its working folder {cwd} {_folder_fault(cwd)}", "create it, or name another one")
@@ -223,9 +224,9 @@ def _refusal(command: Command, error: OSError) -> SpawnError:
             where = _search_path(command.env)
             return SpawnError(program, f"it is not on PATH ({where})", "install it, or put its folder on PATH")
         case errno.ENOENT if found is None:
-            return SpawnError(program, "there is no such file", "look at its name and at the package's content")
+            return SpawnError(program, "there is no such file", "check its name and the package's content")
         case errno.ENOENT:
-            interpreter = f"{found} is there, but the interpreter it names (first line, or ELF loader) is not"
+            interpreter = f"{found} exists, but the interpreter that it names (first line, or ELF loader) does not"
             return SpawnError(program, interpreter, "install the interpreter, or correct the first line")
         case errno.EACCES if found is not None and found.is_dir():
             return SpawnError(program, "it is a folder", "name a file in it")
@@ -233,17 +234,17 @@ def _refusal(command: Command, error: OSError) -> SpawnError:
             return SpawnError(
                 program,
                 "it is not executable for this user",
-                f"chmod +x {found or program}, and look whether its file system is mounted noexec",
+                f"chmod +x {found or program}, and check that its file system is not mounted noexec",
             )
         case errno.ENOEXEC:
             return SpawnError(
                 program,
-                "it is no program for this machine (exec format error)",
+                "it is not a program for this machine (exec format error)",
                 "give a script a first line like #!/bin/sh, or build the program for this architecture",
             )
         case errno.E2BIG:
             return SpawnError(
-                program, "its arguments and environment are too large together", "hand large values over in files"
+                program, "its arguments and environment are too large together", "pass large values in files"
             )
         case errno.ETXTBSY:
             return FileBusyError(program)
@@ -252,12 +253,12 @@ def _refusal(command: Command, error: OSError) -> SpawnError:
             return SpawnError(program, why, _TRY_AGAIN, transient=True)
         case _:
             return SpawnError(
-                program, f"the system refused: {error.strerror or error}", "look at the program and its folder"
+                program, f"the system refused: {error.strerror or error}", "check the program and its folder"
             )
 
 
 def _is_folder(path: Path) -> bool:
-    return os.path.isdir(path) and os.access(path, os.X_OK)  # noqa: PTH112 - Path.is_dir raises where it may not look
+    return os.path.isdir(path) and os.access(path, os.X_OK)  # noqa: PTH112 - Path.is_dir raises without permission
 
 
 def _folder_fault(path: Path) -> str:
@@ -271,7 +272,7 @@ def _search_path(env: Mapping[str, str]) -> str:
 
 
 def _find(command: Command) -> Path | None:
-    """Return the file that was meant, executable or not; None if there is none. A name with a slash is relative to ``cwd``."""
+    """Return the command's program file, executable or not; None if there is none. A name with a slash is relative to ``cwd``."""
     program = command.argv[0]
     if "/" in program:
         path = command.cwd / program

@@ -1,20 +1,20 @@
 """The killing of all processes of a run, until none is left: blocking rounds for a worker thread, bounded in time.
 
-No process is killed by a number that may have been reused meanwhile:
+No process is killed by a pid that may have been reused meanwhile:
 
-* ``killpg`` is used only for a held leader (our own child, not reaped: its number stays taken, zombie or not). It is atomic
-  against ``fork``: no child of the group escapes.
-* Every other process is *pinned* by a pidfd first and checked again afterwards. A pidfd that can still be signalled after the
-  second check means that the number stood for the pinned process all the time in between, so the second check is about the
-  very process that the pidfd kills. All pins of a run are held while they are checked, so that what proves a session
-  (``descendants.belonging``) was there together with the members it proves.
+* ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). It is atomic with
+  respect to ``fork``: no child of the group escapes.
+* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that
+  check, the pid belonged to the pinned process all the time, so the process that was checked is the process that the pidfd
+  kills. All pins of a run are held during the check, so that the process which proves a session (``descendants.belonging``)
+  existed together with the members of that session.
 
-Processes are born while /proc is read, and a scan may miss them: an empty scan counts when no number was given out while it
-ran (``last_pid``), or when a second one is empty too.
+A scan may miss processes that start while /proc is read. So an empty scan only counts if no pid was given out while it ran
+(``last_pid``), or if a second scan is empty too.
 
-A round scans once for all runs that it is given: its cost is the scan, and that grows with the machine and not with the
-number of runs. Runs come and go between rounds (:mod:`wharfinger.process.shared_sweep`), so a round waits only a moment for
-the dying: one that hangs in the kernel delays itself, not the others.
+A round scans once for all of its runs: its cost is that of the scan, which depends on the number of processes of the machine
+and not on the number of runs. Runs join and leave between rounds (:mod:`wharfinger.process.shared_sweep`). A round waits only
+PATIENCE_S for killed processes to die, so a process that hangs in the kernel delays its own run and no other.
 """
 
 import errno
@@ -32,26 +32,26 @@ from wharfinger.process.descendants import Mark, Seen, belonging_to_each, last_p
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The number of processes that were killed, and of those left alive (not ours to kill, or hanging in the kernel)."""
+    """The number of killed processes, and of those left alive, because they belong to another user or hang in the kernel."""
 
     killed: int
     left: int
 
 
 PATIENCE_S: Final = 0.05
-"""The time for which a round waits for those it killed; a process that is not dead then is checked again."""
+"""The time, in seconds, for which a round waits for killed processes to die; the next round checks the remaining ones."""
 PINS_MAX: Final = 256
-"""The number of descriptors that one round means to hold; a run that has more descendants is pinned at once all the same."""
+"""The number of pidfds to hold at a time; a run with more processes is pinned as a whole nevertheless."""
 _EXHAUSTED_MS: Final = 10
 
 Identity = tuple[int, int]
-"""Number and start time."""
+"""The pid and the start time of a process, which identify it until the next boot."""
 _UNSEEN: Final[Identity] = (0, 0)
 """The identity that stands for processes which may exist when no process could be read."""
 
 
 class Hunt:
-    """One run that is being swept: what its rounds know so far, and ``result`` when they are over."""
+    """One run that is being swept: the knowledge of its rounds so far, and ``result`` once they are over."""
 
     def __init__(self, mark: Mark, limit_s: float) -> None:
         self.mark = mark
@@ -67,7 +67,7 @@ class Hunt:
         self._signal_group(signal.SIGSTOP)
 
     def kill_group(self) -> None:
-        """SIGKILL to the group of a held leader. Members of other users are found by the scan, and reported."""
+        """Send SIGKILL to the group of a held leader. Members that belong to other users are found by the scan, and reported."""
         self._signal_group(signal.SIGKILL)
 
     def _signal_group(self, number: signal.Signals) -> None:
@@ -76,7 +76,7 @@ class Hunt:
                 os.killpg(self.mark.pid, number)
 
     def kill(self, one: Seen, pidfd: int) -> bool:
-        """SIGKILL to one that is pinned and proven; whether its death is to be waited for."""
+        """Kill a process that is pinned and was checked; return whether its death has to be waited for."""
         if not one.stat.alive:
             _reap_adopted(pidfd)
         elif _kill(pidfd):
@@ -87,7 +87,7 @@ class Hunt:
         return False
 
     def judge(self, living: frozenset[Identity], *, decided: bool, births: bool) -> None:
-        """Judge a round: its scan found ``living`` alive, and saw all of the run unless it had ``births``."""
+        """Record a round's result: the processes found ``living``, and whether it may have missed some (``births``)."""
         empty = not living - self._beyond
         if (empty and decided and (self._quiet or not births)) or self._late():
             self._end(living)
@@ -111,9 +111,9 @@ class Hunt:
 def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
     """Send SIGKILL to all processes that belong to one of ``marks``, until none is found, for at most ``limit_s``.
 
-    Blocking. Adopted zombies of these runs (this process is init or a subreaper) are reaped on the way; held leaders are
-    killed with their group, but neither counted, nor waited for, nor reaped. When this process is out of file descriptors or
-    memory for all that time, one is reported as left, since no process could be read.
+    Blocking. Zombies of these runs that this process has adopted (as init or a subreaper) are reaped. Held leaders are killed
+    with their group, but neither counted, nor waited for, nor reaped. If this process is out of file descriptors or memory
+    all the time, no process can be read; then one process is reported as left.
     """
     hunts = [Hunt(mark, limit_s) for mark in marks]
     while unfinished := [hunt for hunt in hunts if hunt.result is None]:
@@ -124,9 +124,9 @@ def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
 
 
 def sweep_round(hunts: Sequence[Hunt]) -> None:
-    """One scan for all ``hunts``, which are not over, and a kill; gives a ``result`` to those that are over by it.
+    """Scan once for all ``hunts``, kill the processes found, and set ``result`` of the hunts that are over now.
 
-    Blocking, for the scan and PATIENCE_S at most.
+    Blocking, for the scan and at most PATIENCE_S.
     """
     try:
         _round(hunts)
@@ -135,7 +135,7 @@ def sweep_round(hunts: Sequence[Hunt]) -> None:
             raise
         for hunt in hunts:
             hunt.blind()
-        select.poll().poll(_EXHAUSTED_MS)  # others may give some back
+        select.poll().poll(_EXHAUSTED_MS)  # other threads may release some
 
 
 def _round(hunts: Sequence[Hunt]) -> None:
@@ -157,7 +157,7 @@ def _round(hunts: Sequence[Hunt]) -> None:
 
 
 Found = Sequence[tuple[Hunt, Sequence[Seen]]]
-"""Hunts, each with the processes that were found for it."""
+"""Pairs of a hunt and the processes that were found for it."""
 
 
 def _parts(found: Found) -> Iterator[Found]:
@@ -174,7 +174,7 @@ def _parts(found: Found) -> Iterator[Found]:
 
 
 def _kill_pinned(found: Found) -> None:
-    """Pin, look again, kill, and wait a moment until they are dead."""
+    """Pin the processes, check them again, kill them, and wait for at most PATIENCE_S until they are dead."""
     with ExitStack() as stack:
         pins: dict[int, int] = {}
         for pid in {one.stat.pid for _, candidates in found for one in candidates}:
@@ -187,7 +187,7 @@ def _kill_pinned(found: Found) -> None:
         dying: set[int] = set()
         for (hunt, _), own in zip(found, belonging_to_each(sure, [hunt.mark for hunt, _ in found]), strict=True):
             dying.update(pins[one.stat.pid] for one in own if hunt.kill(one, pins[one.stat.pid]))
-            hunt.kill_group()  # after the others, or the group's members could not be counted any more
+            hunt.kill_group()  # after the single kills, or members of the group would not be counted
         for fd in _wait_dead(dying):
             _reap_adopted(fd)
 
@@ -201,7 +201,7 @@ def _identity(one: Seen) -> Identity:
 
 
 def _has_its_number(pidfd: int) -> bool:
-    """Return whether the process behind ``pidfd`` still exists (alive or zombie), so that its number is not free."""
+    """Return whether the process behind ``pidfd`` still exists (alive or zombie), so that its pid cannot have been reused."""
     try:
         signal.pidfd_send_signal(pidfd, 0)
     except ProcessLookupError:
@@ -212,7 +212,7 @@ def _has_its_number(pidfd: int) -> bool:
 
 
 def _kill(pidfd: int) -> bool:
-    """Send SIGKILL; return False if this user may not. A process that has ended meanwhile needs none."""
+    """Send SIGKILL; return False if this user has no permission. A process that has ended meanwhile counts as killed."""
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except ProcessLookupError:
@@ -223,7 +223,7 @@ def _kill(pidfd: int) -> bool:
 
 
 def _wait_dead(pidfds: Collection[int]) -> list[int]:
-    """Wait until all are dead, for PATIENCE_S at most; those that are dead."""
+    """Wait for at most PATIENCE_S until all processes are dead; return the pidfds of those that are."""
     waiting = select.poll()
     for fd in pidfds:
         waiting.register(fd, select.POLLIN)

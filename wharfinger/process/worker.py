@@ -1,39 +1,44 @@
-"""A child that stays: started once, talked with over its stdin and stdout, dead with all its descendants when the block ends.
+"""A child that keeps running: it is used over its stdin and stdout, and is dead with all its descendants when the block ends.
 
-The same start, marks, ledger row, ending and sweep as :mod:`wharfinger.process.child`; the difference is that there is no
-deadline and no output limit, because the user of the worker reads continuously, with the pipe's back-pressure, and bounds
-what it reads. stderr is always drained: its tail is kept, and a sink may see it.
+Start, marks, ledger row, ending and sweep are those of :mod:`wharfinger.process.child`. There is no deadline and no output
+limit, because the caller reads continuously, with the pipe's back-pressure, and limits what it reads. stderr is always
+drained: its tail is kept, and a sink may receive it.
 
-When a worker ends by itself, the processes that it started are ended, too: at most DRAIN_S later the rest is killed, so
-``receive_some`` comes to an end and ``wait`` answers. Leaving the block closes its stdin and ends it: SIGTERM to its group,
-the grace, SIGKILL to all.
+If a worker exits by itself, the processes that it started are killed at most DRAIN_S later, so that ``receive_some`` reaches
+the end of the output and ``wait`` returns. Leaving the block closes the worker's stdin and ends it: SIGTERM to its group, the
+grace, SIGKILL to all.
 
-There is no parent-death signal (:mod:`wharfinger.process.spawn` says why). A worker whose parent is killed reads the end of its
-stdin; one that does not care about it is ended by the next start, through the ledger.
+There is no parent-death signal (:mod:`wharfinger.process.spawn` explains why). If the parent is killed, the worker reads the
+end of its stdin and should exit; otherwise the next start of the daemon kills it by means of the ledger.
 """
 
+import fcntl
 import math
+import select
+import sys
+import termios
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
 import trio
 
-from wharfinger.process.command import Command, Limits, OutputSink
+from wharfinger.process.command import Command, Limits, OutputSink, Usage
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.output import TailBuffer
 from wharfinger.process.run import Run, read_some, start, write_all
 
 DRAIN_S: Final = 1.0
-"""The time for which processes that a worker started may outlive it."""
+"""The time, in seconds, for which processes that a worker started may outlive it."""
+_SETTLE_S: Final = 0.0005
 STDERR_BYTES: Final = 64 * 1024
-"""The number of last bytes of its stderr that are kept."""
+"""The number of the last bytes of a worker's stderr that are kept."""
 
 
 class Worker:
-    """A running worker. Made by :func:`open_worker`; of no use after its block.
+    """A running worker. Made by :func:`open_worker`, and usable only in its block.
 
-    One task may send and one may receive at the same time. Raises trio.BusyResourceError where two do, and
+    One task may send and one may receive at the same time. Raises trio.BusyResourceError if two tasks do the same, and
     trio.ClosedResourceError after the block.
     """
 
@@ -43,14 +48,15 @@ class Worker:
         self._on_stderr = on_stderr
         self._stderr = TailBuffer(STDERR_BYTES)
         self._left = trio.Event()
+        self._input_ended = False
         self._over = trio.Event()
 
     async def send(self, data: bytes) -> None:
-        """Write all of ``data`` to its stdin. Raises trio.BrokenResourceError where it has ended or closed its stdin.
+        """Write all of ``data`` to the worker's stdin. Raises trio.BrokenResourceError if the worker has closed it, or has ended.
 
-        Cancelled in the middle, an unknown part of the data is written: nothing sensible can be sent after that.
+        If a call is cancelled, an unknown part of the data was written, so no further data can be sent.
         """
-        stdin = self._open(self._run.child.stdin)
+        stdin = self._open(None if self._input_ended else self._run.child.stdin)
         try:
             await write_all(stdin, data)
         except BrokenPipeError as error:
@@ -60,23 +66,50 @@ class Worker:
         """Return output of the worker, at most ``max_bytes``; empty once the worker has ended or closed its stdout."""
         return await read_some(self._open(self._run.child.stdout), max_bytes)
 
+    def end_input(self) -> None:
+        """Close the worker's stdin, so that it reads the end. A task that still sends raises trio.ClosedResourceError."""
+        if not self._input_ended and (fd := self._run.child.stdin) is not None and not self._left.is_set():
+            self._input_ended = True
+            trio.lowlevel.notify_closing(fd)
+            self._run.child.close_stdin()
+
+    def has_output(self) -> bool:
+        """Return whether `receive_some` would return at once: with output, or because it has ended or closed its stdout."""
+        poll = select.poll()
+        poll.register(self._open(self._run.child.stdout), select.POLLIN)
+        return bool(poll.poll(0))
+
+    def unread_bytes(self) -> int:
+        """Return the number of sent bytes that the worker has not read, also if it has ended since."""
+        return _waiting_bytes(self._open(None if self._input_ended else self._run.child.stdin))
+
+    async def settle_stderr(self) -> None:
+        """Wait until everything that the worker has written to stderr so far was passed on. The caller limits the time."""
+        while not self._over.is_set() and _waiting_bytes(self._run.child.stderr):  # noqa: ASYNC110 - a pipe's level
+            await trio.sleep(_SETTLE_S)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The total usage of the worker, once it has ended."""
+        return self._run.usage
+
     def stderr_tail(self) -> bytes:
-        """Return the last that it wrote to stderr, at most STDERR_BYTES."""
+        """Return the last bytes that the worker wrote to stderr, at most STDERR_BYTES."""
         return self._stderr.value()
 
     async def wait(self) -> int:
         """Wait until the worker and all processes that it started have ended.
 
-        Return its status as subprocess does (negative: the signal). Raises StuckError if it cannot be killed.
+        Return the worker's exit status as subprocess does (negative: the signal). Raises StuckError if it cannot be killed.
         """
         await self._over.wait()
         if self._run.returncode is None:
             raise self._run.stuck_error()
         return self._run.returncode
 
-    @trio.lowlevel.enable_ki_protection  # as the block itself
+    @trio.lowlevel.enable_ki_protection  # like the block itself
     async def live(self, ledger: ProcessLedger | None) -> None:
-        """Run the worker until it ends or is ended; for a task of :func:`open_worker`."""
+        """Supervise the worker until its end; for a task of :func:`open_worker`."""
         jobs = {"stderr": self._watch_stderr, "stdout": self._discard_stdout}
         try:
             await self._run.to_end(jobs, pipes=1, ledger=ledger)
@@ -86,7 +119,7 @@ class Worker:
     def leave(self) -> None:
         """End the worker, because its block was left."""
         self._left.set()
-        for fd in (self._run.child.stdin, self._run.child.stdout):
+        for fd in (None if self._input_ended else self._run.child.stdin, self._run.child.stdout):
             if fd is not None:
                 trio.lowlevel.notify_closing(fd)  # a task that still waits there raises ClosedResourceError
         self._run.child.close_stdin()
@@ -94,7 +127,7 @@ class Worker:
 
     def _open(self, fd: int | None) -> int:
         if fd is None or self._left.is_set():
-            raise trio.ClosedResourceError("the worker's block was left")
+            raise trio.ClosedResourceError("the worker's block was left, or its input ended")
         return fd
 
     async def _watch_stderr(self) -> None:
@@ -106,10 +139,15 @@ class Worker:
         await self._run.pump(self._run.child.stderr, take)
 
     async def _discard_stdout(self) -> None:
-        """Discard its stdout while it is being ended: a child that cannot write cannot clean up."""
+        """Discard the worker's stdout while it is being ended, because a child that cannot write cannot clean up."""
         await self._left.wait()
         while await read_some(self._run.child.stdout):
             pass
+
+
+def _waiting_bytes(fd: int) -> int:
+    """Return the number of bytes in a pipe that were not read yet."""
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @asynccontextmanager
@@ -117,28 +155,30 @@ class Worker:
 async def open_worker(
     command: Command,
     *,
+    bounds: Limits | None = None,
     ledger: ProcessLedger | None = None,
     term_grace_s: float = 5.0,
     on_stderr: OutputSink | None = None,
     open_stdin: bool = True,
 ) -> AsyncGenerator[Worker, None]:
-    """Start ``command`` and let it live for the block; ``command.stdin`` must be empty, since that is for ``send``.
-    Without ``open_stdin`` its stdin is /dev/null, and ``send`` raises trio.ClosedResourceError.
+    """Run ``command`` for the duration of the block; ``command.stdin`` must be empty, since input goes through ``send``.
+    Of ``bounds``, the limits that the kernel enforces apply. Without ``open_stdin`` the worker's stdin is /dev/null, and
+    ``send`` raises trio.ClosedResourceError.
 
-    Resource handling: on every way out, the body's error and cancellation included, the worker, its group, its session and
-    its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most ``term_grace_s``
-    and the time that :mod:`wharfinger.process.ending` allows for killing.
+    Resource handling: on every exit, also after an error in the block or a cancellation, the worker, its group, its session
+    and its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most
+    ``term_grace_s`` and the time that :mod:`wharfinger.process.ending` allows for killing.
 
-    Error handling: SpawnError and LedgerError before the block; StuckError at its end, even in place of Cancelled. The
-    worker's own end is no error: ``receive_some`` and ``wait`` report it. Errors of the body and of ``on_stderr`` are raised
-    in a group.
+    Error handling: SpawnError and LedgerError before the block; StuckError at its end, even in place of Cancelled. If the
+    worker exits by itself, that is no error: ``receive_some`` and ``wait`` report it. Errors of the block and of
+    ``on_stderr`` are raised in a group.
     """
     if command.stdin:
         raise AssertionError("a worker's input is sent while it runs")
     limits = Limits(
         wall_s=math.inf, stdout_bytes=0, term_grace_s=term_grace_s, cancel_grace_s=term_grace_s, drain_s=DRAIN_S
-    )  # leaving the block is the way a worker ends, so it gets all of its grace
-    child = await start(command, ledger, open_stdin=open_stdin)
+    )  # leaving the block is the normal end of a worker, so it gets its whole grace
+    child = await start(command, ledger, limits=bounds, open_stdin=open_stdin)
     run = Run(child, command.argv[0], limits)
     worker = Worker(run, on_stderr)
     try:

@@ -1,7 +1,7 @@
-"""One worker that serves one request after another, as long as it is sound: the common part of all pools of workers.
+"""One worker that serves one request after another, as long as it works: the common part of all pools of workers.
 
-A slot takes its next request only while its worker lives: a worker that died while idle is noticed before a request is given
-to it. Every request that was taken is finished or shut down.
+A slot takes its next request only while its worker is alive: if a worker dies while it is idle, that is noticed before it is
+given a request. Every request that was taken is finished or shut down.
 """
 
 import math
@@ -15,10 +15,10 @@ from wharfinger.process.worker import Worker
 
 
 class Job(Protocol):
-    """A request whose caller waits."""
+    """A request for which a caller waits."""
 
     def shut_down(self) -> None:
-        """Report that no worker is going to answer; do nothing if the request was answered."""
+        """Tell the caller that no worker will answer; do nothing if the request was answered."""
         ...
 
 
@@ -59,7 +59,7 @@ async def serve_jobs(
 
 
 async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
-    """Return the next request; None when the worker died while it was idle."""
+    """Return the next request; None if the worker died while it was idle."""
     job = None
     try:
         async with trio.open_nursery() as nursery:
@@ -71,7 +71,7 @@ async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
             nursery.start_soon(watch)
             job = await jobs.receive()
             nursery.cancel_scope.cancel()
-    except BaseException:  # cancelled when it had come already, or the worker would not die
+    except BaseException:  # cancelled although a request had come already, or the worker could not be killed
         if job is not None:
             job.shut_down()
         raise
@@ -79,5 +79,5 @@ async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
 
 
 def ended_how(returncode: int) -> str:
-    """``Segmentation fault``, ``exit status 7``."""
+    """Return how a process ended: ``Segmentation fault``, ``exit status 7``."""
     return signal.strsignal(-returncode) or "killed" if returncode < 0 else f"exit status {returncode}"

@@ -1,8 +1,8 @@
 """The delay before a failed task runs again: capped exponential backoff with jitter (spec/runtime §3).
 
 Pure: the caller passes the random number. The jitter keeps a thousand packages that failed together (a registry was down)
-from retrying together. The cap holds for the delay with its jitter too, so ``max_s`` is the longest wait. Retries never end:
-a failure that must not be retried is a permanent one, which the machine handles.
+from retrying together. The cap applies to the delay including its jitter, so ``max_s`` is the longest wait. Retries never
+end: a failure that must not be retried is a permanent one, which the machine handles.
 """
 
 import math
@@ -28,7 +28,7 @@ class BackoffPolicy:
             raise ValueError(f"backoff: jitter must be in [0, 1), is {self.jitter}")
 
     def delay(self, failures: int, draw: float) -> float:
-        """Seconds to wait after the ``failures``-th failure in a row (from 1); ``draw`` is uniform in [0, 1)."""
+        """Return the seconds to wait after the ``failures``-th failure in a row (from 1); ``draw`` is uniform in [0, 1)."""
         if failures < 1 or not 0 <= draw < 1:
             raise ValueError(f"backoff: failures must be >= 1 and the draw in [0, 1), are {failures} and {draw}")
         ceiling = self.max_s / (1 + self.jitter)

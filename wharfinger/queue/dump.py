@@ -15,9 +15,10 @@ PARKED_CAUSE: Final = "permanent failure: waits until an input changes"
 
 @dataclass(frozen=True, slots=True)
 class TaskDump:
-    """One task. ``index`` counts from 1 over all lanes; ``retry_in_s`` is set only while it backs off.
+    """One task. ``index`` counts from 1 over all lanes; ``retry_in_s`` is set only while the task backs off.
 
-    ``attempt`` counts runs begun; ``error`` is the last run's; ``cause`` says why it is ending or parked.
+    ``attempt`` is the number of runs that began, ``error`` the error of the last run, and ``cause`` the reason why the task
+    is ending or parked.
     """
 
     index: int
@@ -34,7 +35,7 @@ class TaskDump:
 
 @dataclass(frozen=True, slots=True)
 class QueueDump:
-    """One queue, lane after lane, each head first."""
+    """The tasks of one queue, lane after lane, the head of each lane first."""
 
     name: str
     tasks: tuple[TaskDump, ...]
@@ -42,10 +43,11 @@ class QueueDump:
 
 @dataclass(frozen=True, slots=True)
 class QueuesStatistics:
-    """All queues together: the present numbers, and those since the start.
+    """The numbers of all queues together, at present and since the start.
 
-    Now: ``queues``, ``tasks`` and those of them that run, back off or are parked. Since the start: tasks ``retired`` after
-    success, ``dropped`` without, ``failures`` of runs, and those of them that were ``bugs`` (an unexpected exception).
+    At present: ``queues``, ``tasks``, and the numbers of tasks that run, back off or are parked. Since the start: tasks
+    ``retired`` (after success) and ``dropped`` (without success), ``failures`` of runs, and ``bugs`` among these failures
+    (unexpected exceptions).
     """
 
     queues: int
@@ -60,7 +62,7 @@ class QueuesStatistics:
 
 
 def dump_queue(name: str, state: QueueState, now: float, executing: AbstractSet[int]) -> QueueDump:
-    """Return the queue at ``now``; ``executing`` are the runs that have really begun."""
+    """Return the dump of a queue at ``now``; ``executing`` are the runs whose tasks are being executed."""
     tasks: list[TaskDump] = []
     for lane in state.lanes.values():
         tasks.append(_dump_head(len(tasks) + 1, lane.head, now, executing))
@@ -69,7 +71,7 @@ def dump_queue(name: str, state: QueueState, now: float, executing: AbstractSet[
 
 
 def merge(name: str, dumps: tuple[QueueDump, ...]) -> QueueDump:
-    """Queues that follow each other under one name, as one."""
+    """Return the dumps of queues that follow each other under one name as one dump."""
     tasks = (task for dump in dumps for task in dump.tasks)
     return QueueDump(name, tuple(replace(task, index=index) for index, task in enumerate(tasks, 1)))
 

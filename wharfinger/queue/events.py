@@ -17,10 +17,10 @@ DUPLICATE: Final = "the same task is already waiting"
 
 @record
 class Enqueued:
-    """A task is offered. ``task`` is a number never used before in this queue, ``scope`` that of its operation.
+    """A task is offered. ``task`` is its number, never used before in this queue; ``scope`` is the number of its operation.
 
-    ``unique`` leaves it out if the same work waits already; ``tells`` says that its asker wants to hear of its success. An
-    accepted task waits in its lane as this very value.
+    If ``unique`` is set, the task is dropped if the same work is waiting already. If ``tells`` is set, the caller is notified
+    of its success (CallDone). An accepted task is kept in its lane as this event.
     """
 
     task: int
@@ -41,14 +41,14 @@ class Finished:
 
 @record
 class Completed:
-    """The caller has been told that the run succeeded."""
+    """The caller has been notified that the run succeeded."""
 
     run: int
 
 
 @record
 class Failed:
-    """The run, or telling its asker, failed; ``draw`` in [0, 1) is for the jitter."""
+    """The run failed, or notifying the caller of its success did; ``draw`` in [0, 1) is for the jitter."""
 
     run: int
     error: str
@@ -66,14 +66,14 @@ class Interrupted:
 
 @record
 class RetryDue:
-    """Time has passed."""
+    """The time is ``now``: tasks whose backoff has ended by then run again."""
 
     now: float
 
 
 @record
 class InputChanged:
-    """An input changed, to which a permanent failure may have been due."""
+    """An input of the package changed, which may have caused a permanent failure."""
 
 
 @record
@@ -86,14 +86,14 @@ class ScopeCancelled:
 
 @record
 class Draining:
-    """Accept no more tasks and drop those that wait; ``interrupt`` what runs as well, or let it finish."""
+    """Accept no more tasks, and drop waiting ones. Running tasks are interrupted if ``interrupt`` is set, else they finish."""
 
     cause: str
     interrupt: bool
 
 
 Report: TypeAlias = Finished | Completed | Failed | Interrupted
-"""The report on a run."""
+"""The events that report the result of a run."""
 
 Event: TypeAlias = Enqueued | Report | RetryDue | InputChanged | ScopeCancelled | Draining
 
@@ -103,7 +103,7 @@ Event: TypeAlias = Enqueued | Report | RetryDue | InputChanged | ScopeCancelled 
 
 @record
 class StartTask:
-    """Execute the task; report Finished, Failed or Interrupted with this run."""
+    """Execute the task as run ``run``; answered by Finished, Failed or Interrupted with that number."""
 
     task: int
     run: int
@@ -111,7 +111,7 @@ class StartTask:
 
 @record
 class CancelRun:
-    """Interrupt the run; it still has to report that it ended."""
+    """Interrupt the run; its end still has to be reported."""
 
     run: int
     cause: str
@@ -119,7 +119,7 @@ class CancelRun:
 
 @record
 class CallDone:
-    """Tell the task's caller that it succeeded, before anything else; report Completed or Failed with this run."""
+    """Notify the task's caller of its success, before any other event; answered by Completed or Failed with this run."""
 
     task: int
     run: int
@@ -127,14 +127,14 @@ class CallDone:
 
 @record
 class Retired:
-    """The task left after success."""
+    """The task has left the queue after success."""
 
     task: int
 
 
 @record
 class Dropped:
-    """The task left, or was never taken, without success."""
+    """The task has left the queue without success, or was not accepted."""
 
     task: int
     cause: str

@@ -1,9 +1,9 @@
-"""A first-in-first-out sequence that is never changed, only followed by another: what waits in a lane (`queue.state`).
+"""An immutable first-in-first-out queue: the tasks that wait in a lane (`queue.state`).
 
-A pure machine answers every event with a new state and leaves the old one as it was. With a tuple, each task put behind a
-thousand others would copy a thousand, and so would each one taken. This one shares: new items go onto a chain that begins
-with the newest one; items are taken from a chain that begins with the oldest one. When the second chain is empty, the first
-one is reversed. So putting and taking cost the same however long it is, on average over the steps of one history.
+A pure machine returns a new state for every event and does not change the old one. A tuple of a thousand tasks would be
+copied for each task that is added or taken. A `Fifo` shares its parts with the one it was made from: new items go onto a
+chain that begins with the newest one; items are taken from a chain that begins with the oldest one. When the second chain is
+empty, the first one is reversed. So the average cost of adding and taking does not depend on the length.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _Chain: TypeAlias = "tuple[T, _Chain[T]] | None"
 
 
 class Fifo(Generic[T]):
-    """Immutable: `put` and `take` answer with another one."""
+    """An immutable queue: `put` and `take` return another one."""
 
     __slots__ = ("_length", "_newest", "_oldest")
 
@@ -50,12 +50,12 @@ class Fifo(Generic[T]):
         return self._length
 
     def __iter__(self) -> Iterator[T]:
-        """Oldest first."""
+        """Iterate over the items, oldest first."""
         yield from _items(self._oldest)
         yield from reversed(list(_items(self._newest)))
 
     def __eq__(self, other: object) -> bool:
-        """Equal items in the same order, however they are chained."""
+        """Return whether both have equal items in the same order; the division into two chains does not matter."""
         return isinstance(other, Fifo) and tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
@@ -72,7 +72,7 @@ def _items(chain: "_Chain[T]") -> Iterator[T]:
 
 
 def _chained(items: Iterable[T]) -> "_Chain[T]":
-    """Return these items as a chain in reverse order: it begins with the last one."""
+    """Return a chain of these items in reverse order: it begins with the last item."""
     chain: _Chain[T] = None
     for item in items:
         chain = (item, chain)

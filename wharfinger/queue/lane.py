@@ -1,15 +1,15 @@
-"""One lane at work: executes the runs that the machine starts, one after the other, and reports their results.
+"""The execution of one lane: it performs the runs that the machine starts, one after the other, and reports their results.
 
-The shape. A lane is at work as long as it has something to do: from its first run, through every backoff, until it is empty or
-parked. Then it is gone, and the trio task that did the work (`worker_pool`) with it or on to another lane. Between two runs there
-is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled.
+*Lifetime.* A `LaneWork` exists as long as the lane has something to do: from its first run, through every backoff, until the
+lane is empty or parked. Then the trio task that served it (`worker_pool`) ends or serves another lane. Between two runs there
+is only the machine's step. All runs use the same cancel scope, until a run is cancelled; then a new scope is opened.
 
-A run may not leave to the next one: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, however
-they ended, for tasks that have none), and context variables it has set (the lane goes on in a new trio task then).
+*Isolation.* A run does not affect the next one: a cancelled scope is replaced; a checkpoint follows every few runs, for tasks
+without one of their own; and if a run has changed context variables, the lane continues in a new trio task.
 
-The guard. A task that raises TaskFailed failed as expected. Any other exception is a bug in that task: it is logged with its
-traceback, counted, shown in the dump, and parks that task; it neither ends the daemon nor goes unseen. What this module or
-the machine does wrong is not guarded: that ends the daemon.
+*Errors.* A task that raises TaskFailed has failed as expected. Any other exception is a bug in that task: it is logged with
+its traceback, counted, shown in the dump, and parks the task; it does not end the daemon. An exception in this module or in
+the machine ends the daemon.
 """
 
 import contextvars
@@ -37,13 +37,13 @@ _package: ContextVar[str] = ContextVar("package", default="")
 
 
 def current_package() -> str:
-    """Return the package on whose queue this code runs; empty outside of queues. For log records."""
+    """Return the package on whose queue the current code runs, for log records; empty outside of queues."""
     return _package.get()
 
 
 @contextmanager
 def acting_for(package: str) -> Iterator[None]:
-    """Attribute the body's work to this package, though it is on no queue: its share of slots, its log records."""
+    """Attribute the block's use of slots and its log records to this package, although it runs on no queue."""
     token = _package.set(package)
     try:
         yield
@@ -63,7 +63,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Work:
-    """The work that the machine knows as the number of a task."""
+    """A task with its operation and callback; the machine only knows its number."""
 
     task: Task
     scope: WorkScope
@@ -72,33 +72,33 @@ class Work:
 
 
 class LaneOwner(Protocol):
-    """The queue a lane is part of, as its lane sees it."""
+    """The interface to a lane's queue that the lane uses."""
 
     @property
     def name(self) -> str:
-        """The package."""
+        """The name of the package."""
         ...
 
     @property
     def after(self) -> trio.Event | None:
-        """Nothing runs before that (the queue that had this name before is still ending)."""
+        """An event before which no task runs: an earlier queue of that name is still ending."""
         ...
 
     def post(self, event: Event) -> None:
-        """Let the machine step, and perform its decisions: the next run may have been given when this returns."""
+        """Let the machine step, and perform its effects; the lane may have been given its next run when this returns."""
         ...
 
     def next_wake(self, lane: str) -> float | None:
-        """Return when to check again whether the lane's next run is due; None if it does not wait for that."""
+        """Return when to check again whether the lane's next run is due; None if the lane is not backing off."""
         ...
 
     def left(self, lane: "LaneWork") -> None:
-        """Record that the lane is no longer at work."""
+        """Record that the lane's work has ended: no trio task serves it any more."""
         ...
 
 
 class LaneWork:
-    """One lane while it has something to do. `serve` is for a trio task; everything else is synchronous."""
+    """One lane while it has something to do. A trio task calls `serve`; all other methods are synchronous."""
 
     __slots__ = (
         "_called_off",
@@ -121,13 +121,13 @@ class LaneWork:
     def __init__(
         self, name: str, owner: LaneOwner, counters: Counters, draw: Callable[[], float], run: int, work: Work
     ) -> None:
-        """Begin with the first run, and the ``work`` that is to be done in it."""
+        """Begin with the first run, which performs ``work``."""
         self.name = name
-        self.run = run  # given and not yet reported; 0 if there is none
+        self.run = run  # the run that was given and not yet reported; 0 if there is none
         self.work = work
-        self.executing = False  # whether that run has really begun
-        self.interrupted = False  # whether it was cancelled since, and the scope is used up
-        self.spoiled = False  # whether a run left something in the context, and the trio task is used up
+        self.executing = False  # whether that run has begun
+        self.interrupted = False  # whether it was cancelled, which uses up the scope
+        self.spoiled = False  # whether a run changed the context, so that a new trio task is needed
         self._owner = owner
         self._counters = counters
         self._draw = draw
@@ -146,14 +146,14 @@ class LaneWork:
     # --- for the queue ---------------------------------------------------------------------------------------------------
 
     def give(self, run: int, work: Work) -> None:
-        """Accept the next run. The machine starts it only after the one before it was reported."""
+        """Accept the next run. The machine starts a run only after the previous one was reported."""
         self.run = run
         self.work = work
         self._called_off = False
         self.wake()
 
     def interrupt(self, cause: str) -> None:
-        """Interrupt the run given; if it has not begun, it never will."""
+        """Interrupt the current run; if it has not begun yet, it does not begin."""
         if self.executing and self._scope is not None:
             self.interrupted = True
             self._scope.cancel(reason=cause)
@@ -161,16 +161,17 @@ class LaneWork:
             self._called_off = True
 
     def wake(self) -> None:
-        """Look again, if it sleeps: the task that it waited to try again may be gone."""
+        """Wake the lane if it sleeps in a backoff, because the task that was backing off may have left."""
         if self._wake is not None:
             self._wake.set()
 
     # --- for the trio task -----------------------------------------------------------------------------------------------
 
     async def serve(self, scope: trio.CancelScope) -> None:
-        """Run, inside ``scope``, until there is nothing to do; earlier if `interrupted` or `spoiled`.
+        """Perform runs inside ``scope`` until there is nothing to do, or until `interrupted` or `spoiled` is set.
 
-        After `interrupted`, which may also end it with trio.Cancelled, `wind_up` comes outside of the scope; then serve again.
+        If `interrupted` is set (this may also raise trio.Cancelled), leave the scope, call `wind_up`, and then call `serve`
+        again.
         """
         if self._clean is None:
             _package.set(self._owner.name)
@@ -190,23 +191,23 @@ class LaneWork:
         self.spoiled = True
 
     def wind_up(self) -> None:
-        """Report the run that was interrupted, now that the scope is left."""
+        """Report the end of the interrupted run, after its scope was left."""
         self.interrupted = False
         self._report(self._outcome or Interrupted(self.run))
 
     def begin_anew(self) -> None:
-        """Be served by a new trio task from here on."""
+        """Prepare to be served by a new trio task."""
         self.spoiled = False
         self._clean = None
 
     def leave(self) -> None:
-        """No trio task serves this lane any more."""
+        """Report to the queue that no trio task serves this lane any more."""
         self._owner.left(self)
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
     async def _run_on(self, clean: contextvars.Context) -> None:
-        """Run after run, as long as they are given, end well and leave nothing behind."""
+        """Perform run after run, until none is given, one fails or is interrupted, or one changes the context."""
         self._outcome = None
         try:
             while self.run:
@@ -219,12 +220,12 @@ class LaneWork:
                     break
                 if self.work.on_done is None:
                     self._report(Finished(self.run))
-                else:  # who hears of the success neither sees what the run left in its context nor leaves anything there
+                else:  # in a copy of the clean context: the callback neither sees changes of the run nor leaves any
                     clean.copy().run(self._report, Finished(self.run))
                 if contextvars.copy_context() != clean:
                     break
                 await self._leave_turns()
-        except* Exception as group:  # this is the guard; _judge logs bugs with their traceback
+        except* Exception as group:  # _judge logs bugs with their traceback
             if not self.executing:
                 raise
             self._outcome = self._judge(group)
@@ -234,7 +235,7 @@ class LaneWork:
             await self._leave_turns()
 
     async def _leave_turns(self) -> None:
-        """Let other tasks run after every few runs, however these ended."""
+        """Let other tasks run after every RUNS_BETWEEN_CHECKPOINTS runs, whether these succeeded or not."""
         self._since_checkpoint += 1
         if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
             self._since_checkpoint = 0
@@ -255,7 +256,7 @@ class LaneWork:
         self._owner.post(event)
 
     def _judge(self, group: ExceptionGroup[Exception]) -> Failed:
-        """Distinguish expected failures from bugs; a task with a nursery of its own may raise several at once."""
+        """Return the failure to report, and log bugs. A task with a nursery may raise several exceptions at once."""
         name = self.work.task.name
         failures = list(_leaves(group))
         expected = [failure for failure in failures if isinstance(failure, TaskFailed)]
@@ -265,13 +266,13 @@ class LaneWork:
             permanent = any(failure.permanent for failure in expected)
             return failed(self.run, message, self._counters, self._draw, permanent=permanent)
         bug = next(failure for failure in failures if not isinstance(failure, TaskFailed))
-        log.error("%s: a bug in this task; it parks", name, exc_info=bug if len(failures) == 1 else group)
+        log.error("%s: a bug in this task; it is parked", name, exc_info=bug if len(failures) == 1 else group)
         self._counters.bugs += 1
         return failed(self.run, f"bug: {one_line(bug)}", self._counters, self._draw, permanent=True)
 
 
 def failed(run: int, error: str, counters: Counters, draw: Callable[[], float], *, permanent: bool) -> Failed:
-    """Report a run that failed now, and count it."""
+    """Count a failed run, and return its event."""
     counters.failures += 1
     return Failed(run, error[:MAX_ERROR_CHARS], permanent, trio.current_time(), draw())
 

@@ -1,15 +1,15 @@
-"""The queue of one package as a pure machine: which task runs, which tasks wait and for what, and which may never run.
+"""The queue of one package as a pure machine: it decides which task runs, which tasks wait, and which are dropped.
 
 Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that
-fails stays at the head, because the tasks after it in the lane build on it (Install on Download). So the head is always in
-one of five phases, and everything behind it waits as it was enqueued:
+fails stays at the head, because the tasks behind it depend on it (Install on Download). The head is always in one of five
+phases; all tasks behind it wait:
 
 ==========  ===============================================================================================================
 Running     started as run N
-Completing  run N succeeded and the caller is being told (CallDone); the lane stands still until that is done
-Ending      run N is being interrupted; it keeps its place until the run really ended, so that a lane never runs two things
-BackingOff  failed for now; starts again at a given time
-Parked      failed permanently; starts again only when an input changed
+Completing  run N succeeded, and the caller is being notified (CallDone); until that is done, the lane starts no other run
+Ending      run N is being interrupted; the task stays at the head until the run has ended, so that a lane never runs two tasks
+BackingOff  the last run failed; the next one starts at a given time
+Parked      the last run failed permanently; the next one starts only after an input has changed
 ==========  ===============================================================================================================
 
 ================  ========  ==============  ==========  ===========  ===========  ===========
@@ -26,21 +26,21 @@ ScopeCancelled    leaves    Ending          leaves      same         leaves     
 Draining          leaves    same [2]        same [2]    same         leaves       leaves
 ================  ========  ==============  ==========  ===========  ===========  ===========
 
-[1] when its time has come. [2] with ``interrupt`` as ScopeCancelled. [3] a run that began before the inputs changed has
-judged the old ones: if it fails permanently, it is not parked but runs once more at once, or the change would be lost. [4]
-retires at once if no caller asked to be told. [5] leaves when the queue is closing: no retry will come.
+[1] If its time has come. [2] With ``interrupt``: as ScopeCancelled. [3] If an input changed after the run began, the run has
+used the old inputs: after a permanent failure the task runs again at once instead of being parked, so that the change is not
+lost. [4] Retires at once if no caller is to be notified. [5] Leaves if the queue is closing, because there will be no retry.
 
-*Retires* = left after success, *leaves* = dropped with a cause; either way the next of the lane starts in the same step, so
-no lane with work stands still. "-": a run is identified by its number. The number of a finished run matches nothing, so the
-report of a superseded run has no effect. CallDone follows only from Running, and the shell performs it before it steps
-again, so the success of a cancelled task is never reported. An illegal pair raises IllegalEvent and changes nothing.
+*Retires* means that the task leaves after success, *leaves* that it is dropped with a cause; in both cases the next task of
+the lane starts in the same step. "-" means that the event has no effect: a run is identified by its number, and no phase has
+the number of a run that has ended. CallDone is an effect only of Running, and the shell performs it before the next step, so
+the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes nothing.
 
 No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
-needs. The time of the next wake is not an effect but a question about the state (`state.next_wake`), so it cannot become
-stale.
+needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is never
+outdated.
 
-The cost of a step does not depend on how much waits in the lane: states share their common parts (`queue.fifo`), and only
-`unique`, a cancelled scope and a drain visit all of it.
+The cost of a step does not depend on the number of waiting tasks, because states share their common parts (`queue.fifo`).
+Only `unique`, a cancelled scope and a drain visit all waiting tasks.
 """
 
 from collections.abc import Callable
@@ -85,18 +85,18 @@ _BEGUN: Final = (Running, Completing, Ending)
 _NOBODY: Final[Fifo[Enqueued]] = Fifo()
 
 
-class QueueFull(Exception):  # noqa: N818 - a refusal, not a failure
-    """The lane holds as many tasks as it may; the one offered was not taken."""
+class QueueFull(Exception):  # noqa: N818 - a refusal, not an error
+    """The lane holds as many tasks as it may, so the offered task was not accepted."""
 
 
 class IllegalEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported something that cannot have happened: a bug of the shell."""
+    """The shell reported an event that cannot happen in this state, which is a bug of the shell."""
 
 
 def step(state: QueueState, event: Event) -> tuple[QueueState, tuple[Effect, ...]]:
     """Return the state after ``event``, and the effects in their order.
 
-    Raises QueueFull if there is no room for the task, and IllegalEvent; either way nothing changed.
+    Raises QueueFull if there is no room for the task, and IllegalEvent; then nothing has changed.
     """
     match event:
         case Enqueued():
@@ -136,18 +136,17 @@ def _enqueued(state: QueueState, event: Enqueued) -> Answer:
 
 
 def _same_work_waits(lane: Lane, event: Enqueued) -> bool:
-    """Return whether the same work waits already. A run that has begun may have read its inputs, so one more may wait
-    behind it.
+    """Return whether a task of the same name and scope is waiting already.
 
-    Only tasks of the same scope replace each other: a task of another operation is cancelled with that operation, and the
-    work would be lost with it.
+    A running task does not count, because it may have read its inputs before they changed. A task of another scope does not
+    count either, because it may be cancelled together with its operation.
     """
     waiting = lane.waiting if isinstance(lane.head, _BEGUN) else lane
     return any(entry.name == event.name and entry.scope == event.scope for entry in waiting)
 
 
 def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, report: Report) -> Answer:
-    """Return the outcome of the first task after its run has reported."""
+    """Return the new phase of the head after the report of its run (None: it leaves), and the effects."""
     entry = head.entry
     if isinstance(head, Running) and isinstance(report, Finished):
         if not entry.tells:
@@ -200,7 +199,7 @@ def _input_changed(state: QueueState) -> Answer:
 
 
 def _leave(state: QueueState, goes: Callable[[Enqueued], bool], cause: str, *, interrupt: bool) -> Answer:
-    """Take out every task that ``goes``; one that runs is ended if ``interrupt``, or stays."""
+    """Drop every task for which ``goes`` is true. A running task is interrupted if ``interrupt`` is set, else it stays."""
     effects: list[Effect] = []
     started: list[Effect] = []
     lanes: dict[str, Lane] = {}
@@ -224,7 +223,7 @@ def _leave(state: QueueState, goes: Callable[[Enqueued], bool], cause: str, *, i
 
 
 def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
-    """Return what becomes of a head that has to leave (None: it has left), and the effects."""
+    """Return the new phase of a head that has to leave (None: it has left), and the effects."""
     match head:
         case Ending():
             return head, ()

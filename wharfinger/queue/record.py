@@ -1,4 +1,4 @@
-"""Records of the queue's machine, which makes dozens of them for every task: frozen for the type checker, and cheap to make.
+"""Records that are frozen for the type checker and cheap to make: the queue's machine makes dozens of them for every task.
 
 A frozen dataclass sets each field through ``object.__setattr__``, which costs five times as much as an assignment and took a
 third of a machine step. So `record` is ``@dataclass(frozen=True)`` to mypy, which refuses every assignment to a field, and a
@@ -14,5 +14,5 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """Make a class a dataclass with slots, compared and hashed by value, whose fields are never assigned after it was made."""
+    """Make a class a dataclass with slots, compared and hashed by value. Do not assign to fields of its instances."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

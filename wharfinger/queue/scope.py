@@ -1,8 +1,8 @@
-"""The handle of one operation, by which an operation that outranks it cancels an Update, a Reconciliation or a Removal.
+"""The handle of one operation (Update, Reconciliation or Removal), by which an operation of higher rank cancels it.
 
-A trio CancelScope can be entered once and belongs to one task; an operation is several tasks, most of which have not begun.
-So the operation has this handle, and each *run* of a task has a CancelScope of its own, which its queue cancels when the
-handle is cancelled (spec/runtime §2.2, §3: a cancelled task leaves at once, in the middle of a run or of its backoff).
+When the handle is cancelled, the queue cancels the CancelScope of the running task, and drops the waiting ones (spec/runtime
+§2.2, §3: a cancelled task leaves at once, even during a run or a backoff). A trio CancelScope would not do: it can be entered
+only once and belongs to one task, while an operation has several tasks, most of which have not begun.
 
 Invariants: a cancellation is permanent, and its first cause is kept; listeners are called exactly once, within `cancel`
 itself. Synchronous, with no knowledge of trio or of queues; only used from the event loop's thread.
@@ -13,7 +13,7 @@ from functools import partial
 
 
 class WorkScope:
-    """One cancellable operation; ``name`` says which, in logs and dumps."""
+    """One operation that can be cancelled; ``name`` identifies it in logs and dumps."""
 
     __slots__ = ("_cause", "_listeners", "name")
 
@@ -29,25 +29,25 @@ class WorkScope:
 
     @property
     def cause(self) -> str:
-        """Why it was cancelled; empty as long as it was not."""
+        """The cause of the cancellation; empty if the operation was not cancelled."""
         return self._cause or ""
 
     def cancel(self, cause: str) -> None:
-        """Cancel the operation. Synchronous: when this returns, none of its tasks is waiting any more. Idempotent.
+        """Cancel the operation. Idempotent, and synchronous: when this returns, none of its tasks is waiting any more.
 
-        ``cause`` is shown to people: "package version changed", "removal started".
+        ``cause`` is shown to users: "package version changed", "removal started".
         """
         if self._cause is not None:
             return
         if not cause:
-            raise ValueError(f"{self.name}: cancelling takes a cause that can be shown")
+            raise ValueError(f"{self.name}: a cancellation needs a cause that can be shown to users")
         self._cause = cause
         listeners, self._listeners = self._listeners, {}
         for listener in listeners.values():
             listener(cause)
 
     def on_cancel(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Have ``listener(cause)`` called by `cancel` (at once if that has happened); the answer takes it back."""
+        """Call ``listener(cause)`` when the operation is cancelled, or at once if it is; return a function that undoes this."""
         if self._cause is not None:
             listener(self._cause)
             return lambda: None

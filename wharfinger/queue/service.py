@@ -1,16 +1,16 @@
-"""All queues: one per package, whose lanes are trio tasks of their own, so that no package ever waits for another.
+"""All queues: one for each package. Each lane is served by a trio task of its own, so no package waits for another one.
 
     async with open_queues() as queues:
         queues.enqueue("shop.web", task, scope, on_done=next_step)
 
-A queue exists as long as it holds a task: it is created with the first and forgotten after the last, so an idle package
-costs nothing here. Every call is synchronous and answered at once, except waiting for an end (`remove`) or until all queues
-are idle (`wait_idle`). Leaving the body drains: running tasks finish, for which the caller sets a deadline around it;
-waiting tasks are dropped with a cause.
+A queue exists as long as it holds a task: it is created with its first task and removed after its last one, so an idle
+package costs nothing here. Every method is synchronous and returns at once, except `remove` and `wait_idle`. Leaving the
+block drains the queues: running tasks finish (the caller sets a deadline around the block), waiting tasks are dropped with a
+cause.
 
-Invariants: one name is served by one queue at a time, also while a removed one is still ending and its name is used again
-(the new one begins when the old one ended); removing one queue holds up no other; trio tasks belong to the nursery opened
-here and have the context of the code that opened the queues, not of the code that enqueued.
+Invariants: at any time, at most one queue of a name runs tasks: if a name is used again while a removed queue of that name is
+still ending, the new queue begins after the end of the old one. Removing a queue delays no other queue. Trio tasks belong to
+the nursery opened here, and have the context of the code that opened the queues, not of the code that enqueued.
 """
 
 import logging
@@ -26,7 +26,7 @@ from wharfinger.queue.lane import Counters
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Parked, Rules
 from wharfinger.queue.task import Task
-from wharfinger.queue.worker import QueueWorker, Yard
+from wharfinger.queue.worker import Observe, QueueWorker, Yard
 from wharfinger.queue.worker_pool import WorkerPool
 
 log = logging.getLogger(__name__)
@@ -35,14 +35,17 @@ log = logging.getLogger(__name__)
 class Queues:
     """The queues by name. Use `open_queues`."""
 
-    def __init__(self, nursery: trio.Nursery, rules: Rules, draw: Callable[[], float]) -> None:
+    def __init__(
+        self, nursery: trio.Nursery, rules: Rules, draw: Callable[[], float], observe: Observe | None = None
+    ) -> None:
         """Private to `open_queues`, which owns the nursery."""
         self._counters = Counters()
         self._pool = WorkerPool(nursery)
-        self._yard = Yard(rules, draw, self._counters, self._pool, self._over)
+        self._yard = Yard(rules, draw, self._counters, self._pool, self._over, observe)
         self._workers: dict[str, QueueWorker] = {}
         self._ending: dict[str, QueueWorker] = {}
         self._closing: str | None = None
+        self._begun = 0
 
     def enqueue(
         self,
@@ -54,14 +57,14 @@ class Queues:
         unique: bool = False,
         on_done: Callable[[], None] | None = None,
     ) -> bool:
-        """Put a task at the end of a lane of a queue; it runs for as long as ``scope`` is not cancelled.
+        """Append a task to a lane of a queue. It is dropped or interrupted if ``scope`` is cancelled.
 
-        ``on_done`` is called once the task succeeded, before anything else of its lane runs, and never after its scope was
-        cancelled. ``unique`` leaves the task out if the same work (name and scope) waits in the lane already; one more than
-        the one that runs is taken.
+        ``on_done`` is called after the task has succeeded, before the next task of its lane runs, and never after its scope
+        was cancelled. With ``unique``, the task is refused if the same work (name and scope) is waiting in the lane; a
+        running task does not count.
 
-        True if the task was taken; False if it was left out, its scope is cancelled, or the queues are shutting down. Raises
-        QueueFull.
+        Returns True if the task was accepted; False if it was refused because of ``unique``, if its scope is cancelled, or if
+        the queues are shutting down. Raises QueueFull.
         """
         if not queue.strip():
             raise ValueError(f"{task.name}: a queue needs a name")
@@ -75,14 +78,14 @@ class Queues:
         return worker.enqueue(task, scope, lane=lane, unique=unique, on_done=on_done)
 
     def unpark(self, name: str) -> None:
-        """Run what failed permanently again: an input of this package changed. Unknown names are allowed."""
+        """Run parked tasks of a package again, because an input of it changed. Unknown names are allowed."""
         if worker := self._workers.get(name):
             worker.post(InputChanged())
 
     async def remove(self, name: str, cause: str = "the queue is removed") -> None:
-        """Interrupt the running task, drop the waiting ones, and return when the queue is gone. Unknown names are fine.
+        """Interrupt the running tasks, drop the waiting ones, and return when the queue is gone. Unknown names are allowed.
 
-        The removal goes on even if the wait for it is cancelled.
+        The removal continues even if this call is cancelled.
         """
         worker = self._workers.pop(name, None) or self._ending.get(name)
         if worker is None:
@@ -99,19 +102,19 @@ class Queues:
             await worker.wait_idle()
 
     def names(self) -> tuple[str, ...]:
-        """All queues that hold a task, sorted."""
+        """Return the names of all queues that hold a task, sorted."""
         return tuple(sorted({*self._workers, *self._ending}))
 
     def dump(self) -> tuple[QueueDump, ...]:
-        """All queues, sorted by name."""
+        """Return the dumps of all queues, sorted by name."""
         return tuple(self.dump_one(name) for name in self.names())
 
     def dump_one(self, name: str) -> QueueDump:
-        """One queue; an unknown one is empty."""
+        """Return the dump of one queue; it is empty for an unknown name."""
         return merge(name, tuple(worker.dump() for worker in self._known(name)))
 
     def statistics(self) -> QueuesStatistics:
-        """All queues together."""
+        """Return the statistics of all queues together."""
         workers = [worker for name in self.names() for worker in self._known(name)]
         heads = [lane.head for worker in workers for lane in worker.state.lanes.values()]
         return QueuesStatistics(
@@ -139,7 +142,9 @@ class Queues:
 
     def _new_worker(self, name: str) -> QueueWorker:
         predecessor = self._ending.get(name)
-        worker = self._workers[name] = QueueWorker(name, self._yard, predecessor.ended() if predecessor else None)
+        self._begun += 1
+        after = predecessor.ended() if predecessor else None
+        worker = self._workers[name] = QueueWorker(name, self._yard, after, self._begun)
         return worker
 
     def _over(self, worker: QueueWorker) -> None:
@@ -150,11 +155,14 @@ class Queues:
 
 @asynccontextmanager
 async def open_queues(
-    rules: Rules | None = None, *, draw: Callable[[], float] = random.random
+    rules: Rules | None = None, *, draw: Callable[[], float] = random.random, observe: Observe | None = None
 ) -> AsyncGenerator[Queues, None]:
-    """Serve queues while the body runs; leaving it drains them. ``draw`` returns the numbers in [0, 1) for the jitter."""
+    """Serve queues while the block runs; leaving it drains them. ``draw`` returns the numbers in [0, 1) for the jitter.
+
+    ``observe`` is called for each step of each queue, before the effects of the step are performed.
+    """
     async with trio.open_nursery() as nursery:
-        queues = Queues(nursery, rules or Rules(), draw)
+        queues = Queues(nursery, rules or Rules(), draw, observe)
         try:
             yield queues
         finally:

@@ -6,16 +6,16 @@
 One queue per package separates packages in *order*; slots separate them in *amount*: a namespace with five hundred packages
 waits in line with the namespace that has two. The rules are in :mod:`wharfinger.queue.slots_machine`.
 
-Rules for callers: a slot is for leaf work. A holder of a slot for work may use API slots; a holder of an API slot may wait
-for no slot. Anything else could cause a deadlock under load, so it is refused at once (RuntimeError) even while slots are
-free. This holds for the tasks in a holder's own nurseries too, but not for work that it merely started elsewhere: a task on
-a queue, a service.
+Rules for callers: a slot is for leaf work. A task that holds a work slot may also use API slots; a task that holds an API
+slot must not wait for another slot. Anything else could cause a deadlock under load, so it is refused at once (RuntimeError),
+even if slots are free. These rules include tasks in nurseries of the holder, but not work that it has started elsewhere: a
+task on a queue, a service.
 
-Work that holds its slot for SLOW_S and then raises (it failed, was cut or was cancelled) makes its package slow: until the
-package's next success of that kind it shares a quarter of the slots with all other slow packages.
+If work holds its slot for SLOW_S and then raises (it failed, timed out or was cancelled), its package becomes slow: until its
+next success of that kind, it shares a quarter of the slots with all other slow packages.
 
-Invariants: cancelling a waiter takes it out of line before `cancel` returns, so each grant is used; slots are given back
-even if the body raises; waking one waiter costs nothing for the others. No task of its own, no timer.
+Invariants: a cancelled waiter leaves the line before it can be granted a slot, so no granted slot is lost; slots are returned
+even if the block raises; waking one waiter costs nothing for the others. There is no background task and no timer.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -42,12 +42,12 @@ from wharfinger.queue.slots_machine import (
 )
 
 SLOW_S: Final = 10.0
-"""Work that raises after holding its slot for this long has held others up."""
+"""The time, in seconds, after which a failure counts as slow, because the work has delayed others."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindStatistics:
-    """The slots of one kind: how many there are, how many are in use, how many requests wait."""
+    """The slots of one kind: their number, the number in use, and the number of waiting requests."""
 
     limit: int
     used: int
@@ -56,7 +56,7 @@ class KindStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SlotsStatistics:
-    """All slots: those for work of any kind, and each kind."""
+    """The slots for work of any kind, and the slots of each kind."""
 
     work_limit: int
     work_used: int
@@ -70,17 +70,17 @@ class Slots:
         self._counter = _Counter(limits)
 
     def use(self, kind: Kind, package: str = "", *, source: str = "") -> AbstractAsyncContextManager[None]:
-        """Hold the right to do one piece of work of this kind while the body runs; entering waits for it.
+        """Hold a slot of this kind while the block runs; entering the block waits for it.
 
-        ``package`` is the package that waits and whose share is used; without one, the package on whose queue this runs, or
-        else the daemon itself. ``source`` is the host on which the work depends, such as a registry; it has a share of its
-        own. Entering is no checkpoint if a slot is free. Raises RuntimeError on entering if the caller holds a slot that
+        ``package`` is the package whose share is used; the default is the package on whose queue this runs, or else the
+        daemon itself. ``source`` is the host on which the work depends, such as a registry, which has a share of its own.
+        Entering is not a checkpoint if a slot is free. Entering raises RuntimeError if the caller holds a slot with which it
         must not wait for this one.
         """
         return _Use(self._counter, kind, package or current_package(), source)
 
     def statistics(self) -> SlotsStatistics:
-        """Return how much is in use and how many wait."""
+        """Return the numbers of slots in use and of waiting requests."""
         state = self._counter.state
         kinds = {
             kind: KindStatistics(slots.limit, slots.used, count_waiting(slots)) for kind, slots in state.kinds.items()
@@ -88,7 +88,7 @@ class Slots:
         return SlotsStatistics(state.work.limit, state.work.used, kinds)
 
     def waiting(self, package: str) -> tuple[Kind, ...]:
-        """Return the kinds of slots that a package waits for, each once."""
+        """Return the kinds of slots for which a package waits, each once."""
         return waits_for(self._counter.state, package)
 
 
@@ -126,7 +126,7 @@ class _Counter:
 
 
 class _Use:
-    """One use of a slot. A class and not a generator because it is on the way of every API call."""
+    """One use of a slot. It is a class and not a generator, for speed: every API call uses one."""
 
     __slots__ = ("_package", "_since", "_source", "counter", "held", "kind", "outer", "task")
 
@@ -142,7 +142,8 @@ class _Use:
 
     async def __aenter__(self) -> None:
         outer = _innermost.get()
-        # A task that outlives the use it was started in still has it in its context; it is not held any more.
+        # A task that outlives the block in which it was started still has that use in its context, though its slot was
+        # returned.
         while outer is not None and not outer.held:
             outer = outer.outer
         if outer is not None and outer.forbids(self):
@@ -168,14 +169,12 @@ class _Use:
     def _outcome(self, *, failed: bool) -> Outcome:
         if not failed:
             return Outcome.DONE
-        # How long a call of the API takes is not its package's doing, and the daemon has no standing.
+        # The duration of an API call does not depend on its package, and the daemon itself is never slow.
         judged = self.kind is not Kind.API and self._package
         return Outcome.SLOW if judged and trio.current_time() - self._since >= SLOW_S else Outcome.FAILED
 
     def forbids(self, wanted: "_Use") -> bool:
-        """Return whether this task must not wait for that slot while it holds this one: it, or its parents, would wait for
-        themselves.
-        """
+        """Return whether a task that holds this slot must not wait for another one of ``kind``, which could be a deadlock."""
         if self.counter is not wanted.counter or (wanted.kind is Kind.API and self.kind is not Kind.API):
             return False
         task: trio.lowlevel.Task | None = trio.lowlevel.current_task()

@@ -5,24 +5,24 @@ Downloads, renders, hook runs and loads each take one slot of their kind **and**
 share; both at once or neither, so no task holds one while waiting for the other. A call of the cluster's API takes a slot of
 its own kind only: it waits for the server's work.
 
-*Shares.* Work that is under way cannot be taken back, so a slot that hangs is lost until its own deadline. Hanging work cannot
-hold up all other work, because some slots stay out of its reach:
+*Shares.* A slot cannot be taken away from work that is under way, so hanging work keeps its slot until its own deadline.
+Shares limit the slots that such work can occupy, so that it cannot block all other work:
 
 * one package may hold half of the slots for hooks and API calls, whose duration the daemon does not control;
 * one group may hold `namespace_share` percent of each kind and of the slots for work;
 * one source (a registry's host) may hold `source_share` percent of the downloads;
 * packages whose last work of a kind was slow and failed share a quarter of that kind, until one of theirs succeeds.
 
-Each share is at least one slot, and less than all of them wherever its percentage is below 100 and there are two or more. So
-one slot always remains for packages of other groups and sources: the k-th of these waits for at most k/r pieces of their own
-work, where r is what the share leaves (`tests/queue/test_slots_neighbours.py`).
+Each share is at least one slot. If its percentage is below 100 and there are two or more slots, it is less than all of them,
+so at least one slot remains for packages of other groups and sources. If r slots remain, the k-th of these packages waits for
+at most k/r pieces of their own work (`tests/queue/test_slots_neighbours.py`).
 
-*Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
-kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a group that
-was served and still waits. In a group packages take turns likewise, and the requests of one package are served in order.
-A slot that becomes free is given to the earliest turn among those that can use it, of all kinds if slots for work were short.
-So a request that only lacks a free slot is overtaken by each other group at most once per kind, however much that group asks
-for.
+*Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself.
+Each kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a
+group that was served and still waits. In a group packages take turns likewise, and the requests of one package are served in
+order. A slot that becomes free is given to the earliest turn that can use it, among all kinds if the slots for work were used
+up. So a request that only lacks a free slot is overtaken by each other group at most once per kind, however many requests
+that group makes.
 
 =========  ========================================================================================================
 event      what happens
@@ -37,9 +37,9 @@ Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceede
 package's first; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
 package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
 
-To withdraw a request that does not wait, or return a slot that is not held, raises IllegalSlotEvent and has no effect. No
-clock and no I/O. A step costs what copying one line takes: the groups that wait for one kind, the packages that wait of one
-group.
+Withdrawing a request that does not wait, or returning a slot that is not held, raises IllegalSlotEvent and has no effect. No
+clock and no I/O. The cost of a step is that of copying one line: the groups that wait for one kind, and the waiting packages
+of one group.
 """
 
 from collections.abc import Mapping
@@ -61,9 +61,9 @@ class Kind(StrEnum):
 _WORK: Final = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 _API: Final = (Kind.API,)
 _SHARED: Final = frozenset({Kind.HOOK, Kind.API})
-"""The kinds of which one package may have half."""
+"""The kinds of slots of which one package may hold half."""
 MAX_SLOW: Final = 1_000
-"""Packages that are remembered as slow, of each kind; the oldest is forgotten first."""
+"""The number of packages that are remembered as slow, for each kind; the oldest is forgotten first."""
 
 
 class Outcome(StrEnum):
@@ -71,19 +71,18 @@ class Outcome(StrEnum):
 
     DONE = "done"
     FAILED = "failed"
-    """It failed early, and held up no other work."""
+    """It failed early, and did not delay other work."""
     SLOW = "slow"
-    """It held its slot for long and came to nothing: it failed, was cut, or was cancelled."""
+    """It held its slot for a long time without success: it failed, timed out, or was cancelled."""
 
 
 class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported something that cannot have happened: a bug of the shell."""
+    """The shell reported an event that cannot happen in this state, which is a bug of the shell."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotLimits:
-    """The amounts of work that may be under way at once, over all packages: in all (``work``) and of each kind; each at
-    least 1.
+    """The numbers of slots, over all packages: for all work (``work``), and of each kind; each at least 1.
 
     ``source_share`` is the percentage of the downloads that one source may have, ``namespace_share`` the percentage of each
     limit that one namespace may have; at 100 no slot is kept for others. Raises ValueError.
@@ -112,7 +111,7 @@ class SlotLimits:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A request that waits, and the source that it would take its slot from; empty for none."""
+    """A waiting request, and the source whose share it would use; "" for none."""
 
     request: int
     source: str = ""
@@ -124,7 +123,7 @@ Packages: TypeAlias = Mapping[str, tuple[Waiter, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The packages of one group that wait for one kind. ``turn``: when it is the group's turn; the lowest comes first."""
+    """The packages of one group that wait for one kind. ``turn`` is the group's turn; the lowest one is served first."""
 
     turn: int
     packages: Packages
@@ -160,7 +159,7 @@ class KindState:
 
 @dataclass(frozen=True, slots=True)
 class WorkState:
-    """The slots for work of any kind: how many, how many a group may have, how many are in use, and by which groups."""
+    """The slots for work of any kind: their number, the share of a group, the number in use, and the slots of each group."""
 
     limit: int
     share: int
@@ -170,7 +169,7 @@ class WorkState:
 
 @dataclass(frozen=True, slots=True)
 class SlotsState:
-    """All slots. ``turns`` have been given out so far."""
+    """All slots. ``turns`` is the number of turns given out so far."""
 
     work: WorkState
     turns: int
@@ -178,11 +177,11 @@ class SlotsState:
 
 
 def fresh(limits: SlotLimits) -> SlotsState:
-    """Nothing is in use."""
+    """Return a state in which no slot is in use."""
     kinds: dict[Kind, KindState] = {}
     for kind in Kind:
         limit: int = getattr(limits, kind.value)
-        # More than this can never be in use, and a share of what can't be used would leave nothing for others.
+        # No more than ``work`` slots can be in use, so shares are computed from that number if it is lower.
         usable = limit if kind is Kind.API else min(limit, limits.work)
         shares = Shares(
             package=max(1, limit // 2) if kind in _SHARED else limit,
@@ -203,7 +202,7 @@ def _percent(limit: int, percent: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A package wants a slot. ``request`` is a new number, ``source`` the host on which the work depends, if it is limited."""
+    """A package requests a slot. ``request`` is a new number; ``source`` is the host on which the work depends, or ""."""
 
     request: int
     kind: Kind
@@ -213,7 +212,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A request that waits no longer wants its slot."""
+    """A waiting request was withdrawn."""
 
     request: int
     kind: Kind
@@ -222,7 +221,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The work is over."""
+    """The work has ended, and its slots are returned."""
 
     kind: Kind
     package: str
@@ -235,7 +234,7 @@ Event: TypeAlias = Asked | Withdrawn | Returned
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The request has its slots now."""
+    """The request has been granted its slots."""
 
     request: int
 
@@ -264,7 +263,7 @@ def _asked(state: SlotsState, asked: Asked) -> tuple[SlotsState, tuple[Granted, 
     name = group_of(package)
     group = slots.line.get(name)
     mine = group.packages.get(package, ()) if group else ()
-    # A waiting request that could have this slot would have it already, so granting it here takes nothing from any.
+    # A waiting request that could use this slot would have been granted it, so granting it here overtakes no request.
     if not mine and _can_go(state, kind, package, asked.source):
         return _taken(state, kind, package, waiter, slots.line), (Granted(asked.request),)
     turns = state.turns
@@ -282,7 +281,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
     if not slots.held.get(package) or (source and not slots.sources.get(source)):
         raise IllegalSlotEvent(f"{package or 'the daemon'} returned one of {kind}, of which it holds none")
     group = group_of(package)
-    # Not by dataclasses.replace, here and in _taken: this is on the way of every call of the API.
+    # Not dataclasses.replace, here and in _taken, for speed: every API call runs this.
     slots = KindState(
         slots.limit,
         slots.shares,
@@ -341,7 +340,7 @@ def _first_of(state: SlotsState, kind: Kind, group: Group) -> tuple[str, Waiter]
 
 
 def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
-    """Slots are free, and none of the package's shares is used up."""
+    """Return whether slots are free, and none of the package's shares is used up."""
     slots, work, group = state.kinds[kind], state.work, group_of(package)
     shares = slots.shares
     if slots.used >= slots.limit or slots.held.get(package, 0) >= shares.package:

@@ -1,7 +1,7 @@
 """The state of one queue at one moment: plain records, which `queue.machine` changes.
 
-A lane is the task whose turn it is, in one of five phases, and the tasks that wait behind it, as they were enqueued. A lane
-without tasks does not exist, so the state of an idle queue is an empty mapping.
+A lane is its head (the task whose turn it is, in one of five phases) and the tasks that wait behind it. A lane without tasks
+does not exist, so the state of an idle queue is an empty mapping.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,16 +22,14 @@ class Rules:
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
 
     def __post_init__(self) -> None:
-        """Refuse lanes that could hold nothing."""
+        """Refuse a limit under which a lane could hold no task."""
         if self.max_tasks < 1:
             raise ValueError(f"queues: max_tasks must be at least 1, is {self.max_tasks}")
 
 
 @record
 class History:
-    """A head's runs so far: ``attempt`` counts the attempts that began, ``failures`` the failed ones since the last
-    progress.
-    """
+    """The runs of a head so far. ``attempt`` counts the runs that began; ``failures`` counts the failed runs since the last"""
 
     attempt: int = 1
     failures: int = 0
@@ -44,7 +42,7 @@ FIRST: Final = History()
 
 @record
 class Running:
-    """Being executed; ``input_changed`` says that inputs changed after it began."""
+    """The task is being executed; ``input_changed`` is True if an input changed after the run began."""
 
     entry: Enqueued
     run: int
@@ -54,7 +52,7 @@ class Running:
 
 @record
 class Completing:
-    """The run succeeded; the caller is being told."""
+    """The run succeeded, and the caller is being notified."""
 
     entry: Enqueued
     run: int
@@ -63,7 +61,7 @@ class Completing:
 
 @record
 class Ending:
-    """Cancelled while running; still winding down."""
+    """The run was cancelled, and has not ended yet."""
 
     entry: Enqueued
     run: int
@@ -73,7 +71,7 @@ class Ending:
 
 @record
 class BackingOff:
-    """Failed; runs again at ``until``."""
+    """The last run failed; the task runs again at ``until``."""
 
     entry: Enqueued
     until: float
@@ -82,7 +80,7 @@ class BackingOff:
 
 @record
 class Parked:
-    """Failed permanently; runs again when an input changed."""
+    """The last run failed permanently; the task runs again when an input changes."""
 
     entry: Enqueued
     history: History = FIRST
@@ -102,14 +100,14 @@ class Lane:
         return 1 + len(self.waiting)
 
     def __iter__(self) -> Iterator[Enqueued]:
-        """All its tasks, head first."""
+        """Iterate over all tasks, the head first."""
         yield self.head.entry
         yield from self.waiting
 
 
 @record
 class QueueState:
-    """One queue. ``closing`` is why nothing new is taken (None: open)."""
+    """The state of one queue. ``closing`` is the reason why no more tasks are accepted; None if the queue is open."""
 
     rules: Rules = field(default_factory=Rules)
     lanes: Mapping[str, Lane] = field(default_factory=dict)
@@ -118,17 +116,17 @@ class QueueState:
 
     @property
     def length(self) -> int:
-        """Tasks in all lanes."""
+        """The number of tasks in all lanes."""
         return sum(len(lane) for lane in self.lanes.values())
 
 
 def next_wake(state: QueueState) -> float | None:
-    """Return when the next RetryDue is due; None if nothing waits for time to pass."""
+    """Return the time at which the next backoff ends; None if no task is backing off."""
     return min((lane.head.until for lane in state.lanes.values() if isinstance(lane.head, BackingOff)), default=None)
 
 
 def is_backing_off(state: QueueState, name: str) -> bool:
-    """Return whether this lane waits for time to pass."""
+    """Return whether the head of this lane is backing off."""
     lane = state.lanes.get(name)
     return lane is not None and isinstance(lane.head, BackingOff)
 

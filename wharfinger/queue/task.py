@@ -1,6 +1,4 @@
-"""The tasks that a queue runs. A task is written to be run again at any moment: after a failure, and after a crash of the
-daemon.
-"""
+"""The tasks that a queue runs. A task must be idempotent: it may run again after a failure or a crash of the daemon."""
 
 from typing import Protocol
 
@@ -10,7 +8,7 @@ class Task(Protocol):
 
     @property
     def name(self) -> str:
-        """Short, the same for the same work: ``Download``, ``Hook 10-labels kubernetes pods``."""
+        """A short name, the same for the same work: ``Download``, ``Hook 10-labels kubernetes pods``."""
         ...
 
     async def execute(self) -> None:
@@ -18,10 +16,10 @@ class Task(Protocol):
         ...
 
 
-class TaskFailed(Exception):  # noqa: N818 - what it says is the outcome of a task
+class TaskFailed(Exception):  # noqa: N818 - it is the outcome of a task
     """The task could not do its work.
 
-    ``permanent`` says that trying again cannot help until an input changes (bad YAML, a schema violation): the task parks.
+    ``permanent`` means that a retry cannot help until an input changes (bad YAML, a schema violation): the task is parked.
     """
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:

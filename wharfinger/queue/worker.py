@@ -1,21 +1,20 @@
-"""The shell of one queue: it performs the machine's decisions at once, and knows the tasks behind the machine's numbers.
+"""The shell of one queue: it performs the machine's effects, and keeps the tasks whose numbers the machine uses.
 
-The shape. Any code on the event loop may *post* an event: the machine steps at once and its effects are performed before
-`post` returns, so the answer, the state and the effects always agree, and no task has to be woken to perform them. The work
-itself is done by a trio task for each lane that has something to do (`queue.lane`), which gets its next run while it posts
-the end of the last.
+Any code on the event loop may *post* an event: the machine steps at once, and its effects are performed before `post`
+returns, so the state and the effects always agree, and no task has to be woken to perform them. Each lane that has something
+to do is served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
 
-Performing effects is synchronous and calls no foreign code except ``on_done``, and that only as the single effect of a run
-that just succeeded, on its lane's trio task: so a callback may enqueue, cancel and unpark, here or in any queue.
+Effects are performed synchronously. The only callback among them is ``on_done``, which is always the only effect of its step
+and runs in the lane's trio task. So it may enqueue, cancel and unpark, in this queue or in any other.
 
-A queue exists as long as it holds a task. Its end is reported to its waiters and to the owner of all queues, which then
-forgets it; an idle queue costs nothing, and its name begins anew.
+A queue exists as long as it holds a task. Its end is reported to the tasks that wait for it and to the owner of all queues,
+which drops it. The next task of that name begins a new queue.
 """
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 import trio
 
@@ -42,25 +41,30 @@ from wharfinger.queue.worker_pool import WorkerPool
 log = logging.getLogger(__name__)
 
 
+Observe: TypeAlias = Callable[[str, int, QueueState, Event, QueueState, tuple[Effect, ...]], None]
+"""A callback for each step: the name of the queue, its number, and the state before and after an event with its effects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Yard:
-    """The parts that all queues share: the workers, and the callback for the end of a queue."""
+    """The parts that all queues share: the workers, and the callbacks for each step and for the end of a queue."""
 
     rules: Rules
     draw: Callable[[], float]
     counters: Counters
     pool: WorkerPool
     over: Callable[["QueueWorker"], None]
+    observe: Observe | None = None
 
 
 class _ScopeUse:
-    """A scope as long as it has tasks here; called with the cause when it is cancelled."""
+    """A scope that has tasks in this queue; the instance is the scope's listener for a cancellation."""
 
     __slots__ = ("number", "stop_listening", "tasks", "worker")
 
     def __init__(self, worker: "QueueWorker", scope: WorkScope, number: int) -> None:
         self.worker = worker
-        self.number = number  # what the machine knows it by
+        self.number = number  # the scope's number in the machine
         self.tasks = 0
         self.stop_listening = scope.on_cancel(self)
 
@@ -82,12 +86,17 @@ class QueueWorker:
         "_yard",
         "after",
         "name",
+        "number",
         "state",
     )
 
-    def __init__(self, name: str, yard: Yard, after: trio.Event | None) -> None:
-        """``after``: nothing runs before that (the queue that had this name before is still ending)."""
+    def __init__(self, name: str, yard: Yard, after: trio.Event | None, number: int = 0) -> None:
+        """Begin a queue. No task runs before the event ``after``: an earlier queue of that name is still ending.
+
+        ``number`` distinguishes the queues of one name for the observer.
+        """
         self.name = name
+        self.number = number
         self.after = after
         self.state = QueueState(yard.rules)
         self._yard = yard
@@ -109,7 +118,7 @@ class QueueWorker:
         use = self._scopes.get(scope)
         known = -number if use is None else use.number
         event = Enqueued(number, task.name, known, trio.current_time(), lane, unique, on_done is not None)
-        self.state, effects = step(self.state, event)
+        effects = self._step(event)
         if effects and isinstance(effects[0], Dropped):
             log.debug("%s: %s not queued: %s", self.name, task.name, effects[0].cause)
             return False
@@ -122,8 +131,8 @@ class QueueWorker:
         return True
 
     def post(self, event: Event) -> None:
-        """Let the machine step, and perform its decisions. When this returns, it is done."""
-        self.state, effects = step(self.state, event)
+        """Let the machine step, and perform its effects before returning."""
+        effects = self._step(event)
         if effects:
             self._perform(effects)
         if self._quiet is not None or not self.state.lanes:
@@ -140,7 +149,7 @@ class QueueWorker:
         return dump_queue(self.name, self.state, trio.current_time(), executing)
 
     def ended(self) -> trio.Event:
-        """Set once it holds no task and none of its lanes has a trio task."""
+        """Return an event that is set once the queue holds no task and none of its lanes has a trio task."""
         if self._ended is None:
             self._ended = trio.Event()
         return self._ended
@@ -155,13 +164,13 @@ class QueueWorker:
     # --- for its lanes ---------------------------------------------------------------------------------------------------
 
     def next_wake(self, lane: str) -> float | None:
-        """Return when to check again whether the lane's next run is due; None if it does not wait for that."""
+        """Return when to check again whether the lane's next run is due; None if the lane is not backing off."""
         return next_wake(self.state) if is_backing_off(self.state, lane) else None
 
     def left(self, lane: LaneWork) -> None:
         """Remove a lane that is no longer at work.
 
-        A lane that leaves more than a parked task was ended from outside, or by a bug in this module: the daemon is ending.
+        If its head is not parked, the lane was ended from outside or by a bug in this module; in both cases the daemon is ending.
         """
         del self._lanes[lane.name]
         found = self.state.lanes.get(lane.name)
@@ -169,6 +178,13 @@ class QueueWorker:
         self._settle()
 
     # --- performing ------------------------------------------------------------------------------------------------------
+
+    def _step(self, event: Event) -> tuple[Effect, ...]:
+        before = self.state
+        self.state, effects = step(before, event)
+        if self._yard.observe is not None:
+            self._yard.observe(self.name, self.number, before, event, self.state, effects)
+        return effects
 
     def _perform(self, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
@@ -207,7 +223,7 @@ class QueueWorker:
             if work.on_done is not None:
                 work.on_done()
         except Exception as error:
-            log.exception("%s: a bug in what follows its success; the task parks", work.task.name)
+            log.exception("%s: a bug in the callback after its success; the task is parked", work.task.name)
             counters = self._yard.counters
             counters.bugs += 1
             text = f"bug after success: {one_line(error)}"
@@ -225,7 +241,7 @@ class QueueWorker:
         return work
 
     def _settle(self) -> None:
-        """Wake the tasks that wait until the queue is idle, or for its end, if that has come."""
+        """Wake tasks that wait until the queue is idle, if it is, and tasks that wait for its end, if it has ended."""
         if self._quiet is not None and (self._crashed or is_idle(self.state)):
             self._quiet.set()
             self._quiet = None

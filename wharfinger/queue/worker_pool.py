@@ -1,12 +1,11 @@
-"""The trio tasks that do the work of all lanes: started when a lane has something to do, and kept for a while afterwards.
+"""The trio tasks that serve all lanes. A task is started when a lane has something to do, and is reused afterwards.
 
-To start a trio task and enter a cancel scope costs more than all the rest of a small task, and a thousand packages whose
-hooks listen to the same event have a small task each for every event. So a trio task whose lane is done becomes idle, and is
-given the next lane that begins, of whichever queue. At most MAX_IDLE are idle, however many packages there are; any further
-one ends. This is all that idle queues cost.
+A trio task whose lane is done becomes idle, and is given the next lane that begins, of any queue, because starting a trio
+task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound to
+the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Idle queues
+have no other cost.
 
-A trio task has the context of the code that made the pool, not of the code that enqueued: it must not live on as part of a
-request.
+A trio task has the context of the code that made the pool, not of the code that enqueued, because it outlives that request.
 """
 
 import contextvars
@@ -17,44 +16,44 @@ import trio
 from wharfinger.queue.lane import LaneWork
 
 MAX_IDLE: Final = 1024
-"""Trio tasks that may rest: some 3 MB at most."""
+"""The largest number of idle trio tasks, which take about 3 MB."""
 
 
 class WorkerPool:
     """All trio tasks of lanes, busy and idle."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
-        """They live in ``nursery``, of which the caller is the owner."""
+        """Start all trio tasks in ``nursery``, which the caller owns."""
         self._nursery = nursery
         self._context = contextvars.copy_context()
         self._idle: list[_Worker] = []
         self._dismissed = False
 
     def begin(self, lane: LaneWork) -> None:
-        """Have the lane served."""
+        """Let an idle trio task serve the lane; start a new one if there is none."""
         if self._idle:
             self._idle.pop().take(lane)
         else:
             self.begin_new(lane)
 
     def begin_new(self, lane: LaneWork) -> None:
-        """Have the lane served by a new trio task, with nothing in its context."""
+        """Let a new trio task serve the lane, in the context of the pool."""
         self._context.run(self._start, lane)
 
     def keep(self, worker: "_Worker") -> bool:
-        """Return whether a trio task may become idle; if so, it is given a lane later, or ended."""
+        """Return whether a trio task may become idle; if so, it will be given another lane, or be ended."""
         if self._dismissed or len(self._idle) >= MAX_IDLE:
             return False
         self._idle.append(worker)
         return True
 
     def lose(self, worker: "_Worker") -> None:
-        """Forget an idle trio task that was ended from outside: no lane may be given to it."""
+        """Forget an idle trio task that was cancelled from outside, so that it is given no lane."""
         if worker in self._idle:
             self._idle.remove(worker)
 
     def dismiss(self) -> None:
-        """End the idle workers, and each of the others when its lane is done."""
+        """End the idle trio tasks, and each of the others when its lane is done."""
         self._dismissed = True
         while self._idle:
             self._idle.pop().take(None)
@@ -64,7 +63,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """One trio task: serves lane after lane."""
+    """One trio task, which serves lane after lane."""
 
     __slots__ = ("_called", "_lane", "_pool")
 
@@ -79,7 +78,7 @@ class _Worker:
         self._called.set()
 
     async def work(self) -> None:
-        """Serve lanes until there is none and no room to rest."""
+        """Serve lanes until the task has no lane and may not become idle, or is dismissed."""
         try:
             while self._lane is not None:
                 with trio.CancelScope() as scope:
@@ -91,7 +90,7 @@ class _Worker:
                 self._lane.leave()
 
     async def _serve_in(self, scope: trio.CancelScope) -> None:
-        """Serve lane after lane, until there is none, or the scope or this trio task are used up."""
+        """Serve lane after lane, until there is none, or the scope or this trio task cannot be used again."""
         task = trio.lowlevel.current_task()
         while (lane := self._lane) is not None:
             task.name = lane.label
@@ -107,7 +106,7 @@ class _Worker:
             del lane
             self._called = trio.Event()
             if self._pool.keep(self):
-                task.name = "queue (at rest)"
+                task.name = "queue (idle)"
                 try:
                     await self._called.wait()
                 except trio.Cancelled:

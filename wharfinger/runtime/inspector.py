@@ -1,6 +1,7 @@
 """The one read interface of the runtime: frozen snapshots, taken in one step, without secrets.
 
-`PackageSnapshot.secrets` is the exception: it has what must not be shown, is never encoded, and does not cross the socket.
+`PackageSnapshot.secrets` is the exception: it has the texts that must not be shown, is never encoded, and is not sent over the
+socket.
 
 `debug/` uses this module and nothing else of the runtime; nothing below uses `debug/`. The socket client of `debug/`
 implements the same protocol against a running daemon, so code that prints a snapshot works with both.
@@ -58,8 +59,9 @@ class QueueSnapshot:
 class HookSnapshot:
     """One hook: its bindings (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``) and its runs.
 
-    ``last_run`` is the end of its last run, None before the first; ``last_error`` is empty if that run succeeded.
-    ``waiting`` counts events and times that it has not been shown yet, ``reduced`` those that were replaced by newer ones.
+    ``last_run`` is the end of its last run, None before the first; ``last_error`` is empty if that run succeeded. ``waiting``
+    counts events and scheduled times that have not been passed to the hook yet, ``reduced`` those that were replaced by newer
+    ones.
     """
 
     name: str
@@ -75,9 +77,9 @@ class HookSnapshot:
 class MonitorSnapshot:
     """The monitor of one kubernetes binding of a hook. ``events`` and ``dropped`` are counted since it was started.
 
-    ``listed``: it has seen all existing objects; ``locked``: its hook has not been synchronised, so it emits nothing yet;
-    ``objects`` are in its snapshot, ``waiting`` are changes on their way into it; ``last_error`` is about the last change
-    that it had to drop.
+    ``listed``: the monitor has seen all existing objects. ``locked``: the hook has not been synchronized, so the monitor emits
+    nothing yet. ``objects`` counts the objects in the snapshot, ``waiting`` the changes that are not in the snapshot yet.
+    ``last_error`` is about the last change that was dropped.
     """
 
     hook: str
@@ -96,8 +98,8 @@ class MonitorSnapshot:
 class OperationSnapshot:
     """An operation in the journal ("update", "reconciliation", "disable", "removal"); steps in the order they were started.
 
-    ``interrupted`` steps were in flight when an earlier process ended, and were not started again. ``earlier``: the whole
-    operation was left by that process and has not been continued.
+    ``interrupted`` steps were in flight when an earlier process ended, and were not started again. ``earlier``: that process did
+    not finish the operation, and it has not been continued.
     """
 
     operation: str
@@ -122,6 +124,7 @@ class PackageSnapshot:
 
     ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
+    ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
     ``suspended`` and ``maintenance`` (its mode) are what users asked for. ``crds`` are the kinds that the package defines
     (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name something that its chart does
     not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,
@@ -151,6 +154,7 @@ class PackageSnapshot:
     maintenance: str = ""
     progress: ProgressSnapshot | None = None
     warnings: tuple[str, ...] = ()
+    update: str = ""
     unmatched: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
@@ -160,6 +164,46 @@ class PackageSnapshot:
     operations: tuple[OperationSnapshot, ...] = ()
     monitors: tuple[MonitorSnapshot, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSnapshot:
+    """One version of a package, with its details; ``channels`` are those that point at it."""
+
+    version: str
+    digest: str = ""
+    channels: tuple[str, ...] = ()
+    description: str = ""
+    kubernetes: str = ""
+    changelog: tuple[str, ...] = ()
+    deprecated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSnapshot:
+    """The versions of one followed package, the newest first; ``detailed`` are those whose details are known."""
+
+    package: str
+    versions: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    detailed: tuple[VersionSnapshot, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySnapshot:
+    """One PackageRepository: its condition ("True", "False", "Unknown"), its last scan, the number of its users, and the
+    followed packages.
+    """
+
+    name: str
+    source: str
+    ready: str
+    reason: str = ""
+    message: str = ""
+    scanned: datetime | None = None
+    users: int = 0
+    packages: tuple[IndexSnapshot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +246,11 @@ class LackSnapshot:
 class NodeSnapshot:
     """One package as the scheduler sees it (spec/runtime §4.9), dependencies sorted by name.
 
-    ``order`` is the effective one; ``state`` is "idle", "scheduled" or "active"; ``decision`` is "Enable", "Disable",
-    "Forbid" or "Undefined"; only a node with "Enable" is on. ``since`` is the time when it entered its state, was decided
-    about again, or was parked on what it ``lacks``. ``run`` is the last run that was ordered (0: none), and ``failed`` says
-    that it failed, whether or not it is retried. ``votes`` are those of all rules that have an opinion, in order;
-    ``dependents`` are the packages that name it.
+    ``order`` is the effective one; ``state`` is "idle", "scheduled" or "active"; ``decision`` is "Enable", "Disable", "Forbid"
+    or "Undefined"; only a node with "Enable" is on. ``since`` is the time when it entered its state, got a new decision, or was
+    parked on what it ``lacks``. ``run`` is the number of the last ordered run (0: none); ``failed`` is True if that run failed,
+    even if it is retried. ``votes`` are the votes of all rules that voted, in order; ``dependents`` are the packages that name
+    it.
     """
 
     name: str
@@ -230,7 +274,9 @@ class NodeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CauseSnapshot:
-    """One link of the chain of causes: its subject, the subject's state, and the time since which that lasts."""
+    """One link of the chain of causes: its subject, the subject's state, and the time since when the subject has been in that
+    state.
+    """
 
     subject: str
     state: str
@@ -242,8 +288,8 @@ class CauseSnapshot:
 class ExplanationSnapshot:
     """The explanation of a package's state: the chain of causes, its root last, and what to do about the root.
 
-    ``also`` lists further causes, one per line; ``ready``: there is nothing to explain. If a package is ready as it is
-    installed, but is to run again, it is explained for as long as that run waits.
+    ``also`` lists further causes, one per line. ``ready`` is True if there is nothing to explain. For a package that is ready
+    as installed but has to run again, the wait of that run is explained.
     """
 
     name: str
@@ -310,8 +356,8 @@ class DaemonSnapshot:
 class TaskCounts:
     """The counts of all queues together: queues with a task, tasks, and those that run, back off, or are parked now.
 
-    Counted since the start: tasks ``retired`` after success and ``dropped`` without; runs that failed, and those that failed
-    by a ``bug``.
+    Counted since the start: tasks that were ``retired`` after success, and tasks that were ``dropped``; runs that failed, and
+    runs that failed because of a ``bug``.
     """
 
     queues: int
@@ -402,9 +448,9 @@ class ObjectCounts:
 class StatisticsSnapshot:
     """The counts of the daemon. ``trying_crds`` are the packages whose definitions all others wait for.
 
-    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part that does that work counts nothing.
-    ``warm`` (workers for Python hooks; what is replaced are their zygotes) and ``charts`` (workers of the chart engine) are
-    None without such workers. ``renderer``: what renders charts, such as ``chart engine, helm v4.3.1``.
+    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part behind them keeps no counts. ``warm``
+    (workers for Python hooks; the counts of replacements are of their zygotes) and ``charts`` (workers of the chart engine) are
+    None without such workers. ``renderer``: the program that renders charts, such as ``chart engine, helm v4.3.1``.
     """
 
     tasks: TaskCounts
@@ -423,9 +469,16 @@ class StatisticsSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class WarmPoolSnapshot:
-    """The pool of one Python interpreter for warm hooks.
+    """The pool of one Python interpreter for warm hooks, the processes of one persistent hook, or the pool of a WorkerPool.
 
-    ``name`` is its program, numbered if it is kept with different variables. ``state``: ``serving``, ``starting`` (no zygote
+    ``kind`` is ``interpreter``, ``persistent`` or ``pods``. The pool of a WorkerPool is named ``namespace/name``; its members are
+    pods, and those that wait are claims. Its ``state`` is ``ready``, or the reason of its condition; ``restarts`` are pods that
+    were replaced because they did not become ready, and ``starting`` and ``claimed`` count pods. A persistent hook is named
+    as in the log; ``size`` counts its processes, ``reserved`` those that serve a run now, and ``started`` the runs that these
+    processes have begun. ``memory_bytes`` is the memory of the processes of a pool that count against ``memory_limit_bytes``,
+    the limit of all pools of processes together; both are 0 for pods. The rest is about interpreters.
+
+    ``name`` is the program, numbered if it is kept with different variables. ``state``: ``serving``, ``starting`` (no zygote
     runs now) or ``unfit`` (``problem`` says why). ``size``: idle workers that are kept. ``ready`` workers wait for a hook,
     ``reserved`` ones are claimed, ``waiting`` counts hooks without a worker. ``started``, ``conflicts``, ``failed``,
     ``expired`` and ``refused`` count claims by their end, ``restarts`` zygotes that were replaced, all since the pool was
@@ -445,12 +498,41 @@ class WarmPoolSnapshot:
     refused: int
     restarts: int
     problem: str = ""
+    kind: str = "interpreter"
+    starting: int = 0
+    claimed: int = 0
+    memory_bytes: int = 0
+    memory_limit_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventSnapshot:
+    """One event of a package: the machine that it was given to, why it happened or what it caused, and the state of that machine
+    before and after. ``decides`` is False if the event only carries out what was decided.
+    """
+
+    time: datetime
+    machine: str
+    event: str
+    cause: str = ""
+    before: str = ""
+    after: str = ""
+    decides: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySnapshot:
+    """The last events of a package, oldest first. ``dropped`` earlier events are not kept any more."""
+
+    name: str
+    events: tuple[EventSnapshot, ...]
+    dropped: int = 0
 
 
 class Inspector(Protocol):
     """The questions that a running daemon answers.
 
-    Every answer is a snapshot: consistent in itself, and not a handle on anything.
+    Every answer is a consistent snapshot, which does not change later.
     """
 
     async def daemon(self) -> DaemonSnapshot:
@@ -482,15 +564,27 @@ class Inspector(Protocol):
         ...
 
     async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
-        """Return the pools of warm hooks that are open, sorted by name."""
+        """Return the pools of warm hooks, of persistent hooks and of WorkerPools, each kind sorted by name."""
+        ...
+
+    async def repositories(self) -> tuple[RepositorySnapshot, ...]:
+        """Return all PackageRepositories, sorted by name."""
         ...
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """Return all nodes of the scheduler, sorted by name."""
         ...
 
-    async def why(self, name: str) -> ExplanationSnapshot | None:
-        """Explain the state of the package of this name, or return None if there is no such package."""
+    async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
+        """Explain the state of the package of this name, or return None if there is no such package.
+
+        The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, the state of that time is explained, from the events
+        that are kept; None if they do not reach back so far.
+        """
+        ...
+
+    async def history(self, name: str) -> HistorySnapshot | None:
+        """Return the last events of the package of this name, also of one that is gone; None if there are none."""
         ...
 
     async def render(self, name: str) -> RenderSnapshot | None:

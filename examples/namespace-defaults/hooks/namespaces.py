@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps the list of namespaces that carry the label namespace-defaults/managed=true in the module's values."""
+"""Write the names of all namespaces with the label namespace-defaults/managed=true to the module's values."""
 
 import json
 import os

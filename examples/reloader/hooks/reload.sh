@@ -20,14 +20,14 @@ fi
 
 max_targets=$(jq -r '.reloader.maxTargets' "$VALUES_PATH")
 
-# One line for each ConfigMap that is there: all of them at first, then those that changed.
+# One line for each ConfigMap: at first for all existing ones, then for each changed one.
 jq -c '.[] | if .type == "Synchronization" then .objects[] else select(.watchEvent != "Deleted") end | .filterResult' \
     "$BINDING_CONTEXT_PATH" |
 while read -r configmap; do
     name=$(jq -r '.name' <<<"$configmap")
     checksum=$(jq -cS '.data' <<<"$configmap" | sha256sum | cut -d' ' -f1)
     targets=$(jq -r --argjson max "$max_targets" '(.targets // "") | split(",") | map(select(. != "")) | .[:$max] | .[]' <<<"$configmap")
-    echo "ConfigMap $name has checksum ${checksum:0:12}; it rolls: ${targets//$'\n'/ }"
+    echo "ConfigMap $name has checksum ${checksum:0:12}; Deployments to roll: ${targets//$'\n'/ }"
     for target in $targets; do
         jq -n --argjson configmap "$configmap" --arg target "$target" --arg key "reload.wharfinger.dev/$name" --arg checksum "$checksum" '{
             operation: "MergePatch", apiVersion: "apps/v1", kind: "Deployment",

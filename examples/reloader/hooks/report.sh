@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every minute: counts the ConfigMaps that are watched, writes a report, and keeps the number in the values, so that what the
-# package installs shows it, too. Once the package is gone, so is its report.
+# Counts the watched ConfigMaps every minute, writes a report, and sets the number in the values, so that the chart can use it.
+# The report is deleted with the package.
 set -euo pipefail
 
 if [[ "${1:-}" == "--config" ]]; then
@@ -34,7 +34,7 @@ if jq -e 'any(.binding == "afterDeleteHelm")' "$BINDING_CONTEXT_PATH" >/dev/null
     exit 0
 fi
 
-# At the start there is nothing to count yet: the first report says so.
+# At the start there are no snapshots yet, so the first report counts none.
 names=$(jq -c '[.[] | (.snapshots.watched // [])[].filterResult] | unique' "$BINDING_CONTEXT_PATH")
 count=$(jq 'length' <<<"$names")
 echo "$count ConfigMaps are watched"

@@ -1,5 +1,6 @@
 """Which URLs of a release are told."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,6 +168,7 @@ def test_what_has_a_strange_shape_is_passed_over() -> None:
     assert urls(ingress("{rules: [{host: 'a b'}]}")) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 300), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["Ingress", "Gateway", "HTTPRoute"]), JSON), max_size=4),

@@ -179,7 +179,7 @@ async def test_left_behind_as_asked(autojump_clock: MockClock) -> None:
         await gone_meanwhile(client, replace(request(cluster_role("web-admin")), namespace="shop"))
         async with open_engine(client) as engine:
             result = await engine.uninstall("web", "shop", orphan=True)
-        assert told(result) == ([], {"ClusterRole.rbac.authorization.k8s.io web-admin": "left behind, as asked"})
+        assert told(result) == ([], {"ClusterRole.rbac.authorization.k8s.io web-admin": "kept, as requested"})
         assert find_str(await client.get(ADMIN), "metadata", "labels", "wharfinger.dev/release") == ""
 
 

@@ -17,7 +17,7 @@ from wharfinger.cluster.apply.writer import ObjectWriter
 from wharfinger.cluster.fields.conflicts import FieldConflictError
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
 from wharfinger.cluster.objects.desired import DesiredObject, desired_object, desired_table
-from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy, IgnoreRule
 from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner, owned
 from wharfinger.cluster.reconciler.operations import Attempt
 from wharfinger.formats.json.value import JsonObject, find_str
@@ -94,6 +94,44 @@ async def test_unless_it_may_be_another_by_now(why: str, autojump_clock: MockClo
             await trio.sleep(FRESH_S + 1)
         await at.update(row(v="1"), 2 if why == "again" else 1, refreshing=why == "refreshing")
         assert at.transport.requests == ["GET a", "PATCH a"]
+
+
+async def test_what_is_known_is_not_read_unless_another_manager_was_faster(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.update(row(v="1"))
+        at.transport.requests.clear()
+        at.operations.knows(row().identity)
+        await at.update(row(v="2"))
+        assert at.transport.requests == ["PATCH a"]
+        theirs: JsonObject = {**config_map("a", v="9"), "metadata": {"name": "a", "namespace": "default"}}
+        at.operations.knows(row().identity)
+        await at.client.apply(theirs, field_manager="ann", force=True)
+        at.transport.requests.clear()
+        ignoring = DriftPolicy(ignore=(IgnoreRule(("/data/v",)),))
+        await at.update(row(ignoring, v="3", w="1"))
+        assert at.transport.requests == ["PATCH a", "GET a", "PATCH a"]
+        assert (await at.client.get(key("a")))["data"] == {"v": "9", "w": "1"}
+
+
+async def test_what_is_known_and_has_become_the_object_of_another_is_not_touched(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.update(row(v="1"))
+        await at.client.delete(key("a"))
+        await at.client.create(owned(config_map("a"), Owner("db", "default")))
+        at.operations.knows(row().identity)
+        with pytest.raises(ForeignObjectError, match="belongs to the release default/db"):
+            await at.update(row(v="2"))
+
+
+async def test_what_is_known_and_was_made_anew_by_a_user_is_not_taken_over(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.update(row(v="1"))
+        at.operations.knows(row().identity)
+        await at.client.delete(key("a"))
+        await at.client.create(config_map("a", other="1"))
+        with pytest.raises(ForeignObjectError, match="not part of any release"):
+            await at.update(row(v="2"))
+        assert (await at.client.get(key("a")))["data"] == {"other": "1"}
 
 
 async def test_the_object_of_another_is_not_touched(autojump_clock: MockClock) -> None:

@@ -366,6 +366,7 @@ def takes(made: JsonObject, value: JsonValue) -> bool:
     return not checked.errors({"x": value})
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(20_000, 150), deadline=None)
 @given(SCHEMAS, SCHEMAS, st.data())
 def test_what_is_refused_or_dropped_now_and_was_not_is_always_found(
@@ -400,6 +401,7 @@ ANY: st.SearchStrategy[JsonValue] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 200), deadline=None)
 @given(st.dictionaries(KEYS, ANY, max_size=5), st.dictionaries(KEYS, ANY, max_size=5))
 def test_only_the_declared_error_comes_out(old: JsonObject, new: JsonObject) -> None:

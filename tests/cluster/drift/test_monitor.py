@@ -117,6 +117,19 @@ async def test_drift_that_is_only_told_of(autojump_clock: MockClock, config: Jso
         assert keeper.tellings[-1] == ""
 
 
+async def test_a_daemon_that_stops_tells_of_drift_and_corrects_nothing(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
+    async with drift_keeper() as keeper:
+        await keeper.put(config)
+        keeper.monitor.stop_correcting()
+        await edit(keeper, config)
+        await trio.sleep(3600)
+        assert await value_of(keeper, config) == "theirs"
+        assert keeper.tellings == [EDITED]
+        assert keeper.monitor.statistics().corrections == 0
+
+
 async def test_drift_that_no_one_looks_at(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config, DriftPolicy(DriftMode.OFF))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.cluster.fields.owners import NOBODY, Writer, below, own_entry, read_owners
+from wharfinger.cluster.fields.owners import NOBODY, Writer, below, has_other_writers, own_entry, read_owners
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.field_sets import EMPTY, FieldSet
 
@@ -30,6 +30,14 @@ def test_what_is_ours_what_is_under_our_name_and_what_is_theirs() -> None:
     assert owners.own == FieldSet.of_paths([("f:a",)])
     assert owners.own_updates == FieldSet.of_paths([("f:b", "f:c"), ("f:d",)])
     assert list(owners.sets_of_others()) == [(Writer("ed"), FieldSet.of_paths([("f:b", "f:c")]))]
+
+
+def test_other_writers_are_those_of_more_than_the_status() -> None:
+    assert not has_other_writers(live(entry("us", A, "Apply"), entry("us", B), entry("manager", B, sub="status")), "us")
+    assert has_other_writers(live(entry("us", A, "Apply"), "odd"), "us"), "nobody knows what it is"
+    assert has_other_writers(live(entry("us", A, "Apply"), entry("hpa", B, sub="scale")), "us")
+    assert has_other_writers(live(entry("helm", A)), "us")
+    assert not has_other_writers({}, "us")
 
 
 def test_the_latest_of_several_writers_is_named() -> None:

@@ -1,5 +1,6 @@
 """The health of releases as objects come, change and go, and waits for it."""
 
+import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -229,6 +230,7 @@ async def test_an_object_that_is_missing_for_long_is_degraded(autojump_clock: Mo
 # -- waits
 
 
+@pytest.mark.slow
 async def test_a_wait_never_ends_on_what_was_before_the_apply(autojump_clock: MockClock) -> None:
     """The old Deployment is as wanted; whoever applies the new one must not be told so, however late the watch is."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:

@@ -145,7 +145,7 @@ async def test_another_whose_lease_expired_is_gone(autojump_clock: MockClock) ->
     [
         ({"holderIdentity": None}, "it was released"),
         ({"holderIdentity": "third", "leaseTransitions": 10}, "third holds it"),
-        ({"leaseTransitions": 10}, "a later start of it holds it"),
+        ({"leaseTransitions": 10}, "a later process of the same identity holds it"),
     ],
 )
 async def test_another_that_lost_its_lease_is_gone(spec: JsonObject, why: str, autojump_clock: MockClock) -> None:

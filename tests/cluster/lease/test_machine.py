@@ -171,6 +171,7 @@ def test_times_that_would_not_be_safe(times: tuple[float, float, float, float]) 
 # -- all together
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(5_000, 150), deadline=None)
 @given(seed=st.integers(0, 2**48), count=st.sampled_from([2, 3]))
 def test_never_two_at_once_and_each_fence_is_greater(seed: int, count: int) -> None:

@@ -89,6 +89,7 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
 FIELDS = ["holderIdentity", "leaseTransitions", "leaseDurationSeconds", "renewTime"]
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 200))
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON), JSON)
 def test_any_lease_is_read_or_refused(spec: JsonObject, uid: JsonValue) -> None:

@@ -75,3 +75,24 @@ def test_keeping_and_forgetting() -> None:
     objects.forget(WEB)
     objects.forget(WEB)
     assert (objects.get(WEB), len(objects)) == (None, 0)
+
+
+def test_an_object_with_fields_of_another_manager_is_shared_until_an_answer_shows_otherwise() -> None:
+    objects = AppliedObjects(MANAGER)
+    alone = obj()
+    shared: JsonObject = {
+        "metadata": {"uid": "u", "resourceVersion": "5", "managedFields": [{"manager": "helm", "fieldsV1": {}}]}
+    }
+    objects.noticed(WEB, shared)
+    assert not objects.is_shared(WEB), "nothing was applied"
+    objects.record(WEB, alone)
+    assert not objects.is_shared(WEB)
+    objects.noticed(WEB, shared)
+    objects.noticed(WEB, alone)  # events of earlier states may come late
+    assert objects.is_shared(WEB)
+    objects.record(WEB, alone)
+    assert not objects.is_shared(WEB)
+    objects.record(WEB, shared)
+    assert objects.is_shared(WEB)
+    objects.forget(WEB)
+    assert not objects.is_shared(WEB)

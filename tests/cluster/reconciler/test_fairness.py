@@ -176,6 +176,7 @@ def test_a_new_row_does_not_starve_behind_those_that_fail(batches: bool) -> None
     assert trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0)) < 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("batches", [False, True], ids=["single", "batches"])
 def test_retries_are_not_forgotten_while_changes_never_end(batches: bool) -> None:
     """A failing row is tried about as often as its pauses say, though another owner always has changes."""

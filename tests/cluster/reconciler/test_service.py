@@ -284,6 +284,7 @@ async def test_changes_gather_between_rounds(autojump_clock: Clock) -> None:
         assert target.rows[1].text == "29"
 
 
+@pytest.mark.slow
 async def test_retries_have_their_share_while_changes_never_end(autojump_clock: Clock) -> None:
     table, target = a_table(), Target(errors={0: ClusterError("no")})
     async with reconciling(table, target, replace(OPTIONS, concurrency=1, round_size=10)):

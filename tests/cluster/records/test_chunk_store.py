@@ -54,6 +54,7 @@ def large(revision: int = 1, seed: int = 5, holder: Holder = US) -> Release:
     return record(revision, LARGE if seed == 5 else noise(1_700_000, seed), holder=holder)
 
 
+@pytest.mark.slow
 async def test_a_large_record_is_written_read_and_settled() -> None:
     async with bench() as at:
         stored = await at.store.create(large())
@@ -67,6 +68,7 @@ async def test_a_large_record_is_written_read_and_settled() -> None:
         assert (await at.read(), await at.secrets()) == ([], [])
 
 
+@pytest.mark.slow
 async def test_trimming_takes_chunks_along_and_reads_none_of_old_revisions() -> None:
     async with bench() as at:
         for revision in (1, 2):
@@ -85,6 +87,7 @@ async def test_trimming_takes_chunks_along_and_reads_none_of_old_revisions() -> 
         assert await at.secrets() == []
 
 
+@pytest.mark.slow
 async def test_a_small_record_grows_over_the_limit_by_its_status() -> None:
     async with bench() as at:
         stored = await at.store.create(record(1, noise(1_030_000)))
@@ -99,6 +102,7 @@ async def test_a_small_record_grows_over_the_limit_by_its_status() -> None:
 # -- lost and left over
 
 
+@pytest.mark.slow
 async def test_a_lost_chunk_says_so() -> None:
     async with bench() as at:
         await at.store.create(large())
@@ -110,6 +114,7 @@ async def test_a_lost_chunk_says_so() -> None:
             await at.read()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
 async def test_killed_before_the_head_is_written(after: int) -> None:
     async with bench() as at:
@@ -131,6 +136,7 @@ async def test_killed_before_the_head_is_written(after: int) -> None:
         assert await at.secrets() == []
 
 
+@pytest.mark.slow
 async def test_killed_before_the_chunks_are_given_to_the_head() -> None:
     async with bench() as at:
         at.ways.faulty.fault = lambda request: httpx.ConnectError("killed") if request.method == "PATCH" else None
@@ -144,6 +150,7 @@ async def test_killed_before_the_chunks_are_given_to_the_head() -> None:
         assert await at.owners() == [find(stored.metadata, "uid")] * 3
 
 
+@pytest.mark.slow
 async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
     async with bench() as at:
         at.ways.faulty.lost = lambda request: request.url.path.endswith("/secrets") and request.method == "POST"
@@ -157,6 +164,7 @@ async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
         assert len(await at.secrets()) == 3
 
 
+@pytest.mark.slow
 async def test_a_revision_that_another_writer_wrote_first() -> None:
     async with bench() as at:
         await at.after_restart().create(record(1, "small"))
@@ -166,6 +174,7 @@ async def test_a_revision_that_another_writer_wrote_first() -> None:
         assert [one.manifest for one in await at.read()] == ["small"]
 
 
+@pytest.mark.slow
 async def test_chunks_of_another_process_at_work_are_left_alone(autojump_clock: MockClock) -> None:
     async with bench() as at:
         for holder in (Holder("daemon-2", 9, US.lease), Holder("daemon-2"), NOBODY):
@@ -180,6 +189,7 @@ async def test_chunks_of_another_process_at_work_are_left_alone(autojump_clock: 
         assert await later.collect_chunks() == ("default/x-9-daemon-2-x",)
 
 
+@pytest.mark.slow
 async def test_chunks_whose_head_cannot_be_read_are_left_alone() -> None:
     async with bench() as at:
         await at.store.create(large())
@@ -188,6 +198,7 @@ async def test_chunks_whose_head_cannot_be_read_are_left_alone() -> None:
         assert len(await at.secrets()) == 3
 
 
+@pytest.mark.slow
 async def test_chunks_of_what_is_being_written_are_left_alone() -> None:
     async with bench() as at:
         chunks, packed = ChunkStore(at.ways.client, Fencing(at.ways.client, US)), pack_release(large(), NOW).chunks
@@ -199,6 +210,7 @@ async def test_chunks_of_what_is_being_written_are_left_alone() -> None:
         assert len(await chunks.collect()) == 3
 
 
+@pytest.mark.slow
 async def test_a_chunk_that_is_being_collected_is_written_again() -> None:
     async with bench() as at:
         chunks, packed = ChunkStore(at.ways.broken, Fencing(at.ways.broken, US)), pack_release(large(), NOW).chunks

@@ -77,6 +77,7 @@ async def test_what_is_deleted_comes_back_by_itself(autojump_clock: MockClock) -
         assert at.engine.unchanged(wanted) is not None
 
 
+@pytest.mark.slow
 async def test_after_a_restart_the_same_again_is_looked_at_and_only_what_is_missing_is_written(
     autojump_clock: MockClock,
 ) -> None:

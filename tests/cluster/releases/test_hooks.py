@@ -161,7 +161,7 @@ async def test_definitions_are_never_deleted(autojump_clock: MockClock) -> None:
         runner = HookRunner(client, "default", silent)
         await runner.run(parse_hooks([{**crd, "metadata": {**metadata, "annotations": annotations}}]), HookEvent.TEST)
         kept = parse_hooks([{**crd, "metadata": {**metadata, "annotations": {"helm.sh/hook": "test"}}}])
-        with pytest.raises(HookFailedError, match="it is still there from before"):
+        with pytest.raises(HookFailedError, match="its object still exists from an earlier run"):
             await runner.run(kept, HookEvent.TEST)
         kind = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
         assert "deletionTimestamp" not in as_object(
@@ -224,7 +224,9 @@ async def test_delete_policies(autojump_clock: MockClock) -> None:
         uid = find(await client.get(key("kept")), "metadata", "uid")
         await engine.upgrade(with_hooks(hook("kept", "pre-upgrade"), v="2"))
         assert find(await client.get(key("kept")), "metadata", "uid") != uid
-        with pytest.raises(HookFailedError, match=r"pre-upgrade hook ConfigMap kept: it is still there from before"):
+        with pytest.raises(
+            HookFailedError, match=r"pre-upgrade hook ConfigMap kept: its object still exists from an earlier run"
+        ):
             await engine.upgrade(with_hooks(hook("kept", "pre-upgrade", policy="hook-failed"), v="3"))
         assert not await exists(client, "ConfigMap", "kept")
         assert [one.status.value for one in await engine.history("web", "default")] == [

@@ -30,7 +30,9 @@ def never(_: object) -> bool:
 
 
 async def survey(client: ClusterClient, *objects: JsonObject, crds: tuple[JsonObject, ...] = ()) -> Survey:
-    return await Surveyor(client, desired_table(), "wharfinger", never, never).survey(OWNER, objects, crds, POLICY)
+    return await Surveyor(client, desired_table(), "wharfinger", never, never, never).survey(
+        OWNER, objects, crds, POLICY
+    )
 
 
 def narrowed() -> JsonObject:
@@ -75,7 +77,9 @@ async def test_one_object_has_one_owner_even_before_it_is_written(autojump_clock
         with pytest.raises(
             ForeignObjectError, match="belongs to the release default/db; it cannot be part of default/web"
         ):
-            await Surveyor(client, table, "wharfinger", never, never).survey(OWNER, [config_map("a")], (), POLICY)
+            await Surveyor(client, table, "wharfinger", never, never, never).survey(
+                OWNER, [config_map("a")], (), POLICY
+            )
         with pytest.raises(ReleaseError, match="ConfigMap default/a twice"):
             await survey(client, config_map("a"), config_map("a"))
 

@@ -103,7 +103,7 @@ async def test_orphans_lose_their_label_and_their_records_only(autojump_clock: M
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         done = await at.engine.uninstall("web", "default", orphan=True)
         assert (done.found, done.deleted) == (True, ())
-        assert set(done.kept.values()) == {"left behind, as asked"}
+        assert set(done.kept.values()) == {"kept, as requested"}
         assert await at.engine.history("web", "default") == []
         live = await at.client.get(key("a"))
         assert find(live, "metadata", "labels") == {"app.kubernetes.io/managed-by": "Helm"}
@@ -171,6 +171,7 @@ async def test_after_a_restart_it_is_taken_away_by_its_records(autojump_clock: M
             assert Counter(one.partition(" ")[0] for one in transport.requests) == {"GET": 3, "DELETE": 3, "PUT": 1}
 
 
+@pytest.mark.slow
 async def test_every_request_of_an_uninstall_may_fail_once(autojump_clock: MockClock) -> None:
     total = 7
     for number in range(total):

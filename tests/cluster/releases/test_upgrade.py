@@ -86,11 +86,53 @@ async def test_an_upgrade_writes_only_what_changed(autojump_clock: MockClock) ->
             "PUT sh.helm.release.v1.web.v2",
             "PUT sh.helm.release.v1.web.v1",
         ]
-        assert [one for one in at.transport.requests if one.startswith("GET")] == [
-            "GET web"
-        ]  # the Deployment, before its patch
+        assert not [one for one in at.transport.requests if one.startswith("GET")]  # the watch knows the Deployment
 
 
+@pytest.mark.parametrize("manager", ["helm", "ann"])
+async def test_an_object_in_which_another_manager_has_fields_is_read(manager: str, autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1", w="1")))
+        theirs: JsonObject = {"v": "1"} if manager == "helm" else {"z": "1"}
+        edit: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "data": theirs}
+        edit["metadata"] = {"name": "a", "namespace": "default"}
+        await at.client.apply(edit, field_manager=manager)
+        await wait_all_tasks_blocked()
+        at.transport.requests.clear()
+        await at.engine.upgrade(request(config_map("a", w="2")))
+        assert at.transport.requests.count("GET a") == 1
+        left = (
+            {"w": "2"} if manager == "helm" else {"w": "2", "z": "1"}
+        )  # fields of helm are adopted, so that they can go
+        assert (await at.config_maps())["a"]["data"] == left
+
+
+@pytest.mark.parametrize("heard", [True, False])
+async def test_a_field_that_an_autoscaler_has_is_left_to_it_by_a_change(
+    *, heard: bool, autojump_clock: MockClock
+) -> None:
+    def wanted(version: int) -> ReleaseRequest:
+        manifest = deployment("web", f"registry.example/web:{version}")
+        return request(manifest.replace("spec:\n  selector", "spec:\n  replicas: 2\n  selector", 1))
+
+    async with bench() as at:
+        await at.engine.upgrade(wanted(1))
+        await wait_all_tasks_blocked()
+        web = ObjectKey(await at.client.resource_type("apps/v1", "Deployment"), "default", "web")
+        patch = httpx.Request(
+            "PATCH",
+            "http://localhost/apis/apps/v1/namespaces/default/deployments/web/scale?fieldManager=kube-controller-manager",
+            headers={"content-type": "application/merge-patch+json"},
+            json={"spec": {"replicas": 7}},
+        )
+        assert (await at.transport.handle_async_request(patch)).status_code == 200
+        if heard:
+            await wait_all_tasks_blocked()
+        await at.engine.upgrade(wanted(2))
+        assert find(await at.client.get(web), "spec", "replicas") == 7
+
+
+@pytest.mark.slow
 async def test_a_second_pass_over_many_releases_asks_nothing(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         wanted = [six(name=f"web-{number}") for number in range(10)]
@@ -106,6 +148,7 @@ async def test_a_second_pass_over_many_releases_asks_nothing(autojump_clock: Moc
         assert at.transport.writes == []
 
 
+@pytest.mark.slow
 async def test_after_a_restart_nothing_is_written_where_nothing_changed(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
         async with open_engine(client) as engine:
@@ -226,6 +269,7 @@ async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock
             assert await end_state(at) == good, number
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_an_answer_that_was_lost_after_the_write(autojump_clock: MockClock) -> None:
     """The write was done, and nobody knows: what is written again, or found, is what was wanted."""

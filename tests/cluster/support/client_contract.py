@@ -73,7 +73,7 @@ async def contract_a_new_kind_is_discovered(client: ClusterClient) -> None:
     with pytest.raises(UnknownKindError):
         await client.resource_type("example.test/v1", "Widget")
     await client.apply(widget_crd(), field_manager="test")
-    with trio.fail_after(30):
+    with trio.fail_after(300):
         while "example.test/v1/Widget" not in await client.api_versions():
             await trio.lowlevel.checkpoint()
     widget = await client.resource_type("example.test/v1", "Widget")
@@ -98,7 +98,7 @@ async def contract_kinds_are_found_by_what_people_call_them(client: ClusterClien
     older = {**as_object(versions[0], "version"), "name": "v1beta1", "storage": False}
     versions.insert(0, older)
     await client.apply(crd, field_manager="test")
-    with trio.fail_after(30):
+    with trio.fail_after(300):
         while "example.test/v1/Widget" not in await client.api_versions():
             await trio.lowlevel.checkpoint()
     widget = ResourceType("example.test", "v1", "Widget", "widgets", namespaced=True)
@@ -280,7 +280,7 @@ async def contract_watches_by_field(client: ClusterClient) -> None:
         await client.create(config_map("a"))
         await client.delete(key("b"))
         await client.delete(key("a"))
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             async for event in events:
                 if event.type is not WatchType.BOOKMARK:
                     seen.append((event.type.value, name_of(event.object)))
@@ -332,7 +332,7 @@ async def contract_raw_watches_are_the_same_watches_as_text(client: ClusterClien
             await client.create(config_map(name, labels={"app": app}))
         await client.merge_patch(key("a"), {"data": {"v": "2"}})
         await client.delete(key("a"))
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             async for event in events:
                 if event.type is not WatchType.BOOKMARK:
                     seen.append(event)
@@ -359,7 +359,7 @@ async def contract_lists_and_watches_of_metadata_only(client: ClusterClient) -> 
             assert [item.key for item in page.items] == [key("a")]
     async with client.raw_watch(CONFIG_MAP, "default", resource_version=revision, metadata_only=True) as events:
         await client.create(config_map("b", v="2"))
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             async for event in events:
                 if event.type is not WatchType.BOOKMARK:
                     assert event.object.key == key("b")
@@ -381,7 +381,7 @@ async def contract_watches_begin_after_a_list(client: ClusterClient) -> None:
         await client.merge_patch(key("early"), {"data": {"v": "2"}})
         await client.merge_patch(key("before"), {"metadata": {"labels": {"app": "z"}}})
         await client.delete(key("early"))
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             async for event in events:
                 if event.type is not WatchType.BOOKMARK:
                     seen.append((event.type.value, name_of(event.object)))
@@ -396,7 +396,7 @@ async def contract_watch_events_carry_revisions_to_go_on_from(client: ClusterCli
     await client.create(config_map("b"))
 
     async def first(revision: str) -> WatchEvent:
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             async with client.watch(CONFIG_MAP, "default", resource_version=revision) as events:
                 async for event in events:
                     if event.type is not WatchType.BOOKMARK:

@@ -22,7 +22,7 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.errors import ApiError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.informer import LIST_PATIENCE_S, Informer, open_informer, wait_listed
 from wharfinger.cluster.watch.object_cache import ObjectChange
 from wharfinger.control_plane.service import open_control_plane
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError
@@ -202,6 +202,19 @@ async def test_it_starts_while_the_server_is_away(autojump_clock: MockClock) -> 
             cut.down = False
             await informer.wait_synced()
             assert list(informer.objects()) == [key("a")]
+
+
+async def test_a_first_list_that_is_late_is_reported_every_few_seconds(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_memory() as (ours, _, cut):
+        cut.down = True
+        async with open_informer(ours, CONFIG_MAP, "default") as informer, trio.open_nursery() as nursery:
+            nursery.start_soon(wait_listed, informer)
+            await trio.sleep(3 * LIST_PATIENCE_S + 1)
+            said = [message for message in caplog.messages if message.startswith("cannot list ConfigMap: ")]
+            assert len(said) == 3
+            cut.down = False
 
 
 async def test_each_change_is_told_though_little_is_kept(autojump_clock: MockClock) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from wharfinger.cluster.api.watch_type import WatchType
-from wharfinger.cluster.watch.object_cache import ObjectCache, ObjectChange
+from wharfinger.cluster.watch.object_cache import ObjectCache, ObjectChange, without_managers
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
@@ -144,6 +144,18 @@ def test_a_list_that_cannot_be_read_changes_nothing() -> None:
     with pytest.raises(ShapeError):
         cache.replace([pod("b"), strange])
     assert (told.take(), set(cache.objects())) == ([], {key("a")})
+
+
+def test_an_object_is_kept_without_its_managers() -> None:
+    metadata: JsonObject = {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "1", "generation": 2}
+    managed: JsonObject = {"metadata": {**metadata, "managedFields": [{"manager": "ann"}]}, "status": {"a": 1}}
+    seen: list[JsonObject | None] = []
+    cache = ObjectCache(POD, keep=without_managers, on_change=lambda change: seen.append(change.object))
+    cache.put(managed)
+    assert list(cache.objects().values()) == [{"metadata": metadata, "status": {"a": 1}}]
+    assert seen == [managed]
+    bare: JsonObject = {"metadata": metadata}
+    assert without_managers(bare) is bare
 
 
 def test_what_is_kept_is_not_what_is_told() -> None:

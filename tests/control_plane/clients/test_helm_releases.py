@@ -109,6 +109,7 @@ def test_history_that_is_kept(helm: str, plane: Served, tmp_path: Path) -> None:
     assert plane.run("kubectl", "get", "deployment", "front", "-o", "jsonpath={.status.availableReplicas}") == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
 def test_definitions_and_objects_that_were_there(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"crds/widgets.yaml": CRD, "templates/widget.yaml": WIDGET}))

@@ -65,6 +65,7 @@ def manifest(plane: Served, *objects: JsonObject) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_applied_from_the_client(plane: Served) -> None:
     path = manifest(plane, WEB, SETTINGS)
 
@@ -79,6 +80,7 @@ def test_applied_from_the_client(plane: Served) -> None:
     assert get(plane, "configmap", "settings")["data"] == {"size": "9"}
 
 
+@pytest.mark.slow
 def test_a_file_that_holds_a_list(plane: Served) -> None:
     """kubectl checks a list itself, against OpenAPI version 2 in protobuf; what is in it the server checks."""
     items: list[JsonValue] = [SETTINGS, {**SETTINGS, "metadata": {"name": "more"}}]
@@ -89,6 +91,7 @@ def test_a_file_that_holds_a_list(plane: Served) -> None:
     assert 'unknown field "dta"' in plane.refused("kubectl", "-n", "shop", "apply", "-f", wrong)
 
 
+@pytest.mark.slow
 def test_custom_resources_are_held_to_their_schema(plane: Served) -> None:
     spec: JsonObject = {
         "type": "object",
@@ -112,6 +115,7 @@ def test_custom_resources_are_held_to_their_schema(plane: Served) -> None:
     assert "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1" in small
 
 
+@pytest.mark.slow
 def test_applied_by_the_server(plane: Served) -> None:
     path = manifest(plane, WEB, SETTINGS)
     changed = manifest(plane, {**SETTINGS, "data": {"color": "red"}})
@@ -133,6 +137,7 @@ def test_applied_by_the_server(plane: Served) -> None:
     assert find(managers["x"], "f:data") == {"f:color": {}}
 
 
+@pytest.mark.slow
 def test_shown_in_every_form(plane: Served) -> None:
     kubectl(plane, "apply", "-f", manifest(plane, WEB, SETTINGS))
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
@@ -175,6 +180,7 @@ def test_changed_and_deleted(plane: Served) -> None:
     assert "not found" in plane.refused("kubectl", "get", "namespace", "shop")
 
 
+@pytest.mark.slow
 def test_a_kind_of_ones_own(plane: Served) -> None:
     crd = manifest(plane, definition(additionalPrinterColumns=COLUMNS))
     plane.run("kubectl", "apply", "--server-side", "-f", crd)

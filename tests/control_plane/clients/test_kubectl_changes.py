@@ -85,6 +85,7 @@ def test_a_kustomization(plane: Served, tmp_path: Path) -> None:
     assert plane.run("kubectl", "apply", "-k", str(tmp_path)) == "configmap/my-settings created\n"
 
 
+@pytest.mark.slow
 def test_forms_and_questions(plane: Served) -> None:
     columns = plane.run(
         "kubectl", "get", "configmap", "settings", "-o", "custom-columns=N:.metadata.name,C:.data.color"

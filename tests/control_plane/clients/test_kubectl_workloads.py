@@ -39,6 +39,7 @@ def revisions(plane: Served) -> list[str]:
     return [line.split()[0] for line in lines if line[:1].isdigit()]
 
 
+@pytest.mark.slow
 def test_rollouts(plane: Served) -> None:
     created = kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1", "--replicas=2")
     assert created == ["deployment.apps/web created"]

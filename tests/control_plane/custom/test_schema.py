@@ -178,6 +178,7 @@ def test_an_object_of_an_older_schema_reads_with_new_defaults_and_can_still_be_l
     assert find(freed.obj, "metadata", "finalizers") is None
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_defaults_out_of_all_proportion_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     many: JsonObject = {

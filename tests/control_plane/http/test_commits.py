@@ -113,7 +113,7 @@ async def test_a_commit_of_another_writer_that_fails_is_heard_of(rig: Rig) -> No
             backend.commit()
         over.set()
 
-    assert failed == ["what was written could not be kept, and was undone; look at the disk"]
+    assert failed == ["the writes could not be committed and were undone; check the disk"]
     assert backend.settled
 
 

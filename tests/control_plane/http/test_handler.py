@@ -10,7 +10,7 @@ from wharfinger.control_plane.service import ControlPlane, assemble
 from wharfinger.control_plane.storage.interface import Change, Key, StorageError
 from wharfinger.control_plane.storage.memory import MemoryStorage
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, encode_json, find, find_list, find_str
-from wharfinger.httpd.messages import Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Request, Response, StreamingResponse, Upgrade
 from wharfinger.httpd.target import parse_target
 
 TOKEN = "sesame"
@@ -31,7 +31,9 @@ async def answer(
 ) -> Response | StreamingResponse:
     parsed = parse_target(target.encode())
     data = b"" if body is None else encode_json(body)
-    return await handler(Request(method, parsed.path, parsed.query, headers or {}, data))
+    found = await handler(Request(method, parsed.path, parsed.query, headers or {}, data))
+    assert not isinstance(found, Upgrade)
+    return found
 
 
 async def ask(

@@ -8,7 +8,8 @@ from tests.control_plane.recorded_answers.replay import load_file, replay_offlin
 NAMES = sorted(path.stem for path in RECORDINGS.glob("*.jsonl"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.measured  # what the API objects of many groups are judged by has no quicker tests
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_recording(name: str) -> None:
     wrong = replay_offline(load_file(RECORDINGS / f"{name}.jsonl"))

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -28,6 +29,7 @@ def test_machine() -> None:
     )
 
 
+@pytest.mark.slow
 def test_machine_with_a_short_history() -> None:
     run_state_machine_as_test(
         ShortHistory,

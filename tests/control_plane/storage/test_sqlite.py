@@ -211,14 +211,14 @@ def make(path: Path, *statements: str) -> Path:
         ("DELETE FROM counter", "it has no revision"),
         ("UPDATE counter SET revision = 'x'", "it has no revision"),
         ("UPDATE counter SET revision = 0", "it has no revision"),
-        ("UPDATE counter SET revision = 1", "pods a/x bears revision '2', the latest is 1"),
-        ("UPDATE objects SET body = '{}'", "pods a/x bears revision ''"),
+        ("UPDATE counter SET revision = 1", "pods a/x has revision '2', but the latest is 1"),
+        ("UPDATE objects SET body = '{}'", "pods a/x has revision ''"),
         ("UPDATE objects SET body = x'7b'", "pods a/x: the object: "),
         ("UPDATE objects SET body = x'5b5d'", "pods a/x: the object: expected an object"),
         ("UPDATE objects SET body = 7", "pods a/x: "),
         (
             """UPDATE objects SET body = '{"metadata": {"resourceVersion": "²"}}'""",
-            "pods a/x bears revision '²'",
+            "pods a/x has revision '²'",
         ),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_file_that_cannot_have_been_written_here_is_damaged(statement: str, wo
         pytest.fail("it was opened")
     assert str(caught.value).startswith(f"the data file {path} is damaged (")
     assert words in str(caught.value)
-    assert "put a copy of it back, or move it and data.db-wal away" in str(caught.value)
+    assert "restore a copy of it, or move it and data.db-wal away" in str(caught.value)
     assert caught.value.path == path
 
 
@@ -254,6 +254,15 @@ def test_bytes_that_changed_are_damage_or_do_no_harm(data: st.DataObject) -> Non
             assert str(path) in str(error)
 
 
+def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    path = make(tmp_path / "data.db")
+    content = path.read_bytes()
+    place = content.index(b"CHECK (id = 1)")
+    path.write_bytes(content[:place] + b"\x80" + content[place + 1 :])
+    with pytest.raises(StorageFileError, match="is damaged"), open_sqlite_storage(path):
+        pytest.fail("it was opened")
+
+
 def test_no_database_at_all_is_damage(tmp_path: Path) -> None:
     (tmp_path / "data.db").write_bytes(b"kind: Namespace\n" * 500)
     with (
@@ -272,8 +281,8 @@ def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        (f"PRAGMA application_id = {APPLICATION_ID + 1}", "is of another program; choose another file"),
-        ("PRAGMA application_id = 0", "is of another program; choose another file"),
+        (f"PRAGMA application_id = {APPLICATION_ID + 1}", "belongs to another program; choose another file"),
+        ("PRAGMA application_id = 0", "belongs to another program; choose another file"),
         (
             f"PRAGMA user_version = {FORMAT_VERSION + 1}",
             f"has format {FORMAT_VERSION + 1}, and this program knows format {FORMAT_VERSION}; use the program that wrote",
@@ -292,9 +301,9 @@ def test_files_of_others_are_left_alone(statement: str, words: str, tmp_path: Pa
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path, words in (
-        (tmp_path / "file" / "data.db", "cannot be made: Not a directory; choose another"),
-        (tmp_path, "cannot be made: Is a directory; choose another"),
-        (tmp_path / ("x" * 300), "cannot be made: File name too long; choose another"),
+        (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another"),
+        (tmp_path, "cannot be created: Is a directory; choose another"),
+        (tmp_path / ("x" * 300), "cannot be created: File name too long; choose another"),
     ):
         with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
             pytest.fail("it was opened")
@@ -313,7 +322,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
         storage.put(*pod("z", text=pages))
         storage.delete(storage.put(*pod("w")).key)
         with pytest.raises(
-            CommitError, match=r"data\.db cannot be written: .*full; nothing was changed; look at"
+            CommitError, match=r"data\.db cannot be written: .*full; no change was kept; check the"
         ) as caught:
             storage.commit()
 
@@ -350,7 +359,7 @@ def test_a_disk_that_fails_says_so(tmp_path: Path) -> None:
     path = make(tmp_path / "data.db")
     (tmp_path / "data.db-wal").mkdir()
     with (
-        pytest.raises(StorageFileError, match=r"data\.db cannot be used: .*; look at the disk and at its owner"),
+        pytest.raises(StorageFileError, match=r"data\.db cannot be used: .*; check the disk and the file's owner"),
         open_sqlite_storage(path),
     ):
         pytest.fail("it was opened")

@@ -89,7 +89,7 @@ def test_numbers_that_are_too_large(data: bytes, number: str) -> None:
 
 
 def test_what_is_no_json() -> None:
-    with pytest.raises(ValueError, match="NaN is no JSON"):
+    with pytest.raises(ValueError, match="NaN is not valid JSON"):
         closely_read(b"NaN")
 
 

@@ -1,13 +1,12 @@
 """The socket client is an Inspector, and says clearly why it cannot be one."""
 
-import errno
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 import trio
 
@@ -16,6 +15,7 @@ from tests.debug.support.inspector_contract import check_inspector
 from tests.debug.support.samples import (
     BUSY,
     EXPLANATIONS,
+    HISTORY,
     HOOK_METRICS,
     HOSTILE,
     MANIFEST,
@@ -26,9 +26,10 @@ from tests.debug.support.samples import (
     STATISTICS,
     package,
 )
-from wharfinger.debug.client.client import DebugClient, open_debug_client
-from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
-from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS
+from tests.debug.support.socket_client import socket_client
+from wharfinger.debug.addresses import ELSEWHERE, MAX_SETTINGS
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.errors import DebugAnswerError
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.terminal_text import is_safe
@@ -39,8 +40,8 @@ from wharfinger.runtime.inspector import PackageSnapshot, RenderSnapshot, ValidS
 
 @asynccontextmanager
 async def client_of(inspector: CannedInspector, path: Path) -> AsyncIterator[DebugClient]:
-    async with open_debug_server(path, inspector), open_debug_client(path) as client:
-        yield client
+    async with open_debug_server(path, inspector):
+        yield socket_client(path)
 
 
 @pytest.mark.parametrize("contents", [(*PACKAGES, BUSY), ()])
@@ -78,6 +79,18 @@ async def test_what_was_rendered(tmp_path: Path) -> None:
         failed = await client.render("test.shop")
         assert failed == RenderSnapshot("", problem="template: no such function", has_chart=True)
         assert await client.render("no.such") is None
+
+
+async def test_what_happened_to_a_package(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    client = socket_client(path)
+    async with open_debug_server(path, CannedInspector()):
+        assert await client.history("no.such") is None
+        found = await client.history("prod.shop")
+        assert found is not None
+        assert found == HISTORY
+        assert await client.why("prod.shop", HISTORY.events[0].time - timedelta(days=1)) is None
+        assert await client.why("prod.shop", HISTORY.events[0].time) == EXPLANATIONS["prod.shop"]
 
 
 async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
@@ -121,87 +134,6 @@ async def test_names_and_values_of_strangers(tmp_path: Path) -> None:
         assert await client.packages() == (odd,)
 
 
-# No daemon
-
-
-async def ask(path: Path) -> None:
-    async with open_debug_client(path) as client:
-        await client.daemon()
-
-
-async def test_no_socket(tmp_path: Path) -> None:
-    path = tmp_path / "debug.sock"
-    with pytest.raises(NoDaemonError) as raised:
-        await ask(path)
-    assert str(raised.value) == (
-        f"no daemon answers on {path}: no such socket; is `wharfinger run` running? (--socket / WHARFINGER_SOCKET)"
-    )
-
-
-async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
-    path = tmp_path / "debug.sock"
-    with socket.socket(socket.AF_UNIX) as gone:
-        gone.bind(str(path))
-        gone.listen()
-    with pytest.raises(NoDaemonError, match=r"no daemon answers on .*: the socket's daemon has exited; is `wharf"):
-        await ask(path)
-
-
-async def test_no_socket_at_all_but_a_file_or_too_long_a_path(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file", tmp_path / ("x" * 200)):
-        with pytest.raises(NoDaemonError, match="no daemon answers on"):
-            await ask(path)
-
-
-async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
-    path = tmp_path / "debug.sock"
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(path))
-        listening.listen()
-
-        def hang_up() -> None:
-            listening.accept()[0].close()
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.to_thread.run_sync, hang_up)
-            with pytest.raises(NoDaemonError, match="no daemon answers on"):
-                await ask(path)
-
-
-class Failing(httpx.AsyncBaseTransport):
-    """Fails as the real transport does: an httpx error whose cause is the kernel's."""
-
-    def __init__(self, error: httpx.HTTPError, cause: BaseException | None) -> None:
-        self._error = error
-        self._cause = cause
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        raise self._error from self._cause
-
-
-@pytest.mark.parametrize(
-    ("error", "cause", "why"),
-    [
-        (httpx.ConnectError("x"), PermissionError(errno.EACCES, "denied"), "belongs to another user; run this as"),
-        (httpx.ConnectError("x"), PermissionError(errno.EPERM, "denied"), "belongs to another user; run this as"),
-        (
-            httpx.ConnectError("x"),
-            ExceptionGroup("tried", [ValueError("no"), PermissionError(errno.EACCES, "denied")]),
-            "belongs to another user",
-        ),
-        (httpx.ConnectTimeout("x"), None, "does not answer in time"),
-        (httpx.ReadTimeout("x"), None, "does not answer in time"),
-        (httpx.ReadError(""), None, r"closed; is `wharfinger run` running\?"),
-        (httpx.RemoteProtocolError("half a message"), None, "half a message"),
-    ],
-)
-async def test_what_the_kernel_says(error: httpx.HTTPError, cause: BaseException | None, why: str) -> None:
-    async with httpx.AsyncClient(transport=Failing(error, cause), base_url="http://daemon") as client:
-        with pytest.raises(NoDaemonError, match=why):
-            await DebugClient(Path("/run/debug.sock"), client).daemon()
-
-
 # Answers nobody understands
 
 
@@ -211,8 +143,8 @@ async def stranger(handler: Handler, path: Path) -> AsyncIterator[DebugClient]:
     listening.bind(str(path))
     listening.listen()
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
-    async with open_server([listener], handler, HttpLimits()), open_debug_client(path) as client:
-        yield client
+    async with open_server([listener], handler, HttpLimits()):
+        yield socket_client(path)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Scrapers over the network: what they get, what nobody gets there, and how little asking costs."""
 
+import dataclasses
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,9 +12,10 @@ import trio
 import trio.testing
 
 from tests.debug.support.canned import CannedInspector
-from tests.debug.support.samples import HOOK_METRICS, METRICS
+from tests.debug.support.samples import DAEMON, HOOK_METRICS, METRICS
 from tests.exposition import parse
 from tests.scale import scaled
+from wharfinger.debug.addresses import ELSEWHERE
 from wharfinger.debug.errors import MetricsAddressError
 from wharfinger.debug.server.metrics_listener import (
     CONNECTIONS,
@@ -24,7 +26,7 @@ from wharfinger.debug.server.metrics_listener import (
     open_metrics_listener,
     read_metrics_address,
 )
-from wharfinger.debug.server.routes import ELSEWHERE, ROUTES
+from wharfinger.debug.server.routes import ROUTES
 from wharfinger.formats.exposition import CONTENT_TYPE
 from wharfinger.httpd.messages import Handler, Request, Response
 
@@ -70,17 +72,25 @@ async def test_what_scrapers_get() -> None:
         assert (await client.get("/healthz")).text == "ok\n"
 
 
+async def test_readiness_is_told_without_its_reason() -> None:
+    held = dataclasses.replace(DAEMON, ready=False, standby="lacks rights: patch secrets")
+    for base, status, text in ((DAEMON, 200, "ready\n"), (held, 503, "not ready\n")):
+        async with scraper(CannedInspector(base=base)) as client:
+            answer = await client.get("/readyz")
+            assert (answer.status_code, answer.text) == (status, text)
+
+
 async def test_no_one_gets_anything_else() -> None:
     async with scraper(CannedInspector()) as client:
         for path in (
-            *(path for path in ROUTES if path not in {"/metrics", "/metrics/hooks", "/healthz"}),
+            *(path for path in ROUTES if path not in {"/metrics", "/metrics/hooks", "/healthz", "/readyz"}),
             "/",
             "/metrics/",
         ):
             answer = await client.get(path.replace("{name}", "prod.shop"))
             assert answer.status_code == 404, path
-            assert answer.text == "no such path; known: /metrics, /metrics/hooks, /healthz\n"
-        for path in ("/metrics", "/metrics/hooks", "/healthz"):
+            assert answer.text == "no such path; known: /metrics, /metrics/hooks, /healthz, /readyz\n"
+        for path in ("/metrics", "/metrics/hooks", "/healthz", "/readyz"):
             for method in ("HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
                 answer = await client.request(method, path)
                 assert (answer.status_code, answer.headers["allow"]) == (405, "GET"), (method, path)

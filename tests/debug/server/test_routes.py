@@ -11,6 +11,7 @@ from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import (
     DAEMON,
     EXPLANATIONS,
+    HISTORY,
     HOOK_METRICS,
     HOSTILE,
     MANIFEST,
@@ -23,12 +24,13 @@ from tests.debug.support.samples import (
     task,
 )
 from tests.exposition import parse
+from wharfinger.debug.addresses import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
-from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS, ROUTES, make_handler
+from wharfinger.debug.server.routes import ROUTES, make_handler
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.formats.terminal_text import is_safe
@@ -47,6 +49,7 @@ QUEUES = "/api/v1/queues/dump"
 SCHEDULER = "/api/v1/scheduler/dump"
 STATISTICS_PATH = "/api/v1/statistics"
 WHY_PATH = "/api/v1/why"
+HISTORY_PATH = "/api/v1/history"
 RENDER = "/api/v1/packages/render"
 VALIDATE = "/api/v1/packages/validate"
 
@@ -97,7 +100,7 @@ async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     assert {*(f"GET {path}" for path in paths), f"POST {VALIDATE}/{{name}}"} <= set(listed)
     for line in listed:
         method, path = line.split(" ")
-        query = {"package": "prod.shop"} if path == WHY_PATH else {}
+        query = {"package": "prod.shop"} if path in (WHY_PATH, HISTORY_PATH) else {}
         assert (await get(path.replace("{name}", "prod.shop"), query, method=method)).status == 200
 
 
@@ -325,6 +328,28 @@ async def test_hostile_values(output: str) -> None:
     assert is_safe(body, allow="\n")
     assert yaml.safe_load(body)["apps"]["prod.shop"]["status"]["message"] == HOSTILE.replace("\ud800", "?")
     assert (await get(f"/{HOSTILE}", inspector=inspector)).status == 404
+
+
+async def test_what_happened_to_a_package() -> None:
+    secret = "hunter2-planted"
+    told = replace(HISTORY, events=tuple(replace(event, cause=f"with {secret}") for event in HISTORY.events))
+    owner = replace(PACKAGES[0], secrets=(secret,))
+    inspector = CannedInspector(contents=(owner,), histories={"prod.shop": told})
+    answer = await get(HISTORY_PATH, {"package": "prod.shop"}, inspector=inspector)
+    assert answer.status == 200
+    assert secret.encode() not in answer.body
+    assert b"with ***" in answer.body
+    assert (await get(HISTORY_PATH, {"package": "no.such"})).body.strip() == b"null"
+    assert (await get(HISTORY_PATH)).status == 400
+
+
+async def test_why_a_package_was_as_it_was() -> None:
+    query = {"package": "prod.shop", "at": "2026-11-21T04:05:00Z"}
+    assert b"causes" in (await get(WHY_PATH, query)).body
+    early = query | {"at": "2026-11-20T00:00:00Z"}
+    assert (await get(WHY_PATH, early)).body.strip() == b"null"
+    answer = await get(WHY_PATH, query | {"at": "noon"})
+    assert (answer.status, answer.body) == (400, b"at: noon: expected a time like 2026-11-21T04:03:00Z\n")
 
 
 async def test_why_a_package_is_as_it_is() -> None:

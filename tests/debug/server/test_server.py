@@ -12,10 +12,10 @@ import trio.testing
 
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import PACKAGES
+from tests.debug.support.socket_client import socket_client
 from tests.scale import scaled
-from wharfinger.debug.client.client import open_debug_client
+from wharfinger.debug.addresses import MAX_SETTINGS
 from wharfinger.debug.errors import DebugSocketError
-from wharfinger.debug.server.routes import MAX_SETTINGS
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.runtime.inspector import PackageSnapshot
 
@@ -45,8 +45,7 @@ async def test_many_clients_at_once(tmp_path: Path) -> None:
         answers: list[tuple[PackageSnapshot, ...]] = []
 
         async def ask(answers: list[tuple[PackageSnapshot, ...]] = answers) -> None:
-            async with open_debug_client(path) as client:
-                answers.append(await client.packages())
+            answers.append(await socket_client(path).packages())
 
         async with open_debug_server(path, CannedInspector()), trio.open_nursery() as nursery:
             for _ in range(50):
@@ -60,8 +59,7 @@ async def test_a_second_daemon_is_refused_and_the_first_goes_on(tmp_path: Path) 
         with pytest.raises(DebugSocketError, match="another daemon answers"):
             async with open_debug_server(path, CannedInspector()):
                 raise AssertionError("not opened")
-        async with open_debug_client(path) as client:
-            assert (await client.daemon()).packages == 3
+        assert (await socket_client(path).daemon()).packages == 3
     assert not path.exists()
 
 
@@ -69,8 +67,8 @@ async def test_a_successors_socket_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
     async with open_debug_server(path, CannedInspector(contents=())):
         path.unlink()
-        async with open_debug_server(path, CannedInspector()), open_debug_client(path) as client:
-            assert (await client.daemon()).packages == 3
+        async with open_debug_server(path, CannedInspector()):
+            assert (await socket_client(path).daemon()).packages == 3
     assert not path.exists()
 
 
@@ -88,7 +86,8 @@ async def test_the_answer_in_flight_is_still_sent(tmp_path: Path) -> None:
         async with open_debug_server(path, Slow()):
             await leave.wait()
 
-    async with trio.open_nursery() as nursery, open_debug_client(path) as client:
+    client = socket_client(path)
+    async with trio.open_nursery() as nursery:
         nursery.start_soon(serve)
         await trio.testing.wait_all_tasks_blocked()
         answers = []
@@ -113,8 +112,7 @@ async def test_a_listener_that_is_given_is_served_and_its_file_left(tmp_path: Pa
     listening.listen()
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
     async with open_debug_server(tmp_path / "ours.sock", CannedInspector(), listener=listener):
-        async with open_debug_client(path) as client:
-            assert (await client.daemon()).pid == 4711
+        assert (await socket_client(path).daemon()).pid == 4711
         assert not (tmp_path / "ours.sock").exists()
     assert path.exists()
 

@@ -2,27 +2,33 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from tests.debug.support.samples import (
     ANSWERS,
     DAEMON,
     EXPLANATIONS,
+    HISTORIES,
+    HISTORY,
     HOOK_METRICS,
     METRICS,
     NODES,
     PACKAGES,
     POOLS,
     RENDERED,
+    REPOSITORIES,
     STATISTICS,
 )
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,
+    HistorySnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
+    RepositorySnapshot,
     SettingsAnswer,
     StatisticsSnapshot,
     ValidSettings,
@@ -40,8 +46,11 @@ class CannedInspector:
     rendered: Mapping[str, RenderSnapshot] = field(default_factory=lambda: RENDERED)
     answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
     explanations: Mapping[str, ExplanationSnapshot] = field(default_factory=lambda: EXPLANATIONS)
+    histories: Mapping[str, HistorySnapshot] = field(default_factory=lambda: HISTORIES)
+    begins: datetime = HISTORY.events[0].time
     counted: StatisticsSnapshot | None = STATISTICS
     warm: tuple[WarmPoolSnapshot, ...] = POOLS
+    sources: tuple[RepositorySnapshot, ...] = REPOSITORIES
     measured: str = METRICS
     published: str = HOOK_METRICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
@@ -75,15 +84,24 @@ class CannedInspector:
     async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
         return self.warm
 
+    async def repositories(self) -> tuple[RepositorySnapshot, ...]:
+        return self.sources
+
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """All nodes, sorted by name."""
         return tuple(sorted(self.nodes, key=lambda node: node.name))
 
-    async def why(self, name: str) -> ExplanationSnapshot | None:
-        """What a test put in; nothing keeps a package that nothing was said about."""
+    async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
+        """Return what a test put in; a package without an entry has none. The past is known from ``begins`` on."""
+        if at is not None and at < self.begins:
+            return None
         known = any(package.name == name for package in self.contents)
         unexplained = ExplanationSnapshot(name, ready=True, causes=(), remedy="")
         return self.explanations.get(name, unexplained) if known else None
+
+    async def history(self, name: str) -> HistorySnapshot | None:
+        """Return what a test put in; packages without an entry have no history."""
+        return self.histories.get(name)
 
     async def render(self, name: str) -> RenderSnapshot | None:
         """What a package renders to; one that nothing was said about has no chart."""

@@ -12,9 +12,12 @@ from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     DaemonSnapshot,
     DependencySnapshot,
+    EventSnapshot,
     ExplanationSnapshot,
     GroupSnapshot,
+    HistorySnapshot,
     HookSnapshot,
+    IndexSnapshot,
     InvalidSettings,
     LackSnapshot,
     MonitorCounts,
@@ -27,6 +30,7 @@ from wharfinger.runtime.inspector import (
     ProgressSnapshot,
     QueueSnapshot,
     RenderSnapshot,
+    RepositorySnapshot,
     SchedulesSnapshot,
     SettingsAnswer,
     SlotsSnapshot,
@@ -36,6 +40,7 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
+    VersionSnapshot,
     VoteSnapshot,
     WarmPoolSnapshot,
 )
@@ -348,8 +353,37 @@ def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
 
 
 POOLS = (
-    WarmPoolSnapshot("/usr/bin/python3", "serving", 4, 3, 1, 0, 90, 2, 0, 1, 0, 1),
+    WarmPoolSnapshot(
+        "/usr/bin/python3", "serving", 4, 3, 1, 0, 90, 2, 0, 1, 0, 1, memory_bytes=32 << 20, memory_limit_bytes=1 << 30
+    ),
     WarmPoolSnapshot("/usr/bin/python3 #2", "unfit", 4, 0, 0, 0, 0, 0, 0, 0, 7, 5, "it has no os.fork"),
+    WarmPoolSnapshot(
+        "shop hooks/serve", "serving", 2, 1, 1, 0, 7, 0, 0, 0, 0, 0, "", "persistent", 0, 0, 9 << 20, 1 << 30
+    ),
+)
+
+REPOSITORIES = (
+    RepositorySnapshot(
+        "default",
+        "https://registry.example/packages",
+        "True",
+        "Scanned",
+        "3 versions of 1 packages",
+        datetime(2026, 1, 1, 12, tzinfo=UTC),
+        2,
+        (
+            IndexSnapshot(
+                "web-shop",
+                ("1.2.0", "1.1.0", "1.0.0"),
+                ("stable",),
+                (
+                    VersionSnapshot("1.2.0", f"sha256:{'ab' * 32}", (), "A shop", ">=1.30", ("a fix", "more")),
+                    VersionSnapshot("1.1.0", f"sha256:{'cd' * 32}", ("stable",), deprecated="it leaks"),
+                ),
+            ),
+        ),
+    ),
+    RepositorySnapshot("gone", "", "False", "RegistryFailed", "no answer\x1b[31m"),
 )
 
 ANSWERS: dict[str, SettingsAnswer] = {
@@ -372,6 +406,33 @@ WHY = ExplanationSnapshot(
     remedy="look at the hook's lines in the daemon's log",
     also=("prod.shop needs metrics",),
 )
+HISTORY = HistorySnapshot(
+    "prod.shop",
+    (
+        EventSnapshot(
+            datetime(2026, 11, 21, 4, 3, tzinfo=UTC), "lifecycle", "wanted: shop 1.2.3", "requires update", "", "idle"
+        ),
+        EventSnapshot(
+            datetime(2026, 11, 21, 4, 3, 1, 250_000, UTC),
+            "queue",
+            "Load is queued",
+            "",
+            "empty",
+            "main: Load runs",
+            decides=False,
+        ),
+        EventSnapshot(
+            datetime(2026, 11, 21, 4, 3, 2, tzinfo=UTC),
+            "status",
+            "Loaded False",
+            "PackageInvalid: no Chart.yaml\nin it",
+            "Pending",
+            "Failed",
+        ),
+    ),
+    dropped=3,
+)
+HISTORIES = {"prod.shop": HISTORY}
 EXPLANATIONS = {"ingress": WHY_READY, "prod.shop": WHY}
 CAUSES = st.builds(CauseSnapshot, subject=_NAME, state=_NAME, message=_TEXT, since=st.none() | _MOMENTS)
 

@@ -161,7 +161,7 @@ def test_devices_and_the_like(into: Path, flag: bytes) -> None:
 
 
 def test_an_entry_that_changes_its_type(into: Path) -> None:
-    assert "comes twice" in refused(tar(("a", b""), ("a", "b")), into)
+    assert "occurs twice" in refused(tar(("a", b""), ("a", "b")), into)
 
 
 def test_the_later_of_two_files_counts_and_links_to_the_first_keep_it(into: Path) -> None:

@@ -133,6 +133,7 @@ def test_the_limit_of_input() -> None:
             everything(opened(data, limits))
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_the_limit_of_output_stops_a_bomb_at_once() -> None:
     source = Trickle(gzip.compress(b"\0" * 300_000_000), 4096)

@@ -95,7 +95,7 @@ def test_one_bad_rule_does_not_hide_the_others() -> None:
 
 
 def test_what_is_no_bool() -> None:
-    assert findings({K: [rule("self.a")]}, {"a": "x"}) == [": could not be evaluated: it gives no bool"]
+    assert findings({K: [rule("self.a")]}, {"a": "x"}) == [": could not be evaluated: its result is not a bool"]
 
 
 ONLY_UP: JsonObject = {K: [rule("self >= oldSelf", "only up")]}
@@ -239,7 +239,7 @@ def test_rules_of_kubernetes_see_typed_values() -> None:
     )
     assert findings({**typed, K: [rule("self.n == oldSelf.n && self.n + oldSelf.n == 2.0")]}, value, value) == []
     assert findings({"type": "number", K: [rule("self > 1")]}, 2**2000) == [
-        ": could not be evaluated: the value is not of the type that the schema says, or too large a number"
+        ": could not be evaluated: the value does not have the type that the schema declares, or is too large a number"
     ]
 
 

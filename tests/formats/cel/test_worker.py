@@ -140,6 +140,7 @@ def test_it_ends_after_it_ran_out_of_memory() -> None:
     assert len(done.stdout.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_an_endless_rule_is_ended_by_its_cpu_time() -> None:
     """Also where nobody is left who would end it otherwise; and the pool is told why, by the signal."""
     line = evaluation(list(range(3_000)), *["self.map(x, x + 1).size() > 0"] * 900)

@@ -29,19 +29,19 @@ def said(schema: JsonObject, value: JsonValue) -> list[str]:
         (
             SET,
             [1, 2, 1, 1.0],
-            ["[2]: is equal to item 0; each may be there once", "[3]: is equal to item 0; each may be there once"],
+            ["[2]: is equal to item 0; each may occur only once", "[3]: is equal to item 0; each may occur only once"],
         ),
-        (SET, [{"a": 1, "b": 2}, {"b": 2, "a": 1}], ["[1]: is equal to item 0; each may be there once"]),
+        (SET, [{"a": 1, "b": 2}, {"b": 2, "a": 1}], ["[1]: is equal to item 0; each may occur only once"]),
         (MAP, [{"name": "a"}, {"name": "a", "port": 1}, {"name": "b"}], []),
         (
             MAP,
             [{"name": "a"}, {"name": "a", "other": 1}],
-            ["[1]: has the same name, port as item 0; each may be there once"],
+            ["[1]: has the same name, port as item 0; each may occur only once"],
         ),
-        (MAP, [{"name": "a", "tags": [1, 1]}], ["[0].tags[1]: is equal to item 0; each may be there once"]),
+        (MAP, [{"name": "a", "tags": [1, 1]}], ["[0].tags[1]: is equal to item 0; each may occur only once"]),
         ({"type": "array", "x-kubernetes-list-type": "atomic"}, [1, 1], []),
-        ({"additionalProperties": SET}, {"x": [1, 1]}, ["x[1]: is equal to item 0; each may be there once"]),
-        ({"items": [{}, SET]}, [[1, 1], [2, 2]], ["[1][1]: is equal to item 0; each may be there once"]),
+        ({"additionalProperties": SET}, {"x": [1, 1]}, ["x[1]: is equal to item 0; each may occur only once"]),
+        ({"items": [{}, SET]}, [[1, 1], [2, 2]], ["[1][1]: is equal to item 0; each may occur only once"]),
         (RESOURCE, {"apiVersion": "v1", "kind": "Pod", "metadata": {}}, []),
         (
             RESOURCE,
@@ -60,7 +60,7 @@ def test_with_other_problems() -> None:
         "a: expected an integer, found a string",
         "c[0]: expected an object, found a string",
         "c[1]: expected an object, found a string",
-        "b[1]: is equal to item 0; each may be there once",
+        "b[1]: is equal to item 0; each may occur only once",
     ]
 
 
@@ -89,9 +89,9 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert schema.problems([["\ud800"]])[0].message.endswith("no JSON form")
     monkeypatch.setattr(schema_lists, "MAX_LOOKED_AT", 10)
     assert [str(problem) for problem in schema.problems(many)] == [
-        "[0][1]: is equal to item 0; each may be there once",
-        "[1][1]: is equal to item 0; each may be there once",
-        "[2][1]: is equal to item 0; each may be there once",
+        "[0][1]: is equal to item 0; each may occur only once",
+        "[1][1]: is equal to item 0; each may occur only once",
+        "[2][1]: is equal to item 0; each may occur only once",
         "has more than 10 parts to be checked for duplicates",
     ]
     assert [problem.path for problem in schema.problems(many, limit=2)] == ["[0][1]", ""]

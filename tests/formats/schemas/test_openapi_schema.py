@@ -221,6 +221,7 @@ def test_what_no_reader_lets_through_is_a_problem_too() -> None:
         schema.defaulted(deep)
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a_large_value_under_many_alternatives_is_not_explained_for_ever() -> None:
     alternatives: list[JsonValue] = [{"type": "object", "required": [f"r{n}"]} for n in range(200)]

@@ -45,7 +45,7 @@ def finding(keyword: str, expected: JsonValue, instance: JsonValue, schema: Json
         ("maxItems", 0, [1], "must have at most 0 items, has 1"),
         ("minProperties", 1, {}, "must have at least 1 member, has 0"),
         ("maxProperties", 1, {"a": 1, "b": 2}, "must have at most 1 member, has 2"),
-        ("uniqueItems", True, [1, 1], "has equal items; each may be there once"),
+        ("uniqueItems", True, [1, 1], "has equal items; each may occur only once"),
         ("not", {"type": "string"}, "x", "has a value that is not allowed here"),
         ("not", {}, "x", "is not allowed here"),
         ("items", False, [1], "has more items than are allowed"),

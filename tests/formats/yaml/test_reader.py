@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from tests.formats.support.yaml_table import ACCEPTED, ONLY_WE_REFUSE, REFUSED, WE_KEEP
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import MAX_DEPTH, JsonValue, canonical_json, find, find_list
-from wharfinger.formats.yaml.reader import MAX_DOCUMENTS, YamlError, YamlLimits, read_yaml, read_yaml_all
+from wharfinger.formats.yaml.reader import (
+    MAX_DOCUMENTS,
+    YamlError,
+    YamlLimitError,
+    YamlLimits,
+    read_yaml,
+    read_yaml_all,
+)
 
 SMALL = YamlLimits(max_bytes=10_000, max_depth=10, max_nodes=1_000, max_characters=5_000)
 
@@ -47,7 +54,7 @@ def test_refuses_with_line_and_column(text: str) -> None:
         ("a: [1,\n", 2, 1, "did not find expected node content"),
         ("a: \u00e9\n\u00e9b: \x01\n", 2, 5, "control characters are not allowed"),
         (b"a: 1\nbc: \xff\n", 2, 5, "not UTF-8"),
-        ("a: 1\n---\nb: 2\n", 2, 1, "a second document, where one is read"),
+        ("a: 1\n---\nb: 2\n", 2, 1, "found a second document, expected one"),
         ("a: *b", 1, 4, "no anchor &b before *b"),
         ("a: .inf", 1, 4, ".inf has no JSON form"),
         ("~: 1", 1, 1, "a key is null"),
@@ -215,6 +222,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     data.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_documents_are_bounded_the_empty_ones_too() -> None:
     assert read_yaml_all("---\n---\n1\n---\n", what="x", max_documents=3) == [1]
@@ -229,3 +237,11 @@ def test_a_stream_may_be_read_without_old_booleans() -> None:
     text = "y: on\nlist: [no, true, !!bool yes, &a n, *a]\n"
     assert read_yaml_all(text, what="x") == [{"true": True, "list": [False, True, True, False, False]}]
     assert read_yaml_all(text, what="x", old_booleans=False) == [{"y": "on", "list": ["no", True, True, "n", "n"]}]
+
+
+def test_a_text_that_grows_over_a_limit_is_told_apart() -> None:
+    with pytest.raises(YamlLimitError, match="more than 10 values, aliases written out"):
+        read_yaml("a: &a [1, 2, 3]\nb: [*a, *a, *a]\n", what="x", limits=YamlLimits(max_nodes=10))
+    with pytest.raises(YamlError) as caught:
+        read_yaml("a: b: c\n", what="x")
+    assert not isinstance(caught.value, YamlLimitError)

@@ -8,6 +8,7 @@ from tests.hooks.support.configs import FULL, PODS, kubernetes, kubernetes_of, r
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.config.bindings import (
     HookConfig,
+    HookPool,
     HookScope,
     KubernetesBinding,
     NamespaceSelector,
@@ -15,6 +16,7 @@ from wharfinger.hooks.config.bindings import (
     WatchVerb,
 )
 from wharfinger.hooks.config.config import read_hook_config
+from wharfinger.hooks.config.document import config_document
 from wharfinger.hooks.config.problems import HookConfigError
 
 
@@ -239,8 +241,12 @@ def test_a_document_of_version_0() -> None:
 
 
 def test_a_hook_may_refuse_to_be_started_warm() -> None:
-    assert read("configVersion: v1\nonStartup: 1\n").warm
-    assert not read("configVersion: v1\nonStartup: 1\npool: none\n").warm
+    assert read("configVersion: v1\nonStartup: 1\n").pool is HookPool.WARM
+    for pool in (HookPool.NONE, HookPool.PERSISTENT):
+        config = read(f"configVersion: v1\nonStartup: 1\npool: {pool}\n")
+        assert config.pool is pool
+        assert config_document(config)["pool"] == pool.value
+    assert "pool" not in config_document(read("configVersion: v1\nonStartup: 1\n"))
 
 
 @pytest.mark.parametrize("value", ["warm", "''", "true", "null", "[none]"])

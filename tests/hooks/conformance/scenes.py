@@ -25,7 +25,7 @@ from wharfinger.hooks.watching.contexts import synchronized_together
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
 
-PATIENCE_S: Final = 30
+PATIENCE_S: Final = 300
 QUIET_S: Final = 0.005
 """Between two looks at what the hook would be told: so long nobody here had anything to do."""
 _OF_THE_SERVER: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")

@@ -164,7 +164,7 @@ async def test_in_which_order_hooks_begin(tmp_path: Path) -> None:
             "h01 own Synchronization",
             "h03 own Synchronization",
         ]
-        started = world.runtime.instances["mod"].started
+        started = world.runtime.instances["mod"].hooks.started
         assert started is not None
         assert started.crontabs() == ("0 0 29 2 *",)
         assert [box.hook.name for box in started.tick("0 0 29 2 *")] == ["hooks/h02.sh", "hooks/h03.sh"]

@@ -83,7 +83,7 @@ async def test_a_run_of_a_module_leaves_what_its_hooks_have_written(tmp_path: Pa
         await world.local_repository(tmp_path / "modules")
         await world.create_module("module", package="000-module", version="0.0.0")
         await world.until_state("", "module", "Ready")
-        values = world.runtime.instances["module"].values
+        values = world.runtime.instances["module"].configuration.values
         assert values == {"beforeHelm": "value-from-before-helm-20", "afterHelm": "value-from-after-helm"}
         # What afterHelm changed has made the chart run once more.
         out = await world.config_map(SYSTEM_NAMESPACE, "out")

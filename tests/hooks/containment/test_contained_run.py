@@ -97,7 +97,7 @@ async def test_trying_says_what_is_wrong_before_a_hook_depends_on_it(tmp_path: P
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
     broken.chmod(0o755)
-    with pytest.raises(HookError, match="nothing can be run in it here: exit status 1: no namespaces here"):
+    with pytest.raises(HookError, match="no program can run in this containment: exit status 1: no namespaces here"):
         await try_cell(Containment(sandbox=broken))
 
 

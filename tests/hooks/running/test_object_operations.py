@@ -129,7 +129,7 @@ def json_patch(*operations: JsonValue) -> JsonObject:
         ({"operation": "Create", "object": {}}, "object: at least one key is needed"),
         ({"operation": "Create", "object": "[]"}, "object: expected an object, found a list"),
         ({"operation": "Create", "object": "a: ["}, "object: line 2"),
-        ({"operation": "Create", "object": "a: 1\n---\nb: 1"}, "object: line 2, column 1: a second document"),
+        ({"operation": "Create", "object": "a: 1\n---\nb: 1"}, "object: line 2, column 1: found a second document"),
         ({"operation": "Create", "object": {"kind": 1}}, "kind: expected a string"),
         ({"operation": "Create", "object": {"metadata": {"name": []}}}, "metadata.name: expected a string"),
         ({"operation": "Delete", "name": "p"}, r"\(Delete p\): kind: required"),

@@ -12,11 +12,13 @@ import pytest
 
 from tests.hooks.support.contained import IS_ROOT, LIMITS, package_in, state_folder, users
 from tests.hooks.support.scripts import run_of
-from tests.pools.interpreters.warm import until, until_ready
+from tests.pools.interpreters.warm import GIB, until, until_ready
 from tests.process.children import PATH
+from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.pools.interpreters.warm_start import WarmStarts, open_warm_starts
+from wharfinger.pools.memory.budget import MemoryBudget
 
 PATCH = "json.dump([{'op': 'add', 'path': '/a', 'value': %s}], open(os.environ['VALUES_JSON_PATCH_PATH'], 'w'))"
 
@@ -33,7 +35,7 @@ async def warmed(
     state: Path, script: Path, containment: Containment = NO_CONTAINMENT
 ) -> AsyncGenerator[tuple[ProcessHookRunner, WarmStarts]]:
     """A runner whose workers are ready; the hook was run once, cold."""
-    async with open_warm_starts(2, None) as starts:
+    async with open_warm_starts(2, None, MemoryBudget(GIB)) as starts:
         environment = {"PATH": PATH}
         runner = ProcessHookRunner(
             state / "scratch", LIMITS, environment=environment, containment=containment, warm=starts
@@ -53,7 +55,7 @@ async def test_a_warm_run_has_the_files_of_its_own_run(tmp_path: Path) -> None:
     )
     script = hook(tmp_path, body)
     async with warmed(tmp_path, script) as (runner, starts):
-        cold = await runner.run(replace(run_of(script), warm=False))
+        cold = await runner.run(replace(run_of(script), pool=HookPool.NONE))
         warm = await runner.run(run_of(script))
         assert (starts.warm, starts.cold) == (1, 1)
     assert warm.succeeded
@@ -67,14 +69,14 @@ async def test_a_warm_run_has_the_files_of_its_own_run(tmp_path: Path) -> None:
 async def test_a_hook_that_refuses_gets_a_new_process(tmp_path: Path) -> None:
     script = hook(tmp_path, "print(len(sys.modules))")
     async with warmed(tmp_path, script) as (runner, starts):
-        assert (await runner.run(replace(run_of(script), warm=False))).succeeded
+        assert (await runner.run(replace(run_of(script), pool=HookPool.NONE))).succeeded
         assert starts.warm == 0
 
 
 async def test_a_failure_is_described_by_the_last_words(tmp_path: Path) -> None:
     script = hook(tmp_path, "raise ValueError('no such thing')")
     async with warmed(tmp_path, script) as (runner, starts):
-        cold = await runner.run(replace(run_of(script), warm=False))
+        cold = await runner.run(replace(run_of(script), pool=HookPool.NONE))
         warm = await runner.run(run_of(script))
         assert starts.warm == 1
     assert (warm.succeeded, warm.exit_description) == (False, cold.exit_description)

@@ -13,7 +13,7 @@ from tests.hooks.support.scripts import write_hook
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.hooks.shell_library import FOLDER, FRAMEWORK_DIR, binds
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 @dataclass(frozen=True, slots=True)

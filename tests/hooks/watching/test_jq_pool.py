@@ -230,6 +230,7 @@ async def test_all_of_them_gets_the_own_answer(ledger: ProcessLedger) -> None:
         assert pool.statistics().workers == 2
 
 
+@pytest.mark.slow
 async def test_cancelled_at_any_moment_the_next_gets_its_own_answer(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         for turns in range(scaled(200, 60)):

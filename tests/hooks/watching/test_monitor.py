@@ -253,6 +253,7 @@ async def test_what_changes_while_the_list_is_filtered_is_told_later(autojump_cl
             assert watched.take() == [(MODIFIED, "2"), (ADDED, "3"), (DELETED, "1")]
 
 
+@pytest.mark.slow
 async def test_a_burst_is_bounded_and_ends_as_the_cluster_is(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="old"))

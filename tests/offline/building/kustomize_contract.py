@@ -53,6 +53,20 @@ async def check_manifests_are_changed(builder: KustomizeBuilder, folder: Path) -
     assert names(objects) == ["m-s"]
 
 
+async def check_patches_of_fields_are_not_read_from_files(builder: KustomizeBuilder, folder: Path) -> None:
+    write_tree(folder, {"tree/m.yaml": config_map("m"), "patch.yaml": config_map("m", word="hidden")})
+    for patches in ([{"path": str(folder / "patch.yaml")}], [{"Path": "../patch.yaml"}], [str(folder / "patch.yaml")]):
+        fields: JsonObject = {"patches": [*patches]}
+        for what in (Overlay(folder / "tree", ".", ("m.yaml",), fields), Manifests("x", config_map("m"), fields)):
+            with pytest.raises(
+                KustomizeError, match="patches: path names a file; write the patch into the field patch"
+            ):
+                await builder.build(what)
+    patched = Manifests("x", config_map("m"), {"patches": [{"patch": config_map("m", word="seen"), "path": ""}]})
+    (obj,) = await builder.build(patched)
+    assert find_str(obj, "data", "word") == "seen"
+
+
 async def check_a_change_is_seen(builder: KustomizeBuilder, folder: Path) -> None:
     write_tree(folder, {"kustomization.yaml": "resources: [m.yaml]\n"})
     for name in ("one", "two", "one"):
@@ -80,6 +94,7 @@ CONTRACT: tuple[Check, ...] = (
     check_the_order_is_kustomizes,
     check_an_overlay_changes_nothing_on_the_disk,
     check_manifests_are_changed,
+    check_patches_of_fields_are_not_read_from_files,
     check_a_change_is_seen,
     check_errors_name_the_folder_as_the_caller_does,
     check_the_network_is_not_used,

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.packages.support.charts import chart
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.building.charts import ChartRenders, FolderDigests, objects_of
+from wharfinger.offline.building.charts import ChartRenders, FolderDigests, objects_of, versions_of
+from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
@@ -81,3 +84,38 @@ async def test_tests_are_no_part_of_a_release(tmp_path: Path) -> None:
     rendered = await Keeping().render(RenderRequest(tmp_path, "", "a", "b", {}, "v1.34.0", (), is_upgrade=False))
     assert objects_of(rendered) == (CRD, OBJECT, hook("pre-install"))
     assert objects_of(rendered, crds=False) == (OBJECT, hook("pre-install"))
+
+
+SERVED: JsonObject = {
+    **CRD,
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Wide"},
+        "versions": [
+            {"name": "v1", "served": True},
+            {"name": "v1beta1", "served": True},
+            {"name": "v0", "served": False},
+        ],
+    },
+}
+VERSIONS = ("example.com/v1", "example.com/v1/Wide", "example.com/v1beta1", "example.com/v1beta1/Wide")
+
+
+class Defining(Keeping):
+    """A renderer whose chart has a definition."""
+
+    async def render(self, request: RenderRequest) -> Rendered:
+        self.requests.append(request)
+        return Rendered((SERVED,), (), (OBJECT,), "")
+
+
+async def test_an_installed_chart_sees_its_own_definitions(tmp_path: Path) -> None:
+    folder, defining = chart(tmp_path / "web"), Defining()
+    renders = ChartRenders(defining, FolderDigests(), "v1.34.0", ("x/v1",))
+    await renders.render(folder, "web", "apps", {})
+    assert [each.api_versions for each in defining.requests] == [("x/v1",), ("x/v1", *VERSIONS)]
+    await renders.render(folder, "web", "apps", {}, crds=False)
+    await ChartRenders(defining, FolderDigests(), "v1.34.0", VERSIONS).render(folder, "web", "apps", {})
+    assert [each.api_versions for each in defining.requests[2:]] == [("x/v1",), VERSIONS]  # once each
+    with pytest.raises(ArtifactError, match="a definition in crds/: "):
+        list(versions_of({**CRD, "spec": {"group": 7}}))

@@ -160,7 +160,7 @@ def same_version() -> None:
     """Compare equal versions: those that the project brings. A kubectl of the machine may be another one."""
     told = subprocess.run([engine_program(), "--version"], capture_output=True, text=True, check=True).stdout
     said = subprocess.run([tool("kubectl"), "version", "--client"], capture_output=True, text=True, check=True).stdout
-    if told.split()[-1] not in said.split():
+    if told.splitlines()[1].split()[-1] not in said.split():
         if os.environ.get("CI"):
             pytest.fail(f"engine/go.mod has another kustomize than kubectl: {told}{said}")
         pytest.skip(f"this kubectl has another kustomize: {told}{said}")

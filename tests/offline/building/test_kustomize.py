@@ -41,3 +41,14 @@ async def test_the_program_tells_its_version(tmp_path: Path) -> None:
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
     assert (await KubectlKustomize(tool("kubectl"), tmp_path).version(versions)).startswith("v5.")
     assert not await KubectlKustomize(tmp_path / "absent", tmp_path).version(versions)
+
+
+async def test_without_the_network_a_remote_base_says_so(tmp_path: Path) -> None:
+    for number, base in enumerate(
+        ("https://git.example.com/a/b//c?ref=v1", "git@git.example.com:a/b?ref=v1", "file:///absent//a")
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "kustomization.yaml").write_text(f"resources: [{base!r}]\n")
+        with pytest.raises(KustomizeError, match="the network is forbidden by --offline: kustomize: "):
+            await KubectlKustomize(tool("kubectl"), tmp_path, network=False).build(Folder(folder, "apps"))

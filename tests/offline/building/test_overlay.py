@@ -22,8 +22,8 @@ def test_a_folder_without_a_kustomization_lists_its_manifests(tmp_path: Path) ->
         },
     )
     assert not has_kustomization(tmp_path)
-    assert resources_of(tmp_path) == ["a/x.yaml", "b.yaml", "kustomized"]
-    assert resources_of(tmp_path / "kustomized") == ["."]
+    assert resources_of(tmp_path, ".") == ["a/x.yaml", "b.yaml", "kustomized"]
+    assert resources_of(tmp_path, "kustomized") == ["."]
 
 
 def test_the_fields_of_a_spec() -> None:
@@ -48,3 +48,9 @@ def test_the_fields_of_a_spec() -> None:
         {"patch": "kind: A\n"},
         {"target": {"kind": "B"}, "patch": "- op: remove\n  path: /x\n"},
     ]
+
+
+def test_files_that_flux_does_not_list(tmp_path: Path) -> None:
+    write_tree(tmp_path, {".sourceignore": "apps/no.yaml\n", "apps/no.yaml": "", "apps/board.json": "{}"})
+    write_tree(tmp_path, {"apps/yes.yml": config_map("x")})
+    assert resources_of(tmp_path, "apps") == ["yes.yml"]

@@ -3,7 +3,7 @@
 import pytest
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.building.substitution import MAX_DEPTH, SubstitutionError, substitute, substituted
+from wharfinger.offline.building.substitution import MAX_DEPTH, MAX_TEXT, SubstitutionError, substitute, substituted
 
 VARIABLES = {"a": "apple", "empty": "", "n": "3", "path": "x/y/x"}
 
@@ -59,3 +59,10 @@ def test_without_variables_nothing_is_replaced() -> None:
     assert substituted(obj, {}) is obj
     plain: JsonObject = {"a": "b"}
     assert substituted(plain, VARIABLES) is plain
+
+
+def test_values_cannot_grow_without_a_bound() -> None:
+    large = {"a": "x" * (MAX_TEXT // 4)}
+    assert len(substitute("${a}" * 4, large)) == MAX_TEXT
+    with pytest.raises(SubstitutionError, match=f"more than {MAX_TEXT} characters"):
+        substitute("${a}" * 5, large)

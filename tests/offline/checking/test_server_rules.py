@@ -79,3 +79,14 @@ async def test_a_kind_without_a_definition_is_reported_once() -> None:
 async def test_own_kinds_are_checked() -> None:
     (finding,) = await judged(obj("wharfinger.dev/v1alpha1", "Application", spec={"packageName": "web"}))
     assert "packageVersion" in finding.message
+
+
+async def test_values_of_secrets_are_not_quoted() -> None:
+    (finding,) = await judged(obj("v1", "Secret", stringData={"key": {"password": "HUNTER"}}))
+    assert "HUNTER" not in finding.message
+    assert finding.message.startswith("the server refuses it: ")
+
+
+async def test_an_object_with_a_generated_name_is_judged() -> None:
+    made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-", "namespace": "n"}}
+    assert await judged(Manifest(object_id(made), made)) == []

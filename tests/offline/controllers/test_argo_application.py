@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.offline.sources.test_git import git
-from tests.offline.sources.test_helm_repository import Quiet, serving
 from tests.offline.sources.test_oci import registry
 from tests.offline.support import OPTIONS, built, config_map, failures, names, open_test_tools, with_chart, write_tree
 from tests.packages.support.charts import chart, tool
+from tests.packages.support.web_server import Quiet, serving
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.offline.orchestrator.orchestrator import Config, open_orchestrator
@@ -169,6 +169,7 @@ async def test_charts_of_a_helm_repository_and_of_a_registry_with_values_of_a_gi
         ("{repoURL: FLEET, path: base, plugin: {name: x}}", "plugins are not run"),
         ("{repoURL: FLEET, path: base, helm: {}, directory: {}}", "names several tools: helm, directory"),
         ("{repoURL: FLEET, path: base, directory: {jsonnet: {libs: [a]}}}", "Jsonnet is not run"),
+        ("{repoURL: FLEET, path: jsonnet}", "path: main.jsonnet is Jsonnet, which is not run"),
         ("{repoURL: FLEET, path: maps, kustomize: {namePrefix: a}}", "has no kustomization.yaml"),
         ("{repoURL: FLEET, path: prefixed, kustomize: {namePrefix: a}}", "the folder's kustomization sets it, too"),
         ("{repoURL: FLEET, path: charts/web, helm: {valueFiles: [gone.yaml]}}", "there is no file 'gone.yaml'"),
@@ -188,6 +189,7 @@ async def test_what_is_wrong_has_a_verdict_and_the_others_are_built(source: str,
         "maps/one.yaml": config_map("one", ""),
         "prefixed/kustomization.yaml": "namePrefix: b\nresources: [../maps/one.yaml]\n",
         "broken/bad.yaml": "a: [\n",
+        "jsonnet/main.jsonnet": "{}",
     }
     result = await built(write_tree(tmp_path / "tree", with_chart(files)), tmp_path)
     assert says in failures(result)["Application wrong"]

@@ -8,6 +8,6 @@ from wharfinger.offline.store.store import ObjectStore
 
 
 def test_scratch_folders_are_never_the_same(tmp_path: Path) -> None:
-    tree = Tree(tmp_path, ".", (), (), {}, (), (), frozenset())
+    tree = Tree(tmp_path, (".",), (), (), {}, (), (), frozenset())
     desk = Desk(tree, ObjectStore(), RunOptions("v1.34.0"), tmp_path)
     assert desk.new_folder() != desk.new_folder()

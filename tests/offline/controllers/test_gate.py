@@ -23,7 +23,7 @@ DATA = Id("ConfigMap", "a", "data")
 
 
 def gate(level: Level, store: ObjectStore, loop: tuple[Id, ...] = ()) -> Gate:
-    tree = Tree(Path(), ".", (), (), {}, (), (), frozenset())
+    tree = Tree(Path(), (".",), (), (), {}, (), (), frozenset())
     return Gate(ME, level, loop, store, tree)
 
 
@@ -89,3 +89,12 @@ def test_a_cycle_is_told_as_a_way() -> None:
 def test_nothing_needs_itself() -> None:
     with pytest.raises(ReconcileError, match="names Kustomization flux-system/me itself"):
         gate(Level.NONE, store()).require([Need(ME, "x")])
+
+
+def test_a_secret_that_is_missing_may_be_left_out() -> None:
+    with pytest.raises(MissingError) as error:
+        gate(Level.CASCADE, store()).require([Need(Id("Secret", "apps", "login"), "spec.secretRef")])
+    assert str(error.value) == (
+        "spec.secretRef: Secret apps/login does not exist, also not as the result of an ExternalSecret; "
+        "if only the cluster has it, use --allow-missing-secrets"
+    )

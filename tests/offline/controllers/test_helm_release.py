@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.sources.test_helm_repository import Quiet, serving
 from tests.offline.sources.test_oci import registry
 from tests.offline.support import (
     OPTIONS,
@@ -14,6 +13,7 @@ from tests.offline.support import (
     config_map,
     failures,
     flux_id,
+    kustomization,
     names,
     open_test_tools,
     release,
@@ -21,6 +21,7 @@ from tests.offline.support import (
     write_tree,
 )
 from tests.packages.support.charts import chart, tool
+from tests.packages.support.web_server import Quiet, serving
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.offline.controllers.helm_release import names_of
@@ -71,6 +72,27 @@ async def test_a_release_waits_for_others_and_for_what_they_render(tmp_path: Pat
     (two,) = result.manifests[flux_id("HelmRelease", "two", "apps")]
     assert find_str(two.object, "data", "text") == "deep"
     assert set(result.depends_on[flux_id("HelmRelease", "one", "apps")]) >= {flux_id("HelmRelease", "two", "apps")}
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+async def test_generated_values_have_the_name_of_their_content(tmp_path: Path, workers: int) -> None:
+    files = {
+        "ks.yaml": kustomization("apps", "./apps", depends=("first",)) + "---\n" + kustomization("first", "./first"),
+        "first/map.yaml": config_map("first"),
+        "apps/kustomization.yaml": "resources: [hr.yaml]\nnamespace: apps\nconfigurations: [names.yaml]\n"
+        "configMapGenerator: [{name: values, files: [values.yaml]}]\n",
+        "apps/values.yaml": "text: generated\n",
+        "apps/names.yaml": "nameReference:\n- kind: ConfigMap\n  version: v1\n"
+        "  fieldSpecs: [{path: spec/valuesFrom/name, kind: HelmRelease}]\n",
+        "apps/hr.yaml": release("web", "  valuesFrom: [{kind: ConfigMap, name: values}]\n"),
+    }
+    tree = write_tree(tmp_path / "tree", with_chart(files))
+    result = await built(tree, tmp_path, concurrency=workers)
+    assert not result.failed
+    done = subprocess.run([tool("kubectl"), "kustomize", tree / "apps"], check=True, capture_output=True)
+    theirs = {find_str(each, "metadata", "name") for each in read_yaml_all(done.stdout, what="kustomize")}
+    assert theirs - {"web"} == {each for each in names(result) if each.startswith("values-")}
+    assert find_str(result.manifests[WEB][0].object, "data", "text") == "generated"
 
 
 async def test_charts_of_a_registry(tmp_path: Path) -> None:
@@ -173,6 +195,23 @@ async def test_definitions_follow_the_policy(tmp_path: Path) -> None:
     kinds = {who.name: [each.id.kind for each in made] for who, made in result.manifests.items()}
     assert "CustomResourceDefinition.apiextensions.k8s.io" in kinds["web"]
     assert kinds["bare"] == ["ConfigMap"]
+
+
+@pytest.mark.parametrize(("policy", "known"), [("Create", "true"), ("Skip", "false")])
+async def test_a_release_sees_its_own_definitions_if_it_installs_them(tmp_path: Path, policy: str, known: str) -> None:
+    files = {
+        "hr.yaml": release("web", f"  install: {{crds: {policy}}}\n"),
+        "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+        "charts/web/crds/wide.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+        "metadata: {name: wides.example.com}\nspec: {group: example.com, names: {kind: Wide, plural: wides}, "
+        "scope: Cluster, versions: [{name: v1, served: true, storage: true}]}\n",
+        "charts/web/templates/map.yaml": config_map("web")
+        + '  known: {{ .Capabilities.APIVersions.Has "example.com/v1/Wide" | quote }}\n',
+    }
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    assert not result.failed, failures(result)
+    (made,) = [each.object for each in result.objects if each.id.kind == "ConfigMap"]
+    assert find_str(made, "data", "known") == known
 
 
 async def test_values_files_of_the_chart(tmp_path: Path) -> None:

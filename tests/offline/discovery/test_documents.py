@@ -48,3 +48,14 @@ def test_encrypted_text_stays_text() -> None:
     )
     (document,) = read_documents(text, "f.yaml").documents
     assert document.object["stringData"] == {"a": "..PLACEHOLDER_a..", "l": ["..PLACEHOLDER_l.."]}
+
+
+def test_a_typed_list_is_its_items() -> None:
+    text = b"apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: a}\n- {kind: Secret, metadata: {name: b}}\n"
+    assert [each.object["kind"] for each in read_documents(text, "x").documents] == ["Secret", "Secret"]
+
+
+def test_a_list_whose_items_are_no_list_is_an_object() -> None:
+    assert [str(each) for each in read_documents(b"apiVersion: v1\nkind: List\nitems: 5\n", "x").problems] == [
+        "x:1: a List without metadata.name; give it a name"
+    ]

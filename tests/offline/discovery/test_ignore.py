@@ -22,6 +22,12 @@ from wharfinger.offline.discovery.ignore import is_ignored, read_patterns
         ("*.yaml\n!keep.yaml", "keep.yaml", False, False),
         ("# a comment\n\n", "a comment", False, False),
         ("?.yaml", "a.yaml", False, True),
+        ("a/**/b.yaml", "a/b.yaml", False, True),
+        ("[Tt]ests/", "deep/tests", True, True),
+        ("*.[jt]s", "x.ts", False, True),
+        (r"\#x", "#x", False, True),
+        (r"\!x", "!x", False, True),
+        ("x.yaml  ", "x.yaml", False, True),
     ],
 )
 def test_patterns(patterns: str, path: str, *, folder: bool, ignored: bool, tmp_path: Path) -> None:

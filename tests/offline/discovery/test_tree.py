@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.offline.support import FLEET, config_map, flux_id, kustomization, release, write_tree
-from wharfinger.offline.discovery.repository_address import remotes_of
-from wharfinger.offline.discovery.tree import discover, normal_path
+from wharfinger.offline.discovery.repository_address import Repository, repository_of
+from wharfinger.offline.discovery.tree import discover
 from wharfinger.offline.discovery.walk import TreeError
 
 BOOTSTRAP = flux_id("Kustomization", "flux-system")
@@ -96,8 +96,76 @@ def test_a_source_with_the_address_of_a_remote_is_the_tree(tmp_path: Path) -> No
             "metadata: {name: fleet, namespace: x}\nspec: {url: 'https://git.example.com/a/fleet'}\n"
         },
     )
-    assert remotes_of(tmp_path) == {"git.example.com/a/fleet"}
+    assert repository_of(tmp_path).addresses == {"git.example.com/a/fleet"}
     assert flux_id("GitRepository", "fleet", "x") in discover(tmp_path).local_sources
+
+
+def repository(name: str, ref: str = "{}") -> str:
+    return (
+        f"apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: {name}, namespace: x}}\n"
+        f"spec: {{url: 'https://git.example.com/a/fleet', ref: {ref}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ref", "is_tree"),
+    [
+        ("{}", True),
+        ("{branch: topic}", True),  # the branch that is checked out
+        ("{branch: main}", True),
+        ("{branch: staging}", False),
+        ("{tag: v1}", False),
+        ("{branch: main, commit: abc}", False),
+        ("[main]", True),  # its controller reports that
+    ],
+)
+def test_a_source_of_another_revision_is_not_the_tree(tmp_path: Path, ref: str, is_tree: bool) -> None:
+    own = Repository(frozenset({"git.example.com/a/fleet"}), "topic")
+    tree = discover(write_tree(tmp_path, {"source.yaml": repository("fleet", ref)}), root=tmp_path, repository=own)
+    assert (flux_id("GitRepository", "fleet", "x") in tree.local_sources) == is_tree
+
+
+def test_the_revision_of_the_bootstrap_is_that_of_the_tree(tmp_path: Path) -> None:
+    bootstrap = kustomization("fleet", "./clusters").replace("name: flux-system}", "name: own, namespace: x}")
+    files = {
+        "clusters/sync.yaml": repository("own", "{branch: live}") + "---\n" + bootstrap,
+        "clusters/more.yaml": f"{repository('same', '{branch: live}')}---\n{repository('main', '{branch: main}')}",
+    }
+    own = Repository(frozenset({"git.example.com/a/fleet"}), "main")
+    tree = discover(write_tree(tmp_path, files), root=tmp_path, repository=own)
+    assert tree.local_sources >= {flux_id("GitRepository", name, "x") for name in ("own", "same")}
+    assert flux_id("GitRepository", "main", "x") not in tree.local_sources
+
+
+def test_a_base_that_seems_to_build_the_root_hides_nothing(tmp_path: Path) -> None:
+    """The Kustomization of a tenant has its path from a patch, as in fluxcd/flux2-multi-tenancy."""
+    files = {
+        "clusters/a/tenants.yaml": kustomization("tenants", "./tenants/a"),
+        "tenants/a/kustomization.yaml": "resources: [../base]\npatches: [{path: patch.yaml}]\n",
+        "tenants/base/kustomization.yaml": "resources: [sync.yaml]\n",
+        "tenants/base/sync.yaml": kustomization("dev-team", "."),
+    }
+    write_tree(tmp_path, files)
+    for path, loaded in (("clusters/a", ["tenants"]), (".", ["tenants"])):
+        tree = discover(tmp_path / path, root=tmp_path)
+        assert [each.id.name for each in tree.loaded] == loaded
+
+
+def test_a_tree_is_built_from_its_root(tmp_path: Path) -> None:
+    sync = kustomization("fleet", "./").replace("name: flux-system}", "name: fleet, namespace: x}")
+    files = {"flux/sync.yaml": repository("fleet") + "---\n" + sync, "apps/map.yaml": config_map("c")}
+    own = Repository(frozenset({"git.example.com/a/fleet"}))
+    tree = discover(write_tree(tmp_path, files), root=tmp_path, repository=own)
+    assert [each.id.name for each in tree.loaded] == ["fleet", "fleet"]
+    assert "apps/map.yaml" in tree.reach.files_of(".")
+    assert tree.named["ConfigMap", "c"][0].place.file == "apps/map.yaml"
+
+
+def test_a_path_of_a_generated_artifact_says_nothing_about_the_root(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    text = kustomization("apps", "./production").replace("kind: GitRepository", "kind: ExternalArtifact")
+    write_tree(tmp_path, {"clusters/production/apps.yaml": text})
+    assert discover(tmp_path / "clusters" / "production").root == tmp_path.resolve()
 
 
 def test_one_file_is_a_tree(tmp_path: Path) -> None:
@@ -113,13 +181,6 @@ def test_wrong_paths_are_refused(tmp_path: Path) -> None:
         discover(tmp_path / "a", root=tmp_path / "b")
 
 
-@pytest.mark.parametrize(
-    ("text", "path"), [("./a/b/", "a/b"), ("", "."), ("./", "."), ("a/../b", "b"), ("../a", None), ("/a", "a")]
-)
-def test_normal_paths(text: str, path: str | None) -> None:
-    assert normal_path(text) == path
-
-
 def test_problems_of_built_files_are_kept_apart(tmp_path: Path) -> None:
     write_tree(tmp_path, {"ks.yaml": kustomization("a", "./a"), "a/bad.yaml": "a: b: c\n", "bad.yaml": "a: b: c\n"})
     tree = discover(tmp_path, root=tmp_path)
@@ -132,3 +193,28 @@ def test_problems_of_built_files_are_kept_apart(tmp_path: Path) -> None:
 def test_releases_are_loaded_where_nothing_builds_them(tmp_path: Path) -> None:
     write_tree(tmp_path, {"hr.yaml": release("web")})
     assert [each.id for each in discover(tmp_path, root=tmp_path).loaded] == [flux_id("HelmRelease", "web", "apps")]
+
+
+def test_a_path_of_another_repository_is_not_looked_up_in_the_tree(tmp_path: Path) -> None:
+    vendor = (
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: vendor, namespace: flux-system}\n"
+        "spec: {url: 'https://git.example.com/vendor'}\n"
+    )
+    foreign = kustomization("vendor", "./deploy").replace("name: flux-system}", "name: vendor}")
+    application = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\n"
+        "spec: {source: {repoURL: 'https://git.example.com/other', path: config}}\n"
+    )
+    files = {"c/vendor.yaml": f"{vendor}---\n{foreign}---\n{application}"}
+    files |= {"deploy/map.yaml": config_map("unrelated"), "config/map.yaml": config_map("unrelated")}
+    tree = discover(write_tree(tmp_path, files) / "c", root=tmp_path)
+    assert {each.document.place.file for each in tree.loaded} == {"c/vendor.yaml"}
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_without_a_repository_nothing_outside_of_the_root_is_loaded(tmp_path: Path, *, given: bool) -> None:
+    tree = write_tree(tmp_path / "tree", {"apps/map.yaml": config_map("x")})
+    found = discover(tree / "apps", root=tree if given else None)
+    assert found.limit == (tree if given else tree / "apps")
+    (tmp_path / ".git").mkdir()
+    assert discover(tree / "apps", root=tree if given else None).limit == tmp_path

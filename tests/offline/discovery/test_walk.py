@@ -1,10 +1,11 @@
 """The files of a tree."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.offline.support import write_tree
+from tests.offline.support import config_map, write_tree
 from wharfinger.offline.discovery import walk
 from wharfinger.offline.discovery.walk import TreeError, list_tree
 
@@ -50,3 +51,27 @@ def test_a_tree_that_is_not_there_or_too_large_is_refused(tmp_path: Path, monkey
     monkeypatch.setattr(walk, "MAX_DEPTH", 1)
     with pytest.raises(TreeError, match="more than 1 folders"):
         list_tree(tmp_path)
+
+
+def test_a_manifest_in_a_file_with_the_name_of_a_package_is_a_manifest(tmp_path: Path) -> None:
+    provider = "apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: x}\n"
+    write_tree(tmp_path, {"a/package.yaml": provider, "a/map.yaml": config_map("x"), "b/module.yaml": "name: b\n"})
+    found = list_tree(tmp_path)
+    assert (found.files, found.packages) == (("a/map.yaml", "a/package.yaml"), ("b",))
+
+
+def test_what_folders_above_ignore_is_ignored(tmp_path: Path) -> None:
+    write_tree(tmp_path, {".sourceignore": "apps/*/no.yaml\n", "apps/.sourceignore": "never.yaml\n"})
+    write_tree(tmp_path, {"apps/web/no.yaml": "", "apps/web/never.yaml": "", "apps/web/yes.yaml": ""})
+    assert list_tree(tmp_path, "apps/web").files == ("apps/web/yes.yaml",)
+
+
+def test_pipes_are_no_files_and_dangling_links_are_listed(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"in.yaml": "", "folder/x.yaml": ""})
+    for name in ("pipe.yaml", "folder/kustomization.yaml", "folder/Chart.yaml"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "to-a-pipe.yaml").symlink_to("pipe.yaml")
+    (tmp_path / "dangling.yaml").symlink_to("absent.yaml")
+    found = list_tree(tmp_path)
+    assert found.files == ("dangling.yaml", "folder/x.yaml", "in.yaml")
+    assert found.kustomizations == found.packages == ()

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.offline.support import flux_id
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.controllers.controller import Produced
@@ -46,7 +48,7 @@ def made(*names: str) -> Produced:
 def bodies(controller: Answering) -> tuple[TreeBodies, ObjectStore]:
     store = ObjectStore()
     store.add(ME, {"kind": "Kustomization"})
-    tree = Tree(Path(), ".", (), (), {}, (), (), frozenset())
+    tree = Tree(Path(), (".",), (), (), {}, (), (), frozenset())
     return TreeBodies(tree, store, {KUSTOMIZATION: controller}, World()), store
 
 
@@ -121,3 +123,24 @@ async def test_nothing_is_done_for_what_is_gone_and_skips_are_typed() -> None:
     await run.run(ME, Level.NONE, ())
     assert store.status(ME).state is State.SKIPPED
     assert not run.reruns_at_drain(ME)
+
+
+async def test_a_name_that_no_server_accepts_fails_its_producer() -> None:
+    wrong: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "../x"}}
+    run, store = bodies(Answering(lambda: Produced((wrong,))))
+    await run.run(ME, Level.NONE, ())
+    assert "metadata.name: '../x' cannot be a name" in store.status(ME).message
+
+
+async def test_an_error_of_the_system_is_a_failure_with_its_path() -> None:
+    run, store = bodies(Answering(raising(OSError(36, "File name too long", "a" * 5000))))
+    await run.run(ME, Level.NONE, ())
+    assert store.status(ME).message == f"{'a' * 199}…: cannot be read: File name too long"
+
+
+@pytest.mark.parametrize("obj", [{"spec": {"path": "a\0b"}}, {"spec": [{"a\0": 1}]}])
+async def test_an_object_with_a_nul_character_is_not_built(obj: JsonObject) -> None:
+    run, store = bodies(Answering(lambda: made("x")))
+    store.add(ME, obj)
+    await run.run(ME, Level.NONE, ())
+    assert "has a NUL character in a text" in store.status(ME).message

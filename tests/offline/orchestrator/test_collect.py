@@ -49,6 +49,19 @@ async def test_orphans_are_nodes_that_nothing_builds(tmp_path: Path) -> None:
     }
 
 
+async def test_a_node_that_is_built_in_another_namespace_is_no_orphan(tmp_path: Path) -> None:
+    files = {
+        "ks.yaml": kustomization("one", "./one"),
+        "one/kustomization.yaml": "resources: [inner]\nnamespace: apps\n",
+        "one/inner/kustomization.yaml": "resources: [ks.yaml]\n",
+        "one/inner/ks.yaml": kustomization("two", "./two").replace(", namespace: flux-system}\nspec", "}\nspec"),
+        "two/map.yaml": config_map("x"),
+    }
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    assert flux_id("Kustomization", "two", "apps") in result.depends_on
+    assert result.orphans == {}
+
+
 async def test_the_place_of_a_rendered_object_is_that_of_its_producer(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("one", "./one", "  namePrefix: p-\n"),

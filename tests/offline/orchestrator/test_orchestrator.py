@@ -1,6 +1,8 @@
 """The life of an orchestrator (spec/schedulers §B.1), and its determinism (part F)."""
 
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 import trio
@@ -18,23 +20,31 @@ from tests.offline.support import (
     write_tree,
 )
 from tests.programs import ROOT
+from tests.scale import scaled
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.discovery.walk import TreeError
+from wharfinger.offline.orchestrator.filter import parse_filter
 from wharfinger.offline.orchestrator.orchestrator import Config, StoppedError, open_orchestrator
 from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.selection import SelectionError
 from wharfinger.offline.output.documents import yaml_documents
+from wharfinger.offline.store.status import State
+from wharfinger.offline.store.store import Change
 from wharfinger.runtime.fixpoint.model import Id
 
 FILES = {"ks.yaml": kustomization("one", "./one"), "one/map.yaml": config_map("one")}
 
 
 async def test_bootstrap_again_does_nothing(tmp_path: Path) -> None:
-    async with opened(write_tree(tmp_path / "tree", FILES), tmp_path) as orchestrator:
+    root = write_tree(tmp_path / "tree", FILES)
+    config = Config(root, OPTIONS, root=root, filters=(parse_filter("ConfigMap/one"),))
+    async with open_test_tools(tmp_path) as tools, open_orchestrator(config, tools) as orchestrator:
         await orchestrator.bootstrap()
-        tree, objects = orchestrator.tree, orchestrator.store.list()
+        tree, objects, chosen = orchestrator.tree, orchestrator.store.list(), orchestrator.filter
         write_tree(tmp_path / "tree", {"two.yaml": config_map("two")})
         await orchestrator.bootstrap()
         assert orchestrator.tree is tree
+        assert orchestrator.filter is chosen
         assert orchestrator.store.list() == objects
 
 
@@ -65,6 +75,19 @@ async def test_an_error_of_render_is_cached_and_stops(tmp_path: Path) -> None:
         assert first.value is second.value
         with pytest.raises(StoppedError):
             await orchestrator.bootstrap()
+
+
+async def test_render_returns_what_the_filters_choose(tmp_path: Path) -> None:
+    files = {**FILES, "one/two.yaml": config_map("two")}
+    root = write_tree(tmp_path / "tree", files)
+    config = Config(root, OPTIONS, root=root, filters=(parse_filter("ConfigMap/two"),))
+    async with open_test_tools(tmp_path) as tools:
+        async with open_orchestrator(config, tools) as orchestrator:
+            assert names(await orchestrator.render()) == ["two"]
+        wrong = replace(config, filters=(parse_filter("ConfigMap/too"),))
+        async with open_orchestrator(wrong, tools) as orchestrator:
+            with pytest.raises(SelectionError, match=r"nearest: two"):
+                await orchestrator.render()
 
 
 async def test_stop_is_once_and_ends_everything(tmp_path: Path) -> None:
@@ -114,14 +137,14 @@ async def test_an_object_that_the_caller_adds_counts(tmp_path: Path) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("workers", [1, 2, 4])
 async def test_the_sample_tree_is_built_to_the_same_bytes(workers: int, tmp_path: Path) -> None:
-    made = [await built_fleet(tmp_path, workers) for _ in range(3)] + [await built_fleet(tmp_path, 8)]
+    made = [await built_fleet(tmp_path, workers) for _ in range(3)] + [await built_fleet(tmp_path / "cold", 8)]
     assert {yaml_documents(result.objects) for result in made} == {yaml_documents(made[0].objects)}
     assert not made[0].failed
     assert len(made[0].objects) >= 60
 
 
 async def built_fleet(scratch: Path, workers: int) -> Result:
-    """Build the sample tree."""
+    """Build the sample tree, with a cache below ``scratch``."""
     async with open_test_tools(scratch, ROOT / "examples") as tools:
         config = Config(FLEET / "clusters" / "production", OPTIONS, root=FLEET, concurrency=workers)
         async with open_orchestrator(config, tools) as orchestrator:
@@ -139,7 +162,7 @@ async def test_of_two_producers_the_first_wins_whatever_the_timing(tmp_path: Pat
         "c/map.yaml": config_map("seen", text="${text}"),
     }
     seen = set()
-    for number in range(10):
+    for number in range(scaled(50, 10)):
         tree = write_tree(tmp_path / str(number), dict(reversed(files.items()) if number % 2 else files.items()))
         result = await built(tree, tmp_path, concurrency=1 + number % 4)
         seen.add(str(result.manifests[flux_id("Kustomization", "c")][0].object["data"]))
@@ -155,7 +178,66 @@ async def test_a_chain_of_forty_that_each_render_the_next(tmp_path: Path) -> Non
     for number in range(40):
         files[f"k{number}/next.yaml"] = kustomization(f"k{number + 1}", f"./k{number + 1}", depends=(f"k{number}",))
     files["k40/map.yaml"] = config_map("deep")
-    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
-    assert names(result) == ["deep"]
+    tree = write_tree(tmp_path / "tree", files)
+    results = [await built(tree, tmp_path, concurrency=workers) for workers in (1, 2, 4)]
+    assert names(results[0]) == ["deep"]
+    assert not results[0].failed
+    assert Id("ConfigMap", "apps", "deep") in {each.id for each in results[0].objects}
+    assert len({yaml_documents(each.objects) for each in results}) == 1
+
+
+@pytest.mark.slow
+async def test_the_objects_do_not_depend_on_files_and_their_order(tmp_path: Path) -> None:
+    """The same documents are spread over files at random, some of them together, in any order."""
+    documents = [kustomization(name, f"./{name}") for name in ("a", "b", "c")]
+    documents += [config_map(f"map-{number}", "flux-system", text=f"value {number}") for number in range(6)]
+    documents += [kustomization("d", "./d", "  postBuild: {substituteFrom: [{kind: ConfigMap, name: map-1}]}\n")]
+    built_files = {f"{name}/map.yaml": config_map(name, text="${text}") for name in ("a", "b", "c", "d")}
+    texts = set()
+    for seed in range(6):
+        draw = Random(seed)  # noqa: S311 - an order, no secret
+        spread: dict[str, list[str]] = {}
+        for document in draw.sample(documents, len(documents)):
+            spread.setdefault(f"{draw.randrange(4)}-{draw.randrange(2)}.yaml", []).append(document)
+        files = {**built_files, **{name: "---\n".join(listed) for name, listed in spread.items()}}
+        tree = write_tree(tmp_path / str(seed), dict(draw.sample(sorted(files.items()), len(files))))
+        result = await built(tree, tmp_path, concurrency=1 + seed % 4)
+        assert not result.failed
+        texts.add(yaml_documents(result.objects))
+    assert len(texts) == 1
+    assert "name: d\n  namespace: apps\ndata:\n  text: value 1\n" in texts.pop()
+
+
+@pytest.mark.slow
+async def test_a_listener_that_refires_what_is_ready_fails_it(tmp_path: Path) -> None:
+    async with opened(write_tree(tmp_path / "tree", FILES), tmp_path) as orchestrator:
+        await orchestrator.bootstrap()
+        one = flux_id("Kustomization", "one")
+
+        def refire(change: Change, who: Id) -> None:
+            if change is Change.STATUS and who == one and orchestrator.store.status(one).is_ready:
+                orchestrator.store.refire(one)
+
+        with orchestrator.store.subscribed(refire):
+            result = await orchestrator.run()
+    assert str(result.failed[one]) == (
+        "ks.yaml:1: Kustomization flux-system/one: was refired more than 32 times in one run; "
+        "a listener must not refire it each time"
+    )
+
+
+async def test_one_refire_runs_a_node_again(tmp_path: Path) -> None:
+    async with opened(write_tree(tmp_path / "tree", FILES), tmp_path) as orchestrator:
+        await orchestrator.bootstrap()
+        one, seen = flux_id("Kustomization", "one"), list[State]()
+
+        def refire(change: Change, who: Id) -> None:
+            if change is Change.STATUS and who == one:
+                seen.append(orchestrator.store.status(one).state)
+                if seen == [State.READY]:
+                    orchestrator.store.refire(one)
+
+        with orchestrator.store.subscribed(refire):
+            result = await orchestrator.run()
+    assert seen == [State.READY, State.READY]
     assert not result.failed
-    assert Id("ConfigMap", "apps", "deep") in {each.id for each in result.objects}

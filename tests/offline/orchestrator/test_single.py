@@ -1,6 +1,8 @@
 """One package, without a resource that asks for it."""
 
+import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,8 @@ from wharfinger.offline.orchestrator.single import PackageRequest, build_package
 from wharfinger.packages.charts.chart import pack_chart
 
 BIG = YamlLimits(64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
-DRAWN = {"secretive", "remembering", "database", "observing"}
-"""Charts that draw values at random, so that no two renders are equal."""
+TRIMMED = "observing"
+"""A chart whose last document ends with empty lines of a text. `helm template` prints it without them; a release has them."""
 
 
 async def built(path: Path, scratch: Path, settings: JsonObject | None = None, name: str = "") -> Result:
@@ -35,7 +37,7 @@ def helm_template(folder: Path, values: Path, name: str) -> list[JsonObject]:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", sorted({*NAMES} - DRAWN - {"heavy", "big"}))
+@pytest.mark.parametrize("name", NAMES)
 async def test_a_chart_of_the_corpus_is_built_as_helm_template_prints_it(name: str, tmp_path: Path) -> None:
     version, _ = unpack(name, tmp_path / "charts")
     expected = helm_template(version.folder, version.values_file, "web")
@@ -43,7 +45,11 @@ async def test_a_chart_of_the_corpus_is_built_as_helm_template_prints_it(name: s
     assert not result.failed
     (made,) = result.manifests.values()
     flat = [item for each in expected for item in (find_list(each, "items") if each["kind"] == "List" else [each])]
-    assert [each.object for each in made] == flat
+    objects = [each.object for each in made]
+    if name == TRIMMED:
+        last, theirs = objects.pop(), flat.pop()
+        assert json.dumps(last).replace("\\n", "") == json.dumps(theirs).replace("\\n", "")
+    assert objects == flat
 
 
 async def test_an_archive_is_built_as_its_folder(tmp_path: Path) -> None:
@@ -73,6 +79,24 @@ async def test_an_error_of_a_template_has_its_file_and_line(tmp_path: Path) -> N
     (failure,) = (await built(folder, tmp_path)).failed.values()
     assert "on purpose" in failure.message
     assert str(failure.place) == f"{folder}/templates/bad.yaml:2"
+
+
+async def test_a_link_out_of_a_package_is_refused(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"secret.yaml": "# hidden\n", "shared/x.yaml": ""})
+    folder = chart(tmp_path / "web")
+    link = folder / "templates" / "leak.yaml"
+    request = PackageRequest(folder, {}, "", "apps")
+    async with open_test_tools(tmp_path) as tools:
+        link.symlink_to("../../secret.yaml")
+        with pytest.raises(TreeError, match=r"templates/leak.yaml is a link that leads out of the source; put a copy"):
+            await build_package(request, tools, OPTIONS)
+        assert not (await build_package(replace(request, limit=tmp_path), tools, OPTIONS)).failed
+        (tmp_path / ".git").mkdir()
+        assert not (await build_package(request, tools, OPTIONS)).failed
+        link.unlink()
+        link.symlink_to("../../shared")
+        with pytest.raises(TreeError, match="is a link to a folder"):
+            await build_package(request, tools, OPTIONS)
 
 
 async def test_what_is_no_package_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from wharfinger.offline.output.comparison import (
     compared,
     images_of,
 )
+from wharfinger.offline.output.wiped_secrets import LAST_APPLIED
 from wharfinger.offline.store.identity import object_id
+from wharfinger.runtime.fixpoint.model import Id
 
 A, B = flux_id("Kustomization", "a"), flux_id("Kustomization", "b")
 
@@ -71,3 +73,27 @@ def test_images_are_found_wherever_pods_are_described() -> None:
     assert images_of(pod) == images_of(job) == {"a:1", "b:1"}
     newer: JsonObject = {**pod, "spec": {"containers": [{"image": "a:2"}]}}
     assert changed_images(compared(result([pod]), result([newer])).changes) == (("a:1", "b:1"), ("a:2",))
+
+
+def test_copies_and_malformed_values_of_secrets_are_hidden() -> None:
+    copy: JsonObject = {"name": "s", "namespace": "n", "annotations": {LAST_APPLIED: "HUNTER"}}
+    before: JsonObject = {**obj("s", "Secret"), "metadata": copy, "data": "HUNTER"}
+    (change,) = compared(result([before]), result([obj("s", "Secret", a="HUNTER")])).changes
+    assert "HUNTER" not in str(change)
+
+
+def test_everything_below_a_failed_producer_is_not_compared() -> None:
+    """The failed parent makes a producer, which makes another one, which makes a claim."""
+    child, grandchild = flux_id("Kustomization", "child"), flux_id("HelmRelease", "grandchild")
+    made: dict[Id, tuple[Manifest, ...]] = {
+        A: (Manifest(child, {}),),
+        child: (Manifest(grandchild, {}),),
+        grandchild: (Manifest(Id("PersistentVolumeClaim", "db", "data"), {}),),
+        B: (Manifest(Id("ConfigMap", "n", "y"), {}),),
+    }
+    before, after = Result(made, {}, {}), Result({B: made[B]}, {A: Failure(A, "x")}, {})
+    for comparison in (compared(before, after), compared(after, before)):
+        assert comparison.changes == ()
+        assert (comparison.incomparable, comparison.unknown) == ((A,), (grandchild, child))
+    elsewhere = Result({B: (Manifest(child, {}),), child: ()}, {A: Failure(A, "x")}, {})
+    assert compared(before, elsewhere).unknown == ()

@@ -58,3 +58,9 @@ def test_new_subjects() -> None:
         return obj(RBAC, "RoleBinding", roleRef={"name": "admin"}, subjects=subjects)
 
     assert dangers(binding("a"), binding("a", "b")) == ("RoleBinding n/x grants admin to User b",)
+
+
+@pytest.mark.parametrize("kind", ["Role", "RoleBinding"])
+def test_malformed_rights_are_no_danger(kind: str) -> None:
+    wrong = obj(RBAC, kind, rules={}, subjects="x", roleRef=[])
+    assert dangers(None, wrong) == ()

@@ -36,6 +36,16 @@ def test_summaries() -> None:
     ]
 
 
+def test_what_may_make_more_is_named() -> None:
+    many = tuple(object_id({**OLD, "metadata": {"name": f"x{number}", "namespace": "n"}}) for number in range(7))
+    comparison = Comparison((), (), unsearched=many)
+    assert summary_lines(comparison)[1] == (
+        "not compared: Flux, Argo CD and Wharfinger objects that ConfigMap n/x0, ConfigMap n/x1, ConfigMap n/x2, ConfigMap n/x3, "
+        "ConfigMap n/x4 and 2 more may make; --render-all compares them"
+    )
+    assert json.loads(diff_json(comparison))["notSearched"][0] == "ConfigMap n/x0"
+
+
 def test_json() -> None:
     text = diff_json(CHANGED)
     assert "\x1b" not in text

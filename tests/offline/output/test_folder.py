@@ -44,3 +44,21 @@ def test_an_index_cannot_name_files_elsewhere(tmp_path: Path) -> None:
 
 def test_names_of_files_are_plain() -> None:
     assert file_of(Id("Files", "", "a/b c.yaml")) == "files-a-b-c.yaml.yaml"
+
+
+@pytest.mark.parametrize("namespace", ["../../away", "/tmp/away", "..", "a/b"])
+def test_a_namespace_leads_nowhere_else(tmp_path: Path, namespace: str) -> None:
+    out = tmp_path / "deep" / "out"
+    (file,) = write_folder(out, {flux_id("Kustomization", "web", namespace): MADE})
+    assert (out / file).resolve().is_relative_to(out)
+    assert {path.name for path in tmp_path.iterdir()} == {"deep"}
+
+
+def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_folder(out, {})
+    (tmp_path / "elsewhere").mkdir()
+    (out / "apps").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FolderError, match="remove the link"):
+        write_folder(out, {flux_id("HelmRelease", "web", "apps"): MADE})
+    assert not any((tmp_path / "elsewhere").iterdir())

@@ -1,8 +1,7 @@
 """The nodes of a build."""
 
 from wharfinger.offline.controllers.package import MODULES
-from wharfinger.offline.orchestrator.collect import FILES
-from wharfinger.offline.orchestrator.result import Failure, Manifest, Result
+from wharfinger.offline.orchestrator.result import FILES, Failure, Manifest, Result
 from wharfinger.offline.output.nodes import Node, NodeState, nodes_of
 from wharfinger.offline.store.kinds import CONFIG_MAP, HELM_RELEASE, KUSTOMIZATION, SECRET
 from wharfinger.offline.store.store import Place

@@ -2,8 +2,9 @@
 
 import base64
 
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.orchestrator.result import Manifest
-from wharfinger.offline.output.wiped_secrets import wiped, with_wiped_secrets
+from wharfinger.offline.output.wiped_secrets import LAST_APPLIED, wiped, with_wiped_secrets
 from wharfinger.runtime.fixpoint.model import Id
 
 SECRET = Manifest(
@@ -28,3 +29,11 @@ def test_other_kinds_and_empty_secrets_are_kept() -> None:
     empty = Manifest(Id("Secret", "a", "c"), {"kind": "Secret"})
     who = Id("Files", "", "x")
     assert with_wiped_secrets({who: (other, empty)}) == {who: (other, empty)}
+
+
+def test_copies_and_malformed_values_are_wiped() -> None:
+    copy: JsonObject = {"annotations": {LAST_APPLIED: '{"data": {"key": "HUNTER"}}', "team": "a"}, "name": "b"}
+    secret = Manifest(SECRET.id, {**SECRET.object, "metadata": copy, "data": "HUNTER", "more": ["HUNTER"]})
+    found = wiped(secret).object
+    assert "HUNTER" not in str(found)
+    assert found["metadata"] == {"annotations": {"team": "a"}, "name": "b"}

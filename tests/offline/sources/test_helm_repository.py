@@ -1,41 +1,21 @@
 """Helm repositories over HTTP, from a real server on this machine."""
 
-import threading
+import base64
+import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.packages.support.charts import chart
+from tests.packages.support.web_server import Quiet, serving
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.sources.fetcher import OfflineError, SourceError
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.packages.charts.chart import pack_chart
 from wharfinger.packages.digest import digest_of
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A handler that logs nothing."""
-
-    def log_message(self, *_words: object) -> None:
-        pass
-
-
-@contextmanager
-def serving(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
-    """Serve a folder on this machine while the block runs; yield the address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+from wharfinger.packages.registry.docker_logins import DockerLogins
+from wharfinger.packages.sources.source import Network
 
 
 @pytest.fixture
@@ -84,7 +64,7 @@ async def test_what_is_missing_is_named(served: tuple[Path, JsonObject], tmp_pat
     with pytest.raises(SourceError, match=r"no version of web satisfies '>=9'; it has: 1.0.0, 1.1.0"):
         await repositories.chart(repository, "web", ">=9", None)
     (root / "web-1.0.0.tgz").unlink()
-    with pytest.raises(SourceError, match="answers 404"):
+    with pytest.raises(SourceError, match=r"not found \(404\)"):
         await repositories.chart(repository, "web", "1.0.0", None)
 
 
@@ -96,3 +76,35 @@ async def test_errors_of_the_network_are_transient_and_can_be_forbidden(tmp_path
     far: JsonObject = {"spec": {"url": "https://charts.example.com"}}
     with pytest.raises(OfflineError):
         await HelmRepositories(tmp_path, network=False).chart(far, "web", "", None)
+
+
+class WithPassword(Quiet):
+    """A handler that lets one user in."""
+
+    def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"porter:hush").decode():
+            self.send_error(401)
+            return
+        super().do_GET()
+
+
+async def test_a_login_comes_from_docker_s_configuration_unless_a_secret_has_one(
+    served: tuple[Path, JsonObject], tmp_path: Path
+) -> None:
+    root, _ = served
+    with serving(root, WithPassword) as url:
+        repository: JsonObject = {"spec": {"url": url}}
+        host = url.removeprefix("http://")
+        auth = base64.b64encode(b"porter:hush").decode()
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {host: {"auth": auth}}}))
+        logins = Network(logins=DockerLogins(tmp_path / "config.json"))
+        with pytest.raises(SourceError, match=r"authentication failed \(401\)"):
+            await HelmRepositories(tmp_path / "one").chart(repository, "web", "", None)
+        repositories = HelmRepositories(tmp_path / "two", network=False, sources=logins)
+        artifact = await repositories.chart(repository, "web", "", None)
+        assert "version: 1.1.0" in (artifact.folder / "Chart.yaml").read_text()
+        with pytest.raises(SourceError, match=r"authentication failed \(401\)"):
+            await HelmRepositories(tmp_path / "three", sources=logins).chart(repository, "web", "", ("nobody", "wrong"))
+        (tmp_path / "config.json").write_text("[]")
+        with pytest.raises(SourceError, match=r"config\.json: docker config: document"):
+            await HelmRepositories(tmp_path / "four", sources=logins).chart(repository, "web", "", None)

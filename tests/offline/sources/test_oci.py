@@ -1,5 +1,7 @@
 """OCI artifacts, from a real registry on this machine."""
 
+import base64
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.charts import chart
-from tests.registry_server import open_registry_server
+from tests.registry_server import PASSWORD, USER, open_registry_server
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.sources.fetcher import OfflineError, SourceError, SourceRequest
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.store.kinds import OCI_REPOSITORY
+from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
+from wharfinger.packages.sources.source import Network
 from wharfinger.packages.store.disk_store import open_store
 from wharfinger.runtime.fixpoint.model import Id
 
@@ -61,3 +66,28 @@ async def test_what_is_missing_is_named(tmp_path: Path) -> None:
             await fetcher.fetch(repository("oci://", tag="1.0.0"))
         with pytest.raises(OfflineError):
             await fetcher.fetch(repository("oci://registry.example.com/charts/web", tag="1.0.0"))
+
+
+async def test_a_login_comes_from_a_helper_and_a_secret_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "docker-credential-own"
+    program.parent.mkdir()
+    answer = f'{{"Username": "{USER}", "Secret": "{PASSWORD}"}}'
+    program.write_text(f"#!/bin/sh\ncat >/dev/null; echo '{answer}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    async with open_registry_server(tmp_path, with_password=True) as address, open_store(tmp_path / "store") as store:
+        async with open_registry(address, scheme="http", credentials=Credentials(USER, PASSWORD)) as opened:
+            package = await load_package(chart(tmp_path / "web", "web", "1.0.0"), "web")
+            await push_package(package, opened, "charts/web", "1.0.0")
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"credHelpers": {str(address): "own"}}))
+        wanted = repository(f"oci://{address}/charts/web", tag="1.0.0")
+        with pytest.raises(SourceError, match="user name and password"):
+            await OciFetcher(store, network=False).fetch(wanted)
+        fetcher = OciFetcher(store, network=False, sources=Network(logins=DockerLogins(config)))
+        artifact = await fetcher.fetch(wanted)
+        assert "version: 1.0.0" in (artifact.folder / "Chart.yaml").read_text()
+        auth = base64.b64encode(b"nobody:wrong").decode()
+        secret = {".dockerconfigjson": json.dumps({"auths": {str(address): {"auth": auth}}}).encode()}
+        with pytest.raises(SourceError, match="user name and password"):
+            await fetcher.fetch(SourceRequest(wanted.id, wanted.object, secret))

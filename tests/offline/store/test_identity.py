@@ -1,7 +1,9 @@
 """Identities of objects: kind with group, namespace, name."""
 
+import pytest
+
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.store.identity import group_of, is_cluster_scoped, kind_id, object_id, shown
+from wharfinger.offline.store.identity import group_of, is_cluster_scoped, kind_id, naming_problem, object_id, shown
 from wharfinger.runtime.fixpoint.model import Id
 
 
@@ -30,3 +32,31 @@ def test_groups_and_kinds() -> None:
 def test_people_see_kind_namespace_and_name() -> None:
     assert shown(Id("Deployment.apps", "a", "web")) == "Deployment a/web"
     assert shown(Id("Node", "", "one")) == "Node one"
+
+
+def test_an_object_whose_name_is_generated_is_identified_by_its_content() -> None:
+    one, other = (
+        object_id({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}, "spec": {"n": n}}, "n")
+        for n in (1, 2)
+    )
+    assert one != other
+    assert one.name.startswith("a-")
+    assert naming_problem(one) == ""
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "told"),
+    [
+        ("apps", "system:node", ""),
+        ("", "a.b_C", ""),
+        ("../x", "a", "metadata.namespace: '../x'"),
+        ("/tmp", "a", "metadata.namespace: '/tmp'"),
+        ("apps", "../a", "metadata.name: '../a'"),
+        ("apps", "..", "metadata.name: '..'"),
+        ("apps", "a%2f", "metadata.name: 'a%2f'"),
+    ],
+)
+def test_names_that_a_server_refuses(namespace: str, name: str, told: str) -> None:
+    found = naming_problem(Id("ConfigMap", namespace, name))
+    assert found.startswith(told)
+    assert bool(found) is bool(told)

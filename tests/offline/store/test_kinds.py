@@ -9,4 +9,5 @@ def test_a_kind_of_another_group_is_no_node() -> None:
 
 
 def test_data_is_no_node() -> None:
-    assert not kinds.SCHEDULABLE & {kinds.CONFIG_MAP, kinds.SECRET, kinds.PACKAGE_REPOSITORY}
+    assert not kinds.SCHEDULABLE & kinds.DATA
+    assert {kinds.CONFIG_MAP, kinds.SECRET, kinds.PACKAGE_REPOSITORY} < kinds.DATA

@@ -110,6 +110,7 @@ def seen(found: Chart) -> JsonValue:
     return [found.name, found.version, found.app_version, found.api_version, found.description]
 
 
+@pytest.mark.slow
 def test_what_helm_renders_is_taken_and_read_in_the_same_way(tmp_path: Path) -> None:
     texts = variations(scaled(600, 60))
     with ThreadPoolExecutor(2) as pool:

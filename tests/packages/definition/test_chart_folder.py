@@ -81,7 +81,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_package_that_is_gone_and_a_disk_that_refuses(tmp_path: Path) -> None:
-    with pytest.raises(RenderError, match="not there; it must be installed again") as caught:
+    with pytest.raises(RenderError, match="missing; install the package again") as caught:
         make(tmp_path / "no", tmp_path / "chart")
     assert caught.value.transient
     package = write(tmp_path / "web", {"templates/a.yaml": ""})

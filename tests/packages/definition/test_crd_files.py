@@ -59,7 +59,7 @@ def test_links_that_leave_the_package(tmp_path: Path) -> None:
     (tmp_path / "tree/crds/b.yaml").symlink_to("../../host.yaml")
     with pytest.raises(RenderError, match=r"^crds/b\.yaml: a link that leaves the package"):
         read_crds(tmp_path / "tree")
-    with pytest.raises(RenderError, match="its folder is not there"):
+    with pytest.raises(RenderError, match="its folder is missing"):
         read_crds(tmp_path / "gone")
 
 

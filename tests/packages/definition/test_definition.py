@@ -323,5 +323,5 @@ def test_links_that_leave_the_package(tmp_path: Path) -> None:
 
 
 def test_a_tree_that_is_gone(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="package web: its folder is not there"):
+    with pytest.raises(ArtifactError, match="package web: its folder is missing"):
         read_definition(tmp_path / "no", name="web", version="")

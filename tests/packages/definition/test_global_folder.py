@@ -32,7 +32,7 @@ def test_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_wrong_ones(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="its folder is not there"):
+    with pytest.raises(ArtifactError, match="its folder is missing"):
         read_global_definition(tmp_path / "none", version="")
     write(tmp_path, {"openapi/values.yaml": "type: [a"})
     with pytest.raises(ArtifactError, match=r"^openapi/values\.yaml: line 2"):

@@ -62,7 +62,7 @@ def test_what_is_no_file_or_too_big_or_no_object(files: PackageFiles) -> None:
 
 
 def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="package web: its folder is not there"):
+    with pytest.raises(ArtifactError, match="package web: its folder is missing"):
         open_files(tmp_path / "no", "web")
     (tmp_path / "file").touch()
     with pytest.raises(ArtifactError, match="package web: not a folder"):

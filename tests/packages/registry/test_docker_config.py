@@ -215,6 +215,7 @@ DOCUMENTS = st.fixed_dictionaries(
 ) | (st.dictionaries(KEYS, ENTRIES, max_size=3))
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 500))
 @given(
     st.binary(max_size=100)

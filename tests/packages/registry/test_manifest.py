@@ -239,6 +239,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 500))
 @given(
     st.binary(max_size=200)

@@ -214,6 +214,7 @@ def push_killed_at(root: Path, step: int) -> int:
     return subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_killed_at_any_step_the_old_or_the_new_is_there(tmp_path: Path) -> None:
     step, killed = 0, True

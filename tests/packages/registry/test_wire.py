@@ -355,7 +355,7 @@ async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(log
         thief.on("GET", "/steal", Reply(body=b'{"token":"t"}'))
         thief.on("POST", "/steal", Reply(body=b'{"token":"t"}'))
         faulty.on("GET", "/v2/x", bearer(faulty, steal))
-        with pytest.raises(RegistryError, match="the login sent to another host, localhost; refused") as caught:
+        with pytest.raises(RegistryError, match="the login for another host, localhost; refused") as caught:
             await wire.ask(GET, max_bytes=10)
         assert thief.requests == []
         assert "spec.registry.tokenRealms" in str(caught.value)

@@ -14,7 +14,7 @@ import trio
 
 from tests.packages.support.charts import tool, write
 from tests.scale import FULL
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue, decode_json
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineLimits, open_chart_engine
@@ -186,6 +186,56 @@ async def test_a_chart_that_takes_too_much_memory_is_named_and_the_next_is_rende
         assert (await renderer.render(request(good))).objects
 
 
+# Printing a dict that contains itself, or merging it, recurses until Go's runtime gives up. No `recover` can prevent that.
+OVERFLOWS: Final = {
+    "printed": '{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}',
+    "merged": '{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $e := dict }}{{ $_ := set $e "a" $e }}{{ merge $d $e | len }}',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("case", OVERFLOWS)
+async def test_a_chart_that_panics_the_engine_is_named_and_other_renders_are_unharmed(
+    tmp_path: Path, case: str
+) -> None:
+    bad = write(tmp_path / "bad", {**CHART, "Chart.yaml": CHART["Chart.yaml"].replace("demo", "knot")})
+    (bad / "templates" / "map.yaml").write_text(OVERFLOWS[case])
+    good = write(tmp_path / "good", CHART)
+    pids, rendered, panicked = tmp_path / "pids", 0, False
+    program = script(tmp_path, f"echo $$ >> {pids}; exec {engine_program()}")
+    async with opened(tmp_path, program, replace(LIMITS, memory_bytes=4 * 1024**3, workers=2)) as engine:
+        renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
+        async with trio.open_nursery() as nursery:
+
+            async def render_others() -> None:
+                nonlocal rendered
+                while not panicked:  # not cancelled: the worker of a cancelled render is replaced, too
+                    assert (await renderer.render(request(good))).objects
+                    rendered += 1
+
+            nursery.start_soon(render_others)
+            with pytest.raises(RenderError, match=r"the chart knot ends the program .*: stack overflow; ") as caught:
+                await renderer.render(request(bad))
+            panicked = True
+        assert not caught.value.transient
+        assert rendered > 0
+        assert engine.statistics.replaced == 1
+        assert (await renderer.render(request(good))).objects
+    for pid in map(int, pids.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_without_an_engine_a_chart_that_panics_helm_is_named(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad", {**CHART, "templates/map.yaml": OVERFLOWS["printed"]})
+    renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", limits=RenderLimits(memory_bytes=4 * 1024**3))
+    with pytest.raises(RenderError, match=r"the chart demo ends the program .*: stack overflow; "):
+        await renderer.render(request(bad))
+
+
 @pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_an_output_over_the_limit_is_refused(tmp_path: Path) -> None:
@@ -203,6 +253,10 @@ async def test_an_output_over_the_limit_is_refused(tmp_path: Path) -> None:
     [
         ("exit 7", "the chart engine ended"),
         ("echo it broke >&2; exit 7", "it broke"),
+        (
+            "printf 'fatal error: no\\n\\ngoroutine 1 [running]:\\n' >&2; exit 2",
+            "the chart demo ends the program that renders it: no;",
+        ),
         ("head -c 4 >/dev/null; printf '\\000\\000\\000\\001x'; cat >/dev/null", "answer cannot be read"),
         ("head -c 4 >/dev/null; printf '\\377\\377\\377\\377'; cat >/dev/null", "renders to more than"),
         ("kill -9 $$", "SIGKILL"),
@@ -244,7 +298,7 @@ async def test_another_version_of_helm_renders_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("body", "why"),
-    [("#!/bin/sh\nexit 3\n", "does not tell its version"), (None, "cannot be run"), ("#!/bin/sh\n", "does not")],
+    [("#!/bin/sh\nexit 3\n", "does not report its version"), (None, "cannot be run"), ("#!/bin/sh\n", "does not")],
 )
 async def test_a_program_that_is_no_engine_is_refused(tmp_path: Path, body: str | None, why: str) -> None:
     program = tmp_path / "engine.sh"
@@ -292,3 +346,35 @@ async def test_too_large_a_request_is_not_sent(tmp_path: Path, monkeypatch: pyte
         assert not refused.ok
         assert refused.stderr.endswith(b"is too large")
         assert (await engine.template(request(folder), folder, values_file(tmp_path))).ok
+
+
+async def test_it_executes_the_templates_of_a_set(tmp_path: Path) -> None:
+    async with opened(tmp_path, engine_program()) as engine:
+        assert engine.versions.has_templates
+        templates: list[JsonObject] = [
+            {"field": "a", "text": "<< inputs.x >>"},
+            {"field": "b", "object": {"key": "<< inputs.x >>"}},
+        ]
+        done = await engine.execute(templates, [{"x": 1}, {"x": "two"}])
+        assert done.outcome.ok
+        assert decode_json(done.outcome.stdout, max_bytes=4096, what="answer") == [
+            {"template": 0, "input": 0, "text": "1"},
+            {"template": 0, "input": 1, "text": "two"},
+            {"template": 1, "input": 0, "text": "key: 1\n"},
+            {"template": 1, "input": 1, "text": "key: two\n"},
+        ]
+        failed = await engine.execute([{"field": "a", "text": '<< fail "not today" >>'}], [])
+        assert (failed.outcome.returncode, failed.outcome.stdout) == (1, b"")
+        assert failed.outcome.stderr.endswith(b"error calling fail: not today")
+        assert engine.statistics.replaced == 0
+
+
+@pytest.mark.slow
+async def test_a_template_without_end_costs_its_worker_only(tmp_path: Path) -> None:
+    async with opened(tmp_path, engine_program(), replace(LIMITS, wall_s=1)) as engine:
+        text = "<< range until 1000000 >><< range until 1000000 >><< end >><< end >>"
+        done = await engine.execute([{"field": "a", "text": text}], [])
+        assert done.outcome.ending is Ending.DEADLINE
+        assert engine.statistics.replaced == 1
+        again = await engine.execute([{"field": "a", "text": "x"}], [])
+        assert again.outcome.ok

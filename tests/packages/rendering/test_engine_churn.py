@@ -48,7 +48,7 @@ def memory_kib(pid: int) -> int:
 
 async def until_dismissed() -> None:
     """Wait until idle workers have ended."""
-    with trio.fail_after(30):
+    with trio.fail_after(300):
         while workers():  # noqa: ASYNC110 - the end of a process is no event here
             await trio.sleep(0.05)
 

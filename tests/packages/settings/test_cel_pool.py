@@ -76,6 +76,7 @@ async def test_large_values(ledger: ProcessLedger) -> None:
         assert await pool.evaluate(rules("self.size() == 4000000"), "x" * 4_000_000) == ()
 
 
+@pytest.mark.slow
 async def test_rules_that_take_too_long_are_a_finding(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=CelLimits(cpu_seconds=1, seconds=60)) as pool:
         (finding,) = await pool.evaluate(rules("true", *[SLOW] * 500), SLOW_VALUE)

@@ -54,7 +54,7 @@ async def test_problems_of_all_kinds_are_told_together_and_sorted(rules: CelPool
             "b: must be at most 5, found 9",
             "c[0]: must not be empty",
             "d: is not a known setting; known: b, a, c, z, y",
-            "z[1]: is equal to item 0; each may be there once",
+            "z[1]: is equal to item 0; each may occur only once",
         ],
         ["y: is deprecated: use z", "z: is deprecated"],
     )
@@ -246,6 +246,7 @@ async def test_a_value_without_a_form_in_json(rules: CelPool) -> None:
     assert "surrogate" in problems[0]
 
 
+@pytest.mark.slow
 async def test_rules_that_cost_too_much_are_a_problem() -> None:
     async with open_cel_pool(None, workers=1, limits=CelLimits(cpu_seconds=1, seconds=60)) as pool:
         schema: JsonObject = {KUBERNETES: [rule("self.l.map(x, x + 1).size() > 0")] * 500}

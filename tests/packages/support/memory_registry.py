@@ -15,7 +15,7 @@ from tests.packages.support.charts import CONFIG_MAP
 from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import AddressError, ArtifactNotFoundError, DigestError
 from wharfinger.packages.registry.address import is_repository, is_tag
-from wharfinger.packages.registry.image_index import choose_manifest, is_index
+from wharfinger.packages.registry.image_index import choose_manifest, is_index, read_referrers, referrers_tag
 from wharfinger.packages.registry.manifest import (
     HELM_CHART,
     HELM_CONFIG,
@@ -87,6 +87,22 @@ class MemoryRegistry:
             raise ArtifactNotFoundError(repository)
         return found
 
+    async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
+        digest = reference if isinstance(reference, Digest) else (await self.resolve(repository, reference)).digest
+        if not is_repository(repository):
+            raise AddressError("grammar")
+        if (repository, digest) not in self.manifests:
+            raise ArtifactNotFoundError(f"{repository}@{digest}")
+        data = self.manifests[repository, digest]
+        return Descriptor(manifest_media_type(data, OCI_MANIFEST), digest, len(data)), data
+
+    async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
+        try:
+            _, data = await self.document(repository, referrers_tag(digest))
+        except ArtifactNotFoundError:
+            return ()
+        return read_referrers(data, "referrers")
+
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
         await trio.lowlevel.checkpoint()
         if not is_repository(repository):
@@ -96,10 +112,11 @@ class MemoryRegistry:
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         await trio.lowlevel.checkpoint()
-        if not is_tag(tag) or not is_repository(repository):
+        if (tag and not is_tag(tag)) or not is_repository(repository):
             raise AddressError("grammar")
         self.manifests[repository, digest_of(manifest)] = manifest
-        self.pointers[repository, tag] = digest_of(manifest)
+        if tag:
+            self.pointers[repository, tag] = digest_of(manifest)
         return Descriptor(media_type, digest_of(manifest), len(manifest))
 
 

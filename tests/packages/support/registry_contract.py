@@ -139,7 +139,7 @@ async def check_names_outside_the_grammar_are_refused(registry: WritableRegistry
     with pytest.raises(AddressError):
         await registry.push_blob("a b", HELM_CHART, b"")
     with pytest.raises(AddressError):
-        await registry.push_manifest(REPOSITORY, "", b"{}", OCI_MANIFEST)
+        await registry.push_manifest(REPOSITORY, "a/b", b"{}", OCI_MANIFEST)
     with pytest.raises(AddressError):
         await read(registry, Descriptor(HELM_CHART, ABSENT, 0), "?x=y")
 
@@ -240,14 +240,58 @@ async def check_odd_names_are_refused(registry: Registry) -> None:
         await read(registry, Descriptor(HELM_CHART, ABSENT, 0), "charts/../web")
 
 
+async def check_a_manifest_can_be_copied(registry: Registry) -> None:
+    descriptor = await registry.resolve(REPOSITORY, "1.0.0")
+    for reference in ("1.0.0", descriptor.digest):
+        found, data = await registry.document(REPOSITORY, reference)
+        assert (found, digest_of(data), len(data)) == (descriptor, descriptor.digest, descriptor.size)
+    for absent in ("2.0.0", ABSENT):
+        with pytest.raises(ArtifactNotFoundError):
+            await registry.document(REPOSITORY, absent)
+    for repository, reference in (("Charts", ABSENT), (REPOSITORY, "../1")):
+        with pytest.raises(AddressError):
+            await registry.document(repository, reference)
+    assert await registry.referrers(REPOSITORY, descriptor.digest) == ()
+
+
 READ_CONTRACT: list[ReadCheck] = [
     check_what_a_tag_names_can_be_read,
     check_nothing_else_is_found,
     check_a_size_that_is_wrong_is_noticed,
     check_half_a_blob_can_be_read,
+    check_a_manifest_can_be_copied,
     check_odd_names_are_refused,
 ]
+
+
+async def check_a_manifest_without_a_tag_is_found_by_its_digest(registry: WritableRegistry) -> None:
+    pushed = await push(registry, "1.0.0", b"one")
+    _, data = await registry.document(REPOSITORY, pushed.digest)
+    other = data.replace(b'"k":"v"', b'"k":"w"')
+    written = await registry.push_manifest(REPOSITORY, "", other, OCI_MANIFEST)
+    assert written.digest == digest_of(other)
+    assert await registry.document(REPOSITORY, written.digest) == (written, other)
+    assert await registry.tags(REPOSITORY) == ("1.0.0",)
+
+
+async def check_referrers_are_read_from_their_tag(registry: WritableRegistry) -> None:
+    """An older registry has no API for them; the index of that tag is the same there and here."""
+    pushed = await push(registry, "1.0.0", b"one")
+    signature = await push(registry, "signature", b"two")
+    entry: JsonObject = {
+        "mediaType": OCI_MANIFEST,
+        "digest": signature.digest.text,
+        "size": signature.size,
+        "artifactType": "application/vnd.example",
+    }
+    await push_index(registry, f"sha256-{pushed.digest.hex}", entry)
+    assert await registry.referrers(REPOSITORY, pushed.digest) == (("application/vnd.example", signature),)
+    assert await registry.referrers(REPOSITORY, signature.digest) == ()
+
+
 CONTRACT: list[Check] = [
+    check_a_manifest_without_a_tag_is_found_by_its_digest,
+    check_referrers_are_read_from_their_tag,
     check_an_index_is_followed_to_its_image,
     check_an_index_of_nothing_or_of_indexes_is_refused,
     check_what_is_pushed_comes_back,

@@ -18,6 +18,10 @@ class BackendContract(ABC, Generic[Spec, Prize]):
     def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Prize], Spec]]:
         """A backend with three idle members, none of which was shown yet, and something to claim them for."""
 
+    def other(self, spec: Spec) -> Spec:
+        """The same for another caller, if the backend can tell them apart."""
+        return spec
+
     async def test_the_first_changes_show_all_members_and_the_second_none(self) -> None:
         async with self.opened() as (backend, _):
             members = shown(backend)
@@ -40,15 +44,15 @@ class BackendContract(ABC, Generic[Spec, Prize]):
             member = shown(backend)[0]
             ends: list[Claimed[Prize] | ConflictError] = []
 
-            async def claim() -> None:
+            async def claim(spec: Spec) -> None:
                 try:
                     ends.append(await backend.claim(member, spec))
                 except ConflictError as error:
                     ends.append(error)
 
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(claim)
-                nursery.start_soon(claim)
+                nursery.start_soon(claim, spec)
+                nursery.start_soon(claim, self.other(spec))
             assert sorted(type(end).__name__ for end in ends) == ["Claimed", "ConflictError"]
 
     async def test_a_member_that_is_not_there_is_a_conflict(self) -> None:

@@ -1,5 +1,7 @@
 """The claim machine, case by case: the ready queue, reservations, and the ends of requests."""
 
+import math
+
 import pytest
 
 from wharfinger.pools.claims.events import (
@@ -22,7 +24,7 @@ from wharfinger.pools.claims.events import (
     Succeeded,
     Withdrawn,
 )
-from wharfinger.pools.claims.machine import IllegalPoolEvent, accepts, step
+from wharfinger.pools.claims.machine import IllegalPoolEvent, accepts, next_deadline, step
 from wharfinger.pools.claims.state import PoolState, fresh
 
 FAR = 1e9
@@ -164,6 +166,16 @@ def test_a_success_after_the_deadline_is_recycled() -> None:
     events: list[Event] = [seen("a"), Enqueued(0, 5.0), Passed(5.0)]
     assert play(*events, Passed(6.0), Succeeded(0, 2))[1][1:] == [Answered(0, Answer.EXPIRED), Recycle("a")]
     assert play(*events, Conflicted(0))[1][1:] == [Answered(0, Answer.EXPIRED)]
+
+
+def test_a_claim_that_may_have_begun_something_is_waited_for_beyond_the_deadline() -> None:
+    limits = Limits(expires_claims=False)
+    events: list[Event] = [seen("a"), Enqueued(0, 5.0), Passed(5.0), Passed(6.0)]
+    state, effects = play(*events, limits=limits)
+    assert len(effects) == 1
+    assert next_deadline(state) == math.inf
+    assert play(*events, Succeeded(0, 2), limits=limits)[1][1:] == [Answered(0, Answer.CLAIMED)]
+    assert play(*events, Conflicted(0), Passed(7.0), limits=limits)[1][1:] == [Answered(0, Answer.EXPIRED)]
 
 
 def test_a_withdrawn_request_is_answered_and_its_success_recycled() -> None:

@@ -157,6 +157,111 @@ SCRIPTS: Final[dict[str, str]] = {
     "monkeypatching": "import json, os\njson.dumps = lambda *_: 'patched'\nos.getcwd = None\nprint(json.dumps(1))",
     "what an earlier one patched is whole": "import json, os\nprint(json.dumps(1), os.getcwd is not None, hasattr(os, 'kept'))",
     "extension modules": "import decimal, zlib, sqlite3, _ctypes\nprint(zlib.crc32(b'x'), sqlite3.connect(':memory:').execute('select 1').fetchall())",
+    "faulthandler": (
+        "import faulthandler, os, sys\nprint(faulthandler.is_enabled(), flush=True)\nfaulthandler.enable()\n"
+        "os.kill(os.getpid(), 11)"
+    ),
+    "a traceback that the faulthandler dumps": (
+        "import faulthandler\ndef inner():\n    faulthandler.dump_traceback(all_threads=True)\ninner()"
+    ),
+    "umask of files": "import os\nos.close(os.open('written', os.O_CREAT | os.O_WRONLY, 0o666))\nprint(oct(os.stat('written').st_mode))",
+    "signals of a child": (
+        "import subprocess\nprint(subprocess.run(['grep', '^SigBlk\\|^SigIgn', '/proc/self/status'], capture_output=True, text=True).stdout)"
+    ),
+    "SIGPIPE in a pipeline": (
+        "import subprocess\nprint(subprocess.run(['sh', '-c', 'yes | head -1; echo ${PIPESTATUS-none}'], capture_output=True, text=True))"
+    ),
+    "SIGPIPE by default": (
+        "import os, signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)\nr, w = os.pipe()\nos.close(r)\nos.write(w, b'x')\nprint('never')"
+    ),
+    "SIGHUP and SIGUSR1 by default": "import os, signal\nprint('x', flush=True)\nos.kill(os.getpid(), signal.SIGUSR1)",
+    "an alarm": "import signal, time\nsignal.alarm(1)\nprint('x', flush=True)\ntime.sleep(60)",
+    "blocked signals": (
+        "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\nos.kill(os.getpid(), signal.SIGTERM)\n"
+        "print(signal.sigpending())"
+    ),
+    "no children, and none to wait for": (
+        "import os\ntry:\n    os.waitpid(-1, os.WNOHANG)\nexcept ChildProcessError as error:\n    print(error)"
+    ),
+    "nested forks": (
+        "import os, sys\ndef down(level):\n    if level and os.fork() == 0:\n        down(level - 1)\n        sys.stdout.flush()\n        os._exit(level)\n"
+        "    if level: print(level, os.waitstatus_to_exitcode(os.wait()[1]))\ndown(3)"
+    ),
+    "a fork that ends as main does": (
+        "import atexit, os, sys\natexit.register(print, 'end')\nsys.stdout.flush()\nif os.fork() == 0:\n    raise ValueError('in the child')\n"
+        "print(os.waitstatus_to_exitcode(os.wait()[1]))"
+    ),
+    "functions at a fork": (
+        "import os\nos.register_at_fork(before=lambda: print('before', flush=True), after_in_child=lambda: print('child', flush=True))\n"
+        "if os.fork() == 0: os._exit(0)\nos.wait()"
+    ),
+    "a pool of processes and a class of main": (
+        "import concurrent.futures, multiprocessing\nclass Kind:\n    def __init__(self, number): self.number = number\n"
+        "def double(kind): return Kind(kind.number * 2)\nif __name__ == '__main__':\n"
+        "    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context('spawn')) as pool:\n"
+        "        found = list(pool.map(double, [Kind(1), Kind(2)]))\n    print([each.number for each in found], type(found[0]) is Kind)"
+    ),
+    "a manager of multiprocessing": (
+        "import multiprocessing\nif __name__ == '__main__':\n    with multiprocessing.get_context('fork').Manager() as manager:\n"
+        "        kept = manager.dict(a=1)\n        print(dict(kept))"
+    ),
+    "itself by exec": (
+        "import os, sys\nprint(len(sys.argv), flush=True)\nif len(sys.argv) < 5:\n    os.execv(sys.executable, [sys.executable, *sys.argv, 'more'])"
+    ),
+    "itself as a child": (
+        "import subprocess, sys\nif 'child' in sys.argv:\n    print(sys.argv[1:], __name__)\nelse:\n"
+        "    print(subprocess.run([sys.executable, __file__, 'child'], capture_output=True, text=True).stdout)"
+    ),
+    "source of main": "import inspect\ndef function():\n    return 1\nprint(inspect.getsource(function), inspect.getfile(function))",
+    "frames": "import sys, traceback\ndef function():\n    print(len(traceback.extract_stack()) - len(traceback.extract_stack(sys._getframe(1))))\nfunction()",
+    "traceback of an import": "import pathlib\npathlib.Path(__file__).with_name('data.txt')\nimport inner.none",
+    "traceback of a compiled text": "exec(compile('\\n\\nraise ValueError(1)', '<text>', 'exec'))",
+    "settrace": "import sys\nseen = []\nsys.settrace(lambda frame, event, _: seen.append(event))\ndef function(): pass\nfunction()\nsys.settrace(None)\nprint(seen)",
+    "encodings": (
+        "import locale, sys\nprint(sys.getfilesystemencoding(), sys.getfilesystemencodeerrors(), sys.getdefaultencoding(),\n"
+        "    locale.getpreferredencoding(False), locale.setlocale(locale.LC_ALL), locale.getlocale())\nprint(open(__file__).encoding)"
+    ),
+    "the locale of its own": "import locale\nlocale.setlocale(locale.LC_ALL, '')\nprint(locale.format_string('%d', 12345, grouping=True), locale.strxfrm('x'))",
+    "hashes of text": "print(hash('text'), hash(b'bytes'), list({'a', 'b', 'c', 'd', 'e'}))",
+    "numbers of a seed": "import random\nrandom.seed(5)\nprint(random.random(), random.Random(5).random())",
+    "filters of warnings": "import sys, warnings\nprint(warnings.filters, sys.warnoptions)\nwarnings.simplefilter('error')\nwarnings.warn('now')",
+    "a warning is shown once": "import warnings\nfor _ in range(3): warnings.warn('once')\nwarnings.warn('resource', ResourceWarning)",
+    "limits that it sets": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))\ntry:\n    kept = [open('/dev/null') for _ in range(30)]\n"
+        "except OSError as error:\n    print(error)"
+    ),
+    "a limit of processor time": "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
+    "the stack": "import sys, threading\nprint(sys.getrecursionlimit(), threading.stack_size(), sys.getswitchinterval())",
+    "descriptors of a child": "import subprocess\nprint(subprocess.run(['ls', '/proc/self/fd'], capture_output=True, text=True).stdout)",
+    "a closed stdin": "import os, sys\nos.close(0)\nprint(open('/dev/null').fileno())\ntry:\n    sys.stdin.read()\nexcept OSError as error:\n    print(error)",
+    "modules of main": "import sys\nprint('__main__' in sys.modules, sys.modules['__main__'].__file__, [n for n in sys.modules if 'zygote' in n or 'wharfinger' in n])",
+    "names of the site": "import builtins\nprint(sorted(name for name in dir(builtins) if not name.startswith('__')))",
+    "the path hooks": "import sys\nprint(sys.path_hooks, sys.meta_path, sys.dont_write_bytecode, sys.pycache_prefix, sys.ps1 if hasattr(sys, 'ps1') else None)",
+    "a name of the process": "import os\nprint(open('/proc/self/comm').read(), os.getpgid(0) == os.getpid(), os.getppid() > 1)",
+    "exit in atexit": "import atexit, sys\ndef end(): sys.exit(5)\natexit.register(end)\nprint('main')",
+    "os._exit in a thread": "import os, threading, time\nprint('x', flush=True)\nthreading.Thread(target=os._exit, args=(6,)).start()\ntime.sleep(60)",
+    "imports in a destructor": "class Kind:\n    def __del__(self):\n        import tarfile\nkept = Kind()\nprint('main')",
+    "an exception in a destructor": "class Kind:\n    def __del__(self): 1 / 0\nkept = Kind()\nprint('main')",
+    "unraisable and excepthook of threads": (
+        "import sys, threading\nthreading.excepthook = lambda args: print('hook', args.exc_type.__name__)\n"
+        "sys.unraisablehook = lambda args: print('unraisable', type(args.exc_value).__name__)\n"
+        "thread = threading.Thread(target=lambda: 1 / 0)\nthread.start()\nthread.join()\n"
+        "class Kind:\n    def __del__(self): 1 / 0\nKind()"
+    ),
+    "a module of its own that shadows nothing": "import sys\nsys.path.insert(0, 'nowhere')\nimport helper\nprint(sys.modules['helper'] is helper)",
+    "context variables and async generators": (
+        "import asyncio, contextvars\nvalue = contextvars.ContextVar('value', default=1)\nasync def numbers():\n    try:\n        yield 1\n"
+        "    finally:\n        print('closed', value.get())\nasync def main():\n    async for number in numbers():\n        break\nasyncio.run(main())"
+    ),
+    "sqlite and shared memory": (
+        "import multiprocessing.shared_memory as shared\nkept = shared.SharedMemory(create=True, size=10)\nkept.buf[0] = 7\nprint(kept.buf[0])\n"
+        "kept.close()\nkept.unlink()"
+    ),
+    "OpenSSL": (
+        "import hashlib, hmac, ssl\nprint(hashlib.sha256(b'x').hexdigest(), hmac.new(b'k', b'x', 'sha512').hexdigest())\n"
+        "print(hashlib.scrypt(b'x', salt=b'y', n=2, r=1, p=1).hex(), sorted(hashlib.algorithms_available))\n"
+        "print(ssl.OPENSSL_VERSION, ssl.create_default_context().verify_mode, ssl.RAND_status())"
+    ),
     "random numbers are seeded": "import random, uuid, secrets\nprint(len({random.random() for _ in range(9)}))",
     "logging": "import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('said')\nlogging.getLogger('x').warning('warned')",
     "a memory limit": "try:\n    bytearray(3 * 2**30)\nexcept MemoryError:\n    print('no memory')",

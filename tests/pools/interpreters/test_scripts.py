@@ -1,14 +1,16 @@
 """Which commands can be started warm."""
 
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from wharfinger.pools.interpreters import scripts
 from wharfinger.pools.interpreters.scripts import WarmStart, warm_start
-from wharfinger.process.command import Command
+from wharfinger.process.command import Command, User
 
 PYTHON = os.path.realpath(sys.executable)
 
@@ -104,3 +106,90 @@ def test_a_sandbox_and_an_input_need_a_new_process(tmp_path: Path) -> None:
     assert warm_start(replace(command, wrapper=("bwrap",))) is None
     assert warm_start(replace(command, stdin=b"x")) is None
     assert warm_start(replace(command, descriptors=(5,))) is None
+
+
+def test_an_interpreter_that_was_replaced_is_another_one(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    shutil.copy(os.path.realpath(sys.executable), python)
+    script = tmp_path / "script"
+    script.write_text(f"#!{python}\n")
+    script.chmod(0o755)
+    before = warm_start(Command((str(script),), tmp_path, {}))
+    shutil.copy(os.path.realpath(sys.executable), tmp_path / "new")
+    (tmp_path / "new").replace(python)
+    after = warm_start(Command((str(script),), tmp_path, {}))
+    assert before is not None
+    assert after is not None
+    assert before.interpreter != after.interpreter
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (f"#!{PYTHON}", "hook"),
+        ("#!/usr/bin/env python3", "python3"),
+    ],
+)
+def test_the_name_of_the_process_is_that_of_the_file_that_is_executed_last(
+    tmp_path: Path, found: str, name: str
+) -> None:
+    start = start_of(tmp_path, found)
+    assert start is not None
+    assert start.name == name
+
+
+def test_the_name_of_an_interpreter_with_a_script_is_its_own(tmp_path: Path) -> None:
+    python, script = bin_of(tmp_path) / "python3", tmp_path / "hook.py"
+    script.touch()
+    start = warm_start(Command((str(python), str(script)), tmp_path, {}))
+    assert start is not None
+    assert start.name == "python3"
+
+
+@pytest.mark.parametrize(
+    ("variables", "trusted"),
+    [
+        ({}, True),
+        ({"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C", "LANG": "de_DE", "LANGUAGE": "de"}, True),
+        ({"PYTHONPATH": "/daemons"}, True),
+        ({"PYTHONPATH": "/packages"}, False),
+        ({"PYTHONHOME": "/packages"}, False),
+        ({"PYTHONSTARTUP": "/packages"}, False),
+        ({"LD_PRELOAD": "/packages/x.so"}, False),
+        ({"OPENSSL_CONF": "/packages/openssl.cnf"}, False),
+    ],
+)
+def test_code_of_a_package_is_not_loaded_by_a_zygote_if_its_runs_have_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], *, trusted: bool
+) -> None:
+    """A zygote is not that user: it would run the code as the user of the daemon."""
+    monkeypatch.setattr(scripts, "check", lambda *_: None)  # another user may not enter the folder of this test
+    monkeypatch.setenv("PATH", str(bin_of(tmp_path)))
+    monkeypatch.setenv("PYTHONPATH", "/daemons")
+    (tmp_path / "package").mkdir()
+    script = tmp_path / "package" / "hook"
+    script.write_text("#!/usr/bin/env python3\n")
+    script.chmod(0o755)
+    command = Command((str(script),), tmp_path, {"PATH": os.environ["PATH"], **variables}, user=User(1, 1))
+    assert (warm_start(command) is not None) == trusted
+    assert warm_start(replace(command, user=None)) is not None
+
+
+def test_the_interpreter_of_a_package_is_no_zygote_if_its_runs_have_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripts, "check", lambda *_: None)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    own = bin_of(tmp_path) / "python3"
+    script = tmp_path / "hook"
+    script.write_text(f"#!{own}\n")
+    script.chmod(0o755)
+    (tmp_path / "hook.py").touch()
+    for argv, path in (
+        ((str(script),), "/bin"),
+        ((str(own), str(tmp_path / "hook.py")), "/bin"),
+        ((str(script),), str(own.parent)),
+    ):
+        command = Command(argv, tmp_path, {"PATH": path}, user=User(1, 1))
+        assert warm_start(command) is None
+        assert warm_start(replace(command, user=None)) is not None

@@ -8,8 +8,20 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.pools.interpreters.warm import LIMITS, PATIENT, command_of, descriptors, package, ready, until, until_ready
+from tests.pools.interpreters.warm import (
+    GIB,
+    LIMITS,
+    PATIENT,
+    command_of,
+    descriptors,
+    package,
+    ready,
+    until,
+    until_ready,
+)
 from wharfinger.pools.interpreters.warm_start import open_warm_starts
+from wharfinger.pools.memory.budget import MemoryBudget
+from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Sinks
 from wharfinger.process.errors import SpawnError
 from wharfinger.process.ledger import open_ledger
@@ -31,7 +43,7 @@ async def test_the_first_run_is_cold_and_the_next_ones_are_warm(tmp_path: Path) 
 
 async def test_without_workers_everything_is_cold(tmp_path: Path) -> None:
     script = package(tmp_path / "package", "print('x')")
-    async with open_warm_starts(0, None) as starts:
+    async with open_warm_starts(0, None, MemoryBudget(GIB)) as starts:
         assert (await starts.run(command_of(script, tmp_path / "a"), LIMITS)).ok
         assert (starts.cold, starts.pools()) == (1, ())
 
@@ -39,7 +51,7 @@ async def test_without_workers_everything_is_cold(tmp_path: Path) -> None:
 async def test_other_programs_are_cold_and_the_preparation_is_done_once(tmp_path: Path) -> None:
     done: list[int] = []
     prepare: Callable[[], None] = lambda: done.append(1)  # noqa: E731
-    async with open_warm_starts(1, None) as starts:
+    async with open_warm_starts(1, None, MemoryBudget(GIB)) as starts:
         for _ in range(2):
             outcome = await starts.run(Command(("/bin/true",), tmp_path, {}), LIMITS, prepare=prepare)
             assert outcome.ok
@@ -168,3 +180,46 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
             assert len(descriptors()) == opened
         assert ledger.entries() == ()
     assert below() == set()
+
+
+async def test_a_module_that_was_replaced_is_loaded_anew(tmp_path: Path) -> None:
+    """The zygote has loaded the module; a script that runs after it was installed anew must see the new one."""
+    modules = tmp_path / "site-packages"
+    (modules / "yaml").mkdir(parents=True)
+    (modules / "yaml" / "__init__.py").write_text("VALUE = 'old'\n")
+    script = package(tmp_path / "package", "import yaml\nprint(yaml.VALUE)")
+
+    def command(name: str) -> Command:
+        found = command_of(script, tmp_path / name)
+        return replace(found, env={**found.env, "PYTHONPATH": str(modules)})
+
+    async with ready(command("first")) as starts:
+        assert (await starts.run(command("second"), LIMITS)).stdout == b"old\n"
+        assert starts.warm == 1
+        (modules / "yaml" / "new.py").write_text("VALUE = 'newer'\n")
+        (modules / "yaml" / "new.py").replace(modules / "yaml" / "__init__.py")
+        assert (await starts.run(command("third"), LIMITS)).stdout == b"newer\n"
+        (pool,) = starts.pools()
+        await until(lambda: pool.restarts and pool.serves)
+        await until_ready(pool, 1)
+        warm = starts.warm
+        assert (await starts.run(command("fourth"), LIMITS)).stdout == b"newer\n"
+        assert starts.warm == warm + 1
+
+
+async def test_a_script_without_a_locale_has_the_environment_of_a_new_process(tmp_path: Path) -> None:
+    """Python sets LC_CTYPE for itself and its children then (PEP 538)."""
+    script = package(tmp_path / "package", "import os, subprocess, sys\nsys.stdout.flush()\nsubprocess.run(['env'])")
+
+    def command(name: str) -> Command:
+        found = command_of(script, tmp_path / name)
+        return replace(found, env={key: value for key, value in found.env.items() if not key.startswith("LC_")})
+
+    def of_the_locale(output: bytes) -> list[bytes]:
+        return [line for line in output.splitlines() if line.startswith((b"LC_", b"LANG"))]
+
+    cold = await run_child(command("cold"), LIMITS)
+    async with ready(command("first")) as starts:
+        warm = await starts.run(command("second"), LIMITS)
+        assert starts.warm == 1
+    assert of_the_locale(warm.stdout) == of_the_locale(cold.stdout)

@@ -76,7 +76,7 @@ async def test_a_worker_that_dies_while_it_is_idle_is_shown_as_lost(tmp_path: Pa
             workers.on_change = changed.set
             idle = workers._idle[first.uid].idle
             os.kill(idle.child.mark.pid, signal.SIGKILL)
-            with trio.fail_after(20):
+            with trio.fail_after(300):
                 await changed.wait()
             assert list(workers.changes()) == [Lost(first.uid)]
             with pytest.raises(ConflictError):
@@ -206,3 +206,21 @@ async def test_a_worker_that_its_pool_has_ended_cannot_be_taken(tmp_path: Path) 
         await workers.close()
         with pytest.raises(ConflictError, match="closed"):
             claimed.prize.take()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+async def test_a_worker_whose_end_was_asked_for_dies_even_if_its_pool_is_cancelled_at_that_moment(turns: int) -> None:
+    before = descriptors()
+    async with trio.open_nursery() as nursery:
+        async with open_zygote(PYTHON, None) as zygote:
+            workers = WarmWorkers(nursery, None)
+            workers.add(await zygote.fork())
+            (process,) = workers.processes()
+        process.end()
+        for _ in range(turns):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+        await workers.close()
+    assert not Path(f"/proc/{process.pid}").exists()
+    assert len(workers) == 0
+    assert descriptors() == before

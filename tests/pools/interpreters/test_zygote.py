@@ -33,7 +33,7 @@ async def forked(zygote: Zygote, ledger: ProcessLedger | None = None) -> AsyncGe
         yield idle
     finally:
         idle.control.close()
-        with trio.fail_after(20):
+        with trio.fail_after(300):
             await wait_zombie(idle.child.pidfd)
         assert reap(idle.child.mark.pid) == 0
         idle.child.close()
@@ -67,7 +67,7 @@ async def test_a_worker_outlives_its_zygote() -> None:
         await zygote.wait()
     assert Path(f"/proc/{idle.child.mark.pid}/cmdline").read_bytes()  # those that have ended have none
     idle.control.close()
-    with trio.fail_after(20):
+    with trio.fail_after(300):
         await wait_zombie(idle.child.pidfd)
     reap(idle.child.mark.pid)
     idle.child.close()
@@ -95,7 +95,7 @@ async def test_a_cancelled_fork_leaves_nothing(ledger: ProcessLedger) -> None:
             await trio.lowlevel.checkpoint()
         if scope.cancelled_caught and ledger.entries() == entries:
             return
-        with trio.fail_after(20):
+        with trio.fail_after(300):
             await wait_zombie(idle.child.pidfd)
         reap(idle.child.mark.pid)
         idle.child.close()
@@ -108,3 +108,26 @@ async def test_an_interpreter_that_does_not_start_is_reported_with_its_words(tmp
         async with open_zygote(broken, None):
             raise AssertionError("it cannot start")
     assert "did not start" in str(caught.value.exceptions[0] if hasattr(caught.value, "exceptions") else caught.value)
+
+
+@pytest.mark.slow
+async def test_a_worker_that_was_forked_too_late_is_reaped(
+    ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The zygote is stopped, as on a machine that swaps, until its fork is given up; then it forks after all."""
+    monkeypatch.setattr("wharfinger.pools.interpreters.zygote.FORK_S", 0.05)
+    before = descriptors()
+    async with open_zygote(PYTHON, ledger) as zygote:
+        own = {entry.token for entry in ledger.entries()}
+        os.kill(zygote.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(ZygoteError, match="forked no worker in time"):
+                await zygote.fork()
+            assert len({entry.token for entry in ledger.entries()} - own) == 1
+        finally:
+            os.kill(zygote.pid, signal.SIGCONT)
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        await until(lambda: len(children.read_text().split()) >= 2)
+    assert children.read_text().split() == []
+    assert ledger.entries() == ()
+    assert descriptors() == before

@@ -15,7 +15,7 @@ from wharfinger.process.proc_stat import MARKER
 PROGRAM = str(Path(zygote_program.__file__))
 
 
-def started(environment: dict[str, str], *words: str) -> tuple[dict[str, str], int]:
+def started(environment: dict[str, str], *words: str) -> tuple[dict[str, object], int]:
     """Start it; what it reports, and its exit status after the end of its socket."""
     own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with own, other:
@@ -30,7 +30,12 @@ def started(environment: dict[str, str], *words: str) -> tuple[dict[str, str], i
 
 def test_it_reports_its_version_and_ends_with_the_socket() -> None:
     report, status = started({MARKER: "a" * 32})
-    assert (report, status) == ({"version": sys.version.split()[0]}, 0)
+    assert (report.pop("version"), status) == (sys.version.split()[0], 0)
+    folders = report.pop("folders")
+    assert report == {}
+    assert isinstance(folders, dict)
+    assert folders == {folder: Path(folder).stat().st_mtime_ns for folder in folders}
+    assert not any(folder.startswith(str(Path(json.__file__).parent)) for folder in folders)
 
 
 @pytest.mark.parametrize("marker", [{}, {MARKER: "short"}])

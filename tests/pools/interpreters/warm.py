@@ -10,10 +10,12 @@ import trio
 
 from wharfinger.pools.interpreters.pool import InterpreterPool
 from wharfinger.pools.interpreters.warm_start import WarmStarts, open_warm_starts
+from wharfinger.pools.memory.budget import MemoryBudget
 from wharfinger.process.command import Command, Limits
 from wharfinger.process.ledger import ProcessLedger
 
 PATIENT = 60.0
+GIB = 1024**3
 LIMITS = Limits(
     wall_s=PATIENT, stdout_bytes=8 * 1024 * 1024, memory_bytes=2 * 1024**3, open_files=200, file_bytes=64 * 1024**2
 )
@@ -76,7 +78,7 @@ async def until_ready(pool: InterpreterPool, size: int) -> None:
 @asynccontextmanager
 async def ready(command: Command, size: int = 1, ledger: ProcessLedger | None = None) -> AsyncGenerator[WarmStarts]:
     """The way to start scripts, with the pool of this one's interpreter ready; the command itself has run cold."""
-    async with open_warm_starts(size, ledger) as starts:
+    async with open_warm_starts(size, ledger, MemoryBudget(GIB)) as starts:
         await starts.run(command, LIMITS)
         await until(starts.pools)
         await until_ready(starts.pools()[0], size)

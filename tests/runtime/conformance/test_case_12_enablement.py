@@ -181,6 +181,7 @@ async def until_on(world: World, *on: str) -> None:
     assert [name for name in NEEDS if world.runtime.scheduler.enabled(name)] == list(on)
 
 
+@pytest.mark.slow
 async def test_the_chain_in_a_cluster(tmp_path: Path) -> None:
     """All but beta; without alpha nobody that builds on it, and all of them again when it is back."""
     modules = write_modules(tmp_path / "modules")

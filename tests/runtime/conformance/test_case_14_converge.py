@@ -223,6 +223,7 @@ async def test_a_global_hook_switches_modules(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 async def test_the_config_map_switches_modules(tmp_path: Path) -> None:
     """A round begins, as the peer has it; but who is switched does not wait for its beforeAll hooks, which run meanwhile."""
     async with converged(tmp_path) as notes:

@@ -111,6 +111,7 @@ async def test_a_status_that_is_as_it_should_be_is_not_written(tmp_path: Path) -
         assert all(find(patch, "status", "observedGeneration") == 2 for patch in made[0].patches[written:])
 
 
+@pytest.mark.slow
 async def test_another_ones_finalizer_is_kept(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -9,15 +9,13 @@ import trio
 import trio.testing
 
 from tests.runtime.support.dependents import application, mandatory, message, modules, package, push, went
-from tests.runtime.support.world import Ground, World, open_ground
+from tests.runtime.support.world import Ground, World, lose_repository, open_ground
 from tests.runtime.tasks.test_install_tasks import has_reason
 from tests.runtime.test_controller_modules import movable
 from tests.runtime.test_dependents import WAITS, WOULD_BREAK, data, database_and_shop
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, PACKAGE_REPOSITORY, SECRET
-
-pytestmark = pytest.mark.unmeasured
+from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, SECRET
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +31,7 @@ async def patch(ground: Ground, name: str, spec: JsonObject) -> None:
 
 async def until_true(holds: Callable[[], bool]) -> None:
     """Wait for what no resource says."""
-    with trio.fail_after(30):
+    with trio.fail_after(300):
         while not holds():
             await trio.testing.wait_all_tasks_blocked(0.005)
 
@@ -41,7 +39,7 @@ async def until_true(holds: Callable[[], bool]) -> None:
 def is_run(world: World, name: str) -> bool:
     """Whether this process has looked at what is applied of a package, and goes on with it."""
     instance = world.runtime.instances.get(name)
-    return instance is not None and instance.verified
+    return instance is not None and instance.applied.verified
 
 
 @pytest.mark.slow
@@ -82,6 +80,7 @@ async def test_a_version_that_was_refused_stays_refused_and_rests_as_its_setting
             assert await data(world, "database") == ("2.0.0", "new")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("change", ["version", "disable"])
 async def test_what_was_changed_while_no_one_was_there_is_judged_once_all_is_known(tmp_path: Path, change: str) -> None:
     async with open_ground(tmp_path) as ground:
@@ -104,6 +103,7 @@ async def test_what_was_changed_while_no_one_was_there_is_judged_once_all_is_kno
             await world.until_state("prod", "shop", "Suspended")
 
 
+@pytest.mark.slow
 async def test_what_no_one_minds_is_done_though_it_was_changed_while_no_one_was_there(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -209,6 +209,7 @@ async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_p
             await world.until_state("", "database", "Disabled")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("unknown", ["folder", "settings"])
 async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_needs_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, unknown: str
@@ -238,7 +239,7 @@ async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_nee
             assert await data(world, "database") == ("1.0.0", "none")
             for name in ("first", "second"):
                 await world.annotate("", "database", name, "look")
-                with trio.fail_after(30):
+                with trio.fail_after(300):
                     await trio.testing.wait_all_tasks_blocked(0.1)
         assert [each.message for each in caplog.records if "kept idle as it is installed" in each.message] == [
             "database: kept idle as it is installed: its resource has, or may have, other changes than the one that is held"
@@ -270,6 +271,7 @@ async def test_what_can_be_read_no_more_is_removed_all_the_same(tmp_path: Path) 
             assert await data(world, "database") == ("", "")
 
 
+@pytest.mark.slow
 async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(tmp_path: Path) -> None:
     """Also where others need it by now: half of it is gone."""
     stuck = f'[ "${{1:-}}" = --config ] || [ -e "{tmp_path}/go" ] || exit 1'
@@ -312,7 +314,7 @@ async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for
             if why == "SpecInvalid":
                 sources = [{"kind": "Secret", "name": "later", "key": "mode", "path": "not..one"}]
             if why == "RepositoryNotFound":
-                await world.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+                await lose_repository(world.client)
             else:
                 await world.change("prod", "shop", {"settingsFrom": sources})
             await world.until("prod", "shop", has_reason(why))
@@ -320,7 +322,7 @@ async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for
             await world.until("", "database", WOULD_BREAK)
         async with ground.open_world() as world:
             await until_true(lambda: {"database", "prod.shop"} <= world.runtime.instances.keys())
-            with trio.fail_after(30):
+            with trio.fail_after(300):
                 await trio.testing.wait_all_tasks_blocked(0.1)
             await world.until("", "database", WOULD_BREAK)
             await world.until("prod", "shop", has_reason(why))
@@ -350,7 +352,7 @@ async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path
         async with ground.open_world() as world:
             await world.until("", "house", has_reason("SpecInvalid"))
             await until_true(lambda: "ground" in world.runtime.instances)
-            with trio.fail_after(30):
+            with trio.fail_after(300):
                 await trio.testing.wait_all_tasks_blocked(0.1)
             await world.until("", "ground", WOULD_BREAK)
             assert world.runtime.scheduler.enabled("house")

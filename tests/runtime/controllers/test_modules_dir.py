@@ -31,7 +31,7 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, ENABLED_BY_DEFAUL
 from wharfinger.runtime.resources.static_values import read_static_values
 
 SETTINGS = ObjectKey(CONFIG_MAP, "default", "settings")
-PATIENCE_S = 30
+PATIENCE_S = 300
 
 
 class Refusing(LimitedClient):

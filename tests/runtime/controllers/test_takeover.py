@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from tests.runtime.core.test_release_events import OWNER, SHOP, set_text, text_of, until, warnings_of
-from tests.runtime.support.world import Ground, World, open_ground
+from tests.runtime.support.world import Ground, World, lose_repository, open_ground
 from wharfinger.cluster.api.errors import ClusterError, NotFoundError, UnreachableError
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.engine import ReleaseEngine
@@ -33,6 +33,7 @@ def waited_for(world: World) -> tuple[str, ...]:
     return world.runtime.tools.releases.statistics().table.pending_initializers
 
 
+@pytest.mark.slow
 async def test_all_are_known_soon_after_the_start(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
@@ -41,10 +42,11 @@ async def test_all_are_known_soon_after_the_start(tmp_path: Path) -> None:
             await until(lambda: world.runtime.tools.releases.statistics().whole == 2)
 
 
+@pytest.mark.slow
 async def test_a_package_that_is_blocked_holds_no_one_up_and_is_not_corrected(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
-        await ground.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+        await lose_repository(ground.client)
         async with ground.open_world() as world:
             await world.until_state("prod", "shop", "Degraded")
             await until(lambda: not waited_for(world))
@@ -72,6 +74,7 @@ async def test_what_cannot_be_fetched_any_more_is_kept_all_the_same(tmp_path: Pa
             await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
 
 
+@pytest.mark.slow
 async def test_a_package_that_went_while_the_daemon_starts_is_not_waited_for(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
@@ -93,6 +96,7 @@ async def test_a_package_that_went_while_the_daemon_starts_is_not_waited_for(tmp
             await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_release_that_another_package_has_by_now_is_left_to_that(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
@@ -108,6 +112,7 @@ async def test_a_release_that_another_package_has_by_now_is_left_to_that(tmp_pat
             assert world.runtime.tools.releases.statistics().table.rows == rows
 
 
+@pytest.mark.slow
 async def test_what_fails_by_accident_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing: list[ClusterError] = [UnreachableError("the server is away")]
     restore = ReleaseEngine.restore
@@ -135,6 +140,7 @@ async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplo
             assert "is not watched until it is applied again" in caplog.text
 
 
+@pytest.mark.slow
 async def test_what_is_on_its_way_out_holds_no_one_up(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)

@@ -14,8 +14,6 @@ from tests.runtime.support.world import Ground, World, open_ground
 from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.formats.json.value import find_str
 
-pytestmark = pytest.mark.unmeasured
-
 
 @asynccontextmanager
 async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator[tuple[World, int, list[str]]]:
@@ -55,6 +53,7 @@ async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator
         os.close(gate)
 
 
+@pytest.mark.slow
 async def test_who_needs_what_is_still_being_loaded_is_on_its_way_and_not_suspended(tmp_path: Path) -> None:
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "tent": any_of("ground", "absent")}
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):
@@ -88,6 +87,8 @@ async def test_who_lacks_what_was_never_installed_is_suspended_at_once(tmp_path:
             await world.until_gone("", "ground")
         async with ground.open_world() as world:
             await world.until(
-                "", "house", lambda obj: "not installed" in message(obj) and not world.runtime.statements.unheard
+                "",
+                "house",
+                lambda obj: "not installed" in message(obj) and not world.runtime.packages.unreported.unheard,
             )
             await world.until_state("", "house", "Suspended")

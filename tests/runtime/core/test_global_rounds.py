@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.packages.support.charts import write
 from tests.runtime.support.world import World, open_ground, open_world
 from tests.runtime.tasks.test_hook_runs import hooked
@@ -65,6 +67,7 @@ async def colour(world: World, name: str) -> str:
     return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "data", "colour")
 
 
+@pytest.mark.slow
 async def test_hooks_run_around_all_of_them_and_see_the_global_values(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(
@@ -89,9 +92,10 @@ async def test_hooks_run_around_all_of_them_and_see_the_global_values(tmp_path: 
             "01-all.sh:beforeAll",
         ]
         assert lines.index("own.sh:beforeHelm") < lines.index("03-end.sh:afterAll")
-        assert find(world.runtime.global_values(), "colour") == "blue"
+        assert find(world.runtime.packages.global_values(), "colour") == "blue"
 
 
+@pytest.mark.slow
 async def test_a_hook_switches_a_module_off_and_its_user_has_the_last_word(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', add("/extraOneEnabled", '"false"'))})
@@ -109,6 +113,7 @@ async def test_a_hook_switches_a_module_off_and_its_user_has_the_last_word(tmp_p
         await world.until_state("", "extra-one", "Ready")
 
 
+@pytest.mark.slow
 async def test_settings_of_global_reach_all_of_them(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
@@ -141,14 +146,17 @@ async def test_global_hooks_add_to_what_they_are_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await begin(world)
         await world.until_state("", "global", "Ready")
-        assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"
-        assert find(world.runtime.global_values(), "discovery", "kubernetesVersion")
-        assert world.runtime.instances["global"].values == {"discovery": {"clusterDomain": "cluster.local"}}
+        assert find(world.runtime.packages.global_values(), "discovery", "clusterDomain") == "cluster.local"
+        assert find(world.runtime.packages.global_values(), "discovery", "kubernetesVersion")
+        assert world.runtime.instances["global"].configuration.values == {
+            "discovery": {"clusterDomain": "cluster.local"}
+        }
         await world.request("", "global")
         await world.until_state("", "global", "Ready")
-        assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"
+        assert find(world.runtime.packages.global_values(), "discovery", "clusterDomain") == "cluster.local"
 
 
+@pytest.mark.slow
 async def test_after_a_restart_the_after_all_hooks_wait_for_packages_that_are_still_loaded(tmp_path: Path) -> None:
     notes, gate = tmp_path / "notes", tmp_path / "gate"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1, "afterAll": 1')})

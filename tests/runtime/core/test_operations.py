@@ -21,8 +21,6 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.manifests import UNMANAGED_LABEL
 from wharfinger.runtime.resources.resources import CONFIG_MAP
 
-pytestmark = pytest.mark.unmeasured
-
 MAINTENANCE: JsonObject = {"maintenance": "NoResourceReconciliation"}
 
 
@@ -32,6 +30,7 @@ async def data_of(world: World, name: str) -> JsonObject:
     return found
 
 
+@pytest.mark.slow
 async def test_a_suspended_package_is_left_as_it_is_until_it_goes_on(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -54,6 +53,7 @@ async def test_a_suspended_package_is_left_as_it_is_until_it_goes_on(tmp_path: P
         assert find_str(ready, "status", "currentVersion", "version") == "1.1.0"
 
 
+@pytest.mark.slow
 async def test_a_package_that_begins_suspended_begins_nothing(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -120,6 +120,7 @@ async def test_an_uninstall_that_a_suspend_cuts_short_is_taken_up_when_it_goes_o
         assert notes(tmp_path) == ["before", "before"]
 
 
+@pytest.mark.slow
 async def test_a_suspended_module_holds_no_one_back(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -137,6 +138,7 @@ async def test_a_suspended_module_holds_no_one_back(tmp_path: Path) -> None:
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_needs_a_suspended_module_goes_on_also_after_a_restart(tmp_path: Path) -> None:
     """Nothing is done for the module, but what is installed of it is known to be there."""
     needs = "requirements: {modules: {mandatory: [{name: web, constraint: '>=1.0'}]}}\n"
@@ -163,6 +165,7 @@ async def test_what_needs_a_suspended_module_goes_on_also_after_a_restart(tmp_pa
             assert len(world.downloads) == downloads
 
 
+@pytest.mark.slow
 async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -186,6 +189,7 @@ async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Pa
         assert UNMANAGED_LABEL not in find_object(after, "metadata", "labels")
 
 
+@pytest.mark.slow
 async def test_under_maintenance_the_version_that_is_there_is_the_one_that_is_told(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -203,6 +207,7 @@ async def test_under_maintenance_the_version_that_is_there_is_the_one_that_is_to
         assert find_str(after, "status", "currentVersion", "version") == "1.1.0"
 
 
+@pytest.mark.slow
 async def test_a_forced_package_is_fetched_again_under_the_same_version(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -223,6 +228,7 @@ async def test_a_forced_package_is_fetched_again_under_the_same_version(tmp_path
         )
 
 
+@pytest.mark.slow
 async def test_a_reset_forgets_what_hooks_have_done_once(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     hook = bash(
@@ -240,7 +246,7 @@ async def test_a_reset_forgets_what_hooks_have_done_once(tmp_path: Path) -> None
         await world.until_state("prod", "app", "Ready")
         assert notes.read_text() == "ran\n"
         await world.annotate("prod", "app", "wharfinger.dev/reset-requested-at", "now")
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             while notes.read_text() != "ran\nran\n":
                 await world.runtime.queues.wait_idle("prod.app")
                 await trio.lowlevel.checkpoint()
@@ -310,6 +316,7 @@ def voting(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 async def test_a_vote_does_not_wait_for_what_it_may_supersede(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -320,6 +327,7 @@ async def test_a_vote_does_not_wait_for_what_it_may_supersede(tmp_path: Path) ->
         await world.until_state("", "voting", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_vote_does_not_wait_behind_settings_that_were_wrong(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()

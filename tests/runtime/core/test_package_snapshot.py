@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 from tests.runtime.package.test_instance import WRITE_ONLY
-from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance, put
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
 from wharfinger.cluster.api.errors import ClusterError
@@ -74,13 +74,13 @@ def test_what_stands_over_the_stages_is_a_condition_of_its_own() -> None:
     assert not {ACCEPTED, REMOVED} & {
         each.type for each in package_snapshot(one, QueueDump("prod.shop", ())).conditions
     }
-    one.status = statuses.blocked(one.status, 1, "SpecInvalid", "no such field", NOW)
+    put(one, statuses.blocked(one.status, 1, "SpecInvalid", "no such field", NOW))
     blocked = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
     assert (blocked.type, blocked.status, blocked.reason) == (ACCEPTED, "False", "SpecInvalid")
-    one.status = statuses.removal_held(one.status, 1, "WouldBreakDependents", "the removal would break it", NOW)
+    put(one, statuses.removal_held(one.status, 1, "WouldBreakDependents", "the removal would break it", NOW))
     held = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
     assert (held.type, held.reason, held.message) == (REMOVED, "WouldBreakDependents", "the removal would break it")
-    one.status = statuses.removing(one.status, "Removing", "the release is being uninstalled", NOW)
+    put(one, statuses.removing(one.status, "Removing", "the release is being uninstalled", NOW))
     removed = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
     assert (removed.type, removed.message, removed.last_transition) == (
         REMOVED,
@@ -92,7 +92,7 @@ def test_what_stands_over_the_stages_is_a_condition_of_its_own() -> None:
 def test_hooks_say_what_they_are_bound_to_and_how_they_ran() -> None:
     one = instance()
     config = read_hook_config(BUSY.encode(), hook="hooks/a.sh")
-    one.hooks = (Hook("hooks/a.sh", Path("/x"), (), Path("/"), config),)
+    put(one, files={"hooks": (Hook("hooks/a.sh", Path("/x"), (), Path("/"), config),)})
     (hook,) = package_snapshot(one, QueueDump("prod.shop", ())).hooks
     assert hook.bindings == ("onStartup 3", "afterHelm 1", "kubernetes maps", "schedule often * * * * *")
     assert (hook.runs, hook.last_run, hook.last_error) == (0, None, "")
@@ -100,12 +100,12 @@ def test_hooks_say_what_they_are_bound_to_and_how_they_ran() -> None:
 
 def test_secrets_are_hidden_by_path_and_by_text() -> None:
     one = instance()
-    one.wanted_settings = ResolvedSettings(
+    settings = ResolvedSettings(
         {"login": {"key": "hunter2", "pin": 1234}, "note": "it is hunter2", "mode": "fast"},
         ("hunter2",),
         frozenset({("login", "key"), ("login", "pin")}),
     )
-    one.values = one.wanted_settings.settings
+    put(one, wish={"settings": settings}, configuration={"values": settings.settings})
     snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
     for shown in (snapshot.settings, snapshot.values):
         assert shown["mode"] == "fast"
@@ -171,17 +171,17 @@ async def waiting(slots: Slots, *packages: str) -> AsyncIterator[None]:
 
 def test_what_another_process_wants_and_what_it_found() -> None:
     one = instance()
-    one.status = statuses.set_maintenance(one.status, "NoResourceReconciliation", NOW)
-    one.status = statuses.tracking(one.status, ("ConfigMap a",), ("Deployment b",), NOW)
-    one.status = statuses.warned(one.status, ("settings.old: is deprecated",), NOW)
-    one.crds, one.unmatched = ("example.com/v1/Thing",), ("Deployment gone",)
+    put(one, statuses.set_maintenance(one.status, "NoResourceReconciliation", NOW))
+    put(one, statuses.tracking(one.status, ("ConfigMap a",), ("Deployment b",), NOW))
+    put(one, statuses.warned(one.status, ("settings.old: is deprecated",), NOW))
+    put(one, crds={"established": ("example.com/v1/Thing",)}, applied={"unmatched": ("Deployment gone",)})
     snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
     assert (snapshot.suspended, snapshot.maintenance) == (False, "NoResourceReconciliation")
     assert snapshot.progress == ProgressSnapshot(1, 1, ("Deployment b",))
     assert snapshot.warnings == ("settings.old: is deprecated",)
     assert (snapshot.crds, snapshot.unmatched) == (("example.com/v1/Thing",), ("Deployment gone",))
-    one.crds = None
-    one.status = statuses.suspended(one.status, NOW, suspended=True)
+    put(one, crds={"established": None})
+    put(one, statuses.suspended(one.status, NOW, suspended=True))
     snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
     assert (snapshot.suspended, snapshot.state, snapshot.crds) == (True, "Suspended", None)
 

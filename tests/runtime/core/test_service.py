@@ -41,6 +41,7 @@ async def installed(ground: Ground) -> None:
         assert (await RuntimeInspector("x", datetime.now(UTC), world.runtime).daemon()).packages == 2
 
 
+@pytest.mark.slow
 async def test_leaving_does_not_wait_for_what_only_waits_and_the_next_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -57,6 +58,7 @@ async def test_leaving_does_not_wait_for_what_only_waits_and_the_next_goes_on(
     assert [record.message for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
+@pytest.mark.slow
 async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
@@ -65,7 +67,7 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
             await world.until_state("prod", "app", "Ready")
             await world.client.create(config_map("new", {"watch": "me"}))
             await until_data(world, "out", "seen", "1")
-            assert world.runtime.build_schedule_tasks("0 0 * * *") == {}  # nobody is bound to it
+            assert world.runtime.build_schedule_tasks("0 0 * * *") == ()  # nobody is bound to it
             await world.until_state("prod", "app", "Ready")
             world.runtime.stop("over")
             await world.client.create(config_map("late", {"watch": "me"}))
@@ -142,7 +144,7 @@ async def test_what_is_being_applied_gets_to_its_end_when_the_runtime_is_left(tm
             go.set()
 
         slow = dataclasses.replace(ground, engine_client=HeldClient(ground.client, held, go))
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             async with slow.open_world() as world:
                 await world.push("web", "1.0.0")
                 await world.repository()

@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from tests.packages.support.charts import CONFIG_MAP, write
 from tests.runtime.support.world import World, open_ground, open_world
 from wharfinger.formats.json.value import JsonObject
@@ -13,6 +15,7 @@ from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import InvalidSettings, SettingsAnswer, UnknownSettings, ValidSettings
 from wharfinger.runtime.lifecycle.package_state import STATE_KEY
 from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import SECRET
 from wharfinger.runtime.status import transitions as statuses
@@ -46,6 +49,7 @@ async def install(world: World, settings: JsonObject | None = None) -> None:
     await world.until_state("prod", "app", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_loaded_package_answers(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world, {"class": "a", "text": "x"})
@@ -70,16 +74,29 @@ async def test_a_loaded_package_answers(tmp_path: Path) -> None:
         assert await ask(world, {}, name="prod.nobody") is None
 
 
+@pytest.mark.slow
 async def test_asking_changes_nothing(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world, {"text": "x"})
         instance = world.runtime.instances["prod.app"]
-        before = (instance.settings, instance.values, instance.configured, instance.record, instance.status)
+        before = (
+            instance.configuration.settings,
+            instance.configuration.values,
+            instance.configuration.configured,
+            instance.record,
+            instance.status,
+        )
 
         await ask(world, {"text": "y", "class": "b"})
         await ask(world, {"count": 9})
 
-        assert (instance.settings, instance.values, instance.configured, instance.record, instance.status) == before
+        assert (
+            instance.configuration.settings,
+            instance.configuration.values,
+            instance.configuration.configured,
+            instance.record,
+            instance.status,
+        ) == before
 
 
 async def test_a_package_that_could_not_be_fetched_is_not_known(tmp_path: Path) -> None:
@@ -90,20 +107,21 @@ async def test_a_package_that_could_not_be_fetched_is_not_known(tmp_path: Path) 
         assert await ask(world, {"any": "thing"}) == UnknownSettings(NOT_KNOWN)
 
 
+@pytest.mark.slow
 async def test_what_is_stored_answers_where_nothing_is_loaded(tmp_path: Path) -> None:
     """As after a restart: an instance that has done nothing yet, beside the record and the files of the daemon before."""
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         await install(world, {"class": "a"})
         tools = world.runtime.tools
-        fresh = Instance(AppId("prod", "app"), statuses.fresh(1, datetime.now(UTC)))
+        fresh = Instance(Package(AppId("prod", "app"), statuses.fresh(1, datetime.now(UTC))))
 
         assert await validate_settings(fresh, tools, {"text": "y", "class": "a"}) == ValidSettings("1.0.0")
         wrong = await validate_settings(fresh, tools, {"text": 1, "class": "b"})
         assert isinstance(wrong, InvalidSettings)
         assert [problem.path for problem in wrong.problems] == ["class", "text"]
-        assert (fresh.record, fresh.definition, fresh.tree) == (None, None, None)
+        assert (fresh.record, fresh.files.definition, fresh.files.tree) == (None, None, None)
 
-        other = Instance(AppId("prod", "other"), fresh.status)
+        other = Instance(Package(AppId("prod", "other"), fresh.status))
         assert await validate_settings(other, tools, {}) == UnknownSettings(NOT_KNOWN)
 
 
@@ -111,9 +129,9 @@ async def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await install(world)
         instance = world.runtime.instances["prod.app"]
-        assert instance.tree is not None
+        assert instance.files.tree is not None
         record = await instance.recorded(world.runtime.tools)
-        fresh = Instance(AppId("prod", "app"), instance.status)
+        fresh = Instance(Package(AppId("prod", "app"), instance.status))
         broken = replace(record.state, source="somewhere a-name-that-it-does-not-have")
         record.state, before = broken, record.state
         fresh.record = record

@@ -12,9 +12,11 @@ import pytest
 
 from tests.packages.support.charts import chart, write
 from tests.programs import ROOT, Program, attempt, program, run, wharfinger
-from tests.registry_server import open_registry_server
+from tests.registry_server import PASSWORD, USER, open_registry_server
 from tests.runtime.support.killing import Kubectl, application, children, embedded_daemon, held, held_hook, watched
 from tests.runtime.tasks.test_hook_runs import hooked
+
+pytestmark = pytest.mark.measured  # the daemon is a child
 
 
 @contextmanager
@@ -63,6 +65,7 @@ def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> No
         assert not path.exists()
 
 
+@pytest.mark.slow
 def test_the_service_manager_is_told(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.settimeout(60)
@@ -107,12 +110,14 @@ def test_a_bad_kubeconfig_is_one_line(tmp_path: Path, content: str | None) -> No
         assert "Traceback" not in "".join(running.lines)
 
 
+@pytest.mark.slow
 def test_no_helm_is_one_line(tmp_path: Path) -> None:
     done = attempt(*wharfinger("run", "--helm", "no-such-helm"))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: no 'no-such-helm' on PATH; install Helm 3.14 or newer, or name it with --helm\n"
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_awaited_and_can_be_stopped(tmp_path: Path) -> None:
     with daemon(tmp_path, dead_kubeconfig(tmp_path)) as running:
         running.wait_line("trying again")
@@ -123,6 +128,7 @@ def test_a_cluster_that_does_not_answer_is_awaited_and_can_be_stopped(tmp_path: 
         assert running.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_server_that_accepts_and_never_answers_does_not_hold_a_signal_up(tmp_path: Path) -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
@@ -137,6 +143,7 @@ def test_a_server_that_accepts_and_never_answers_does_not_hold_a_signal_up(tmp_p
                 assert "stopped" in running.lines[-1]
 
 
+@pytest.mark.slow
 def test_an_exec_plugin_that_hangs_does_not_hold_a_signal_up(tmp_path: Path) -> None:
     plugin = tmp_path / "plugin"
     os.mkfifo(tmp_path / "started")
@@ -232,7 +239,7 @@ def test_faults_of_the_embedded_control_plane_are_borne(tmp_path: Path) -> None:
     rules = "error code=503 verb=create times=1; drop-after verb=patch times=1; cut-watch after=1s times=2"
     with embedded_daemon(tmp_path, "--chaos", rules) as running:
         running.wait_line("ready:")
-        assert any("a fault that a rule asked for" in line for line in running.lines)
+        assert any("an injected fault" in line for line in running.lines)
         assert any("closed the connection without an answer" in line for line in running.lines)
         running.process.terminate()
         assert running.wait() == 0
@@ -334,3 +341,26 @@ async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
             assert '"name":"shop"' in listed
             assert '"revision":"1"' in listed
             assert run("kubectl", "get", "configmap", "shop", "--output=jsonpath={.data.text}", env=env) == "none"
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_a_credential_helper_of_the_daemons_user_logs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`wharfinger package push` and the daemon both ask it; the password is not in the log."""
+    helper = tmp_path / "bin" / "docker-credential-porter"
+    helper.parent.mkdir()
+    answer = f'{{"Username": "{USER}", "Secret": "{PASSWORD}"}}'
+    helper.write_text(f"#!/bin/sh\ncat >/dev/null; echo asked >>{tmp_path}/asked; echo '{answer}'\n")
+    helper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{helper.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    async with open_registry_server(tmp_path, with_password=True) as address:
+        (tmp_path / "config.json").write_text(f'{{"credHelpers": {{"{address}": "porter"}}}}')
+        with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig, "--log-level", "debug") as running:
+            running.wait_line("ready:")
+            applied(tmp_path, kubeconfig, str(address))
+            wait_ready(kubeconfig)
+            running.process.terminate()
+            assert running.wait() == 0
+    assert (tmp_path / "asked").read_text().split() == ["asked"] * 2
+    assert PASSWORD not in "\n".join(running.lines)

@@ -41,4 +41,4 @@ async def test_an_engine_that_cannot_be_run_is_no_reason_not_to_start(
     version, log = await said(caplog, program(tmp_path, "exit 3"), tmp_path)
     assert version == ""
     assert "WARNING" in log
-    assert "does not tell its version (exit status 3); build it again" in log
+    assert "does not report its version (exit status 3); build it again" in log

@@ -99,3 +99,15 @@ def test_what_hooks_cannot_be_given(arguments: tuple[str, ...], why: str, capsys
     with pytest.raises(SystemExit):
         parsed(*arguments)
     assert why in capsys.readouterr().err
+
+
+def test_the_memory_of_pools() -> None:
+    assert parsed().pool_memory == 0
+    assert parsed("--pool-memory", "512Mi").pool_memory == 512 * 1024**2
+
+
+@pytest.mark.parametrize("size", ["none", "16Mi", "0", "many", "512MB"])
+def test_a_memory_of_pools_that_is_none_or_too_little_is_refused(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--pool-memory", size)
+    assert size in capsys.readouterr().err

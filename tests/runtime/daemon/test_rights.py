@@ -26,6 +26,8 @@ from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.rights import (
     AGAIN_S,
+    FOR_ADMISSION,
+    FOR_POOLS,
     NEEDED,
     await_rights,
     cluster_role,
@@ -150,6 +152,27 @@ def test_the_document_shows_this_cluster_role() -> None:
     text = (ROOT / "docs" / "service.md").read_text()
     shown = [read_yaml(block, what="docs/service.md") for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
     assert cluster_role("wharfinger") in shown
+
+
+def test_the_document_shows_the_rights_for_pools() -> None:
+    text = (ROOT / "docs" / "pools.md").read_text()
+    shown = [read_yaml(block, what="docs/pools.md") for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert cluster_role("wharfinger-worker-pools", FOR_POOLS) in shown
+
+
+def test_the_document_shows_the_right_for_admission() -> None:
+    text = (ROOT / "docs" / "admission.md").read_text()
+    shown = [read_yaml(block, what="docs/admission.md") for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert cluster_role("wharfinger-admission", FOR_ADMISSION) in shown
+
+
+async def test_the_rights_for_pools_are_asked_for_only_if_they_are_needed(autojump_clock: MockClock) -> None:
+    async with cluster() as client:
+        judge = Judge(client, ALL)
+        assert await missing_rights(judge) == ()
+        found = await missing_rights(judge, (*NEEDED, *FOR_POOLS))
+        assert "create pods" in set(map(str, found))
+        assert len(found) == sum(len(right.verbs) for right in FOR_POOLS)
 
 
 # -- as processes

@@ -27,6 +27,14 @@ def python(config: str, body: str) -> str:
     return f"#!{sys.executable}\nimport os, sys\n{asked}{body}\n"
 
 
+PERSISTENT = """
+for line in sys.stdin:
+    import json
+    print(json.dumps({"run": json.loads(line)["run"], "status": 0}), flush=True)
+"""
+"""A hook that keeps running, and ends with its input."""
+
+
 def config_map(value: str) -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: watched, namespace: default}}\ndata: {{a: '{value}'}}\n"
 
@@ -49,7 +57,8 @@ def test_a_killed_daemon_leaves_no_worker_and_the_next_ends_the_hook(tmp_path: P
         f"    print(os.getpid(), child, file=open('{tmp_path}/held', 'w'), flush=True)\n"
         "    os.waitpid(child, 0)\n"
     )
-    hooked(tmp_path / "packages" / "hooked", {"hook.py": python(WATCHING, body)})
+    kept = python("configVersion: v1\\nonStartup: 1\\npool: persistent\\n", PERSISTENT)
+    hooked(tmp_path / "packages" / "hooked", {"hook.py": python(WATCHING, body), "kept.py": kept})
     options = ("--local-packages", str(tmp_path), "--warm-hooks", "2")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
@@ -67,6 +76,8 @@ def test_a_killed_daemon_leaves_no_worker_and_the_next_ends_the_hook(tmp_path: P
             hook, below = held(tmp_path)
             assert hook in workers_of(first.process.pid), "the hook was not started warm"
             others = [pid for pid in workers_of(first.process.pid) if pid != hook]
+            (persistent,) = children(first.process.pid, "kept.py")
+            others.append(persistent)
             with (
                 watched(hook) as hook_process,
                 watched(below) as child_process,

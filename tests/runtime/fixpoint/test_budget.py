@@ -73,16 +73,16 @@ def test_causes_are_not_followed_for_ever() -> None:
 
 def test_messages_name_the_node_and_who_keeps_it_running() -> None:
     assert budget_message(A, Loop((B, A), closed=True), 32) == (
-        "Node/a does not settle: it was to run again at its own cost more than 32 times; "
-        "Node/b → Node/a → Node/b keep each other running; where nothing changed, the same must come of it"
+        "Node/a does not settle: changes would have started it more than 32 times; "
+        "Node/b → Node/a → Node/b keep each other running; a run with unchanged inputs must have an unchanged result"
     )
-    assert "its own runs change" in budget_message(A, Loop((A,), closed=True), 32)
-    assert "the world outside keeps" in budget_message(A, Loop((A,), closed=False), 32)
-    assert "Node/b → Node/a each make the next one run" in budget_message(A, Loop((B, A), closed=False), 32)
+    assert "its own runs keep starting it again" in budget_message(A, Loop((A,), closed=True), 32)
+    assert "events of the world outside keep starting it" in budget_message(A, Loop((A,), closed=False), 32)
+    assert "Node/b → Node/a each start the next one" in budget_message(A, Loop((B, A), closed=False), 32)
     chain = chain_of(C, B, {B: A}.get)
     assert chain == (A, B, C)
     assert depth_message(C, chain, 1) == (
-        "Node/c is created more than 1 deep: Node/a → Node/b → Node/c each create the next one; this must come to an end"
+        "Node/c is created more than 1 deep: Node/a → Node/b → Node/c each create the next one; such a chain must end"
     )
 
 
@@ -90,5 +90,5 @@ def test_messages_name_no_more_than_people_read() -> None:
     many = tuple(Id("", "", f"{at:02}") for at in range(20))
     assert depth_message(A, many, 19) == (
         "Node/a is created more than 19 deep: 00 → 01 → 02 → 03 → … 12 more … → 16 → 17 → 18 → 19 "
-        "each create the next one; this must come to an end"
+        "each create the next one; such a chain must end"
     )

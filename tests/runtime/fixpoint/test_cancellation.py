@@ -39,6 +39,7 @@ def sound(some: World) -> World:
 # --- the machine --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @at_every_order
 @given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=st.booleans())
 def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ordered(
@@ -58,6 +59,7 @@ def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ord
                 assert not isinstance(cut.state.phase(one), Done)
 
 
+@pytest.mark.slow
 @at_every_order
 @given(some=worlds(), tape=tapes, limit=limits)
 def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: bytes, limit: int) -> None:
@@ -77,6 +79,7 @@ def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: byt
         assert {one: cut.state.result(one) for one in parked} == results
 
 
+@pytest.mark.slow
 @at_every_order
 @given(some=worlds().map(sound), tape=tapes, limit=limits, own=st.booleans())
 def test_struck_by_a_crash_at_any_order_the_others_come_to_their_verdicts(
@@ -168,6 +171,7 @@ def still(some: World) -> World:
     return World({**parts, bringer.id: bringer}, (*some.seeds, bringer.id))
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds().map(still), tape=tapes, limit=limits)
 def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit: int) -> None:
@@ -180,6 +184,7 @@ def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit:
     assert report.level == max(order.level for order in bodies.orders)
 
 
+@pytest.mark.slow
 @at_every_order
 @given(some=worlds().map(sound).map(still), tape=tapes, limit=limits)
 def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World, tape: bytes, limit: int) -> None:

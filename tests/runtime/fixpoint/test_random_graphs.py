@@ -84,6 +84,7 @@ def bound(drive: Drive) -> int:
 # --- the end is the oracle's --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags, noise=st.integers(0, 6))
 def test_every_verdict_is_the_oracles(
@@ -94,6 +95,7 @@ def test_every_verdict_is_the_oracles(
     assert len(drive.dispatched) <= bound(drive)
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=flags)
 def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to_be(
@@ -105,6 +107,7 @@ def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to
     assert drive.level() is found.level
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds(), tape=tapes, limit=limits, noops=flags)
 def test_no_one_is_judged_in_a_world_that_can_be_decided_without(
@@ -117,6 +120,7 @@ def test_no_one_is_judged_in_a_world_that_can_be_decided_without(
         assert drive.level() > Level.NONE
 
 
+@pytest.mark.slow
 @many
 @given(
     story=growing_stories(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags, noise=st.integers(0, 4)
@@ -144,6 +148,7 @@ def test_change_by_change_comes_to_the_same_as_from_scratch(
 # --- what does not matter -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds(tolerant=False), one=tapes, other=tapes, seeds=st.randoms(use_true_random=False), limit=limits)
 def test_neither_seed_order_nor_finishing_order_nor_the_limit_changes_a_word(
@@ -157,6 +162,7 @@ def test_neither_seed_order_nor_finishing_order_nor_the_limit_changes_a_word(
     assert second.results() == first.results()
 
 
+@pytest.mark.slow
 @many
 @given(story=growing_stories(), tape=tapes, limit=limits, noise=st.integers(0, 4))
 def test_the_same_events_have_the_same_effects_and_old_states_stay_as_they_were(
@@ -174,6 +180,7 @@ def test_the_same_events_have_the_same_effects_and_old_states_stay_as_they_were(
     assert {one: state.result(one) for one in drive.results()} == drive.results()
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds(tolerant=False), other=worlds(plain=True, tolerant=False), tape=tapes, limit=limits)
 def test_a_part_of_the_world_is_judged_as_if_it_were_alone(some: World, other: World, tape: bytes, limit: int) -> None:

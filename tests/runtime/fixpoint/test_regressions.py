@@ -228,6 +228,7 @@ print([(str(order.id), order.run, int(order.level)) for order in drive.dispatche
 """
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a13_7_the_order_does_not_depend_on_hashes() -> None:
     told = [

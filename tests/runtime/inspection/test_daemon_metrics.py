@@ -23,6 +23,8 @@ from wharfinger.hooks.watching.filters import Filters
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.store.store import Store
 from wharfinger.runtime.inspection.daemon_metrics import DAEMON_METRICS, MAX_ROWS, daemon_lines, summed
+from wharfinger.runtime.inspection.pod_metrics import POD_METRICS
+from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS
 
@@ -112,7 +114,9 @@ async def test_what_there_is(tmp_path: Path) -> None:
         await world.until_state("prod", "broken", "Failed")
         await world.runtime.queues.wait_idle("prod.app")
         found = await scraped(world)
-        assert set(found) == {each.name for each in DAEMON_METRICS if each not in WARM_METRICS}  # without --warm-hooks
+        assert set(found) == {
+            each.name for each in DAEMON_METRICS if each not in (*WARM_METRICS, *POD_METRICS, *RECORDER_METRICS)
+        }  # without --warm-hooks, --worker-pools and a recorder
         assert found["wharfinger_ready"].value() == 1
         assert found["wharfinger_packages"].value(kind="Application", state="Ready") == 1
         assert found["wharfinger_packages"].value(kind="Application", state="Failed") == 1
@@ -143,7 +147,7 @@ async def test_what_there_is(tmp_path: Path) -> None:
 async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         nobody = object()
-        world.runtime.tools = replace(
+        world.runtime.packages.tools = replace(
             world.runtime.tools,
             filters=cast("Filters", nobody),
             rules=cast("Rules", nobody),

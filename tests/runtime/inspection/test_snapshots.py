@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.support.world import open_world
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.status.package_status import Stage
@@ -44,6 +46,7 @@ async def test_a_failing_package_shows_the_task_at_the_head_and_when_it_runs_aga
         assert "ArtifactNotFound" in head.error
 
 
+@pytest.mark.slow
 async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -64,7 +64,7 @@ async def test_every_part_counts(tmp_path: Path) -> None:
 async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         nobody = object()
-        world.runtime.tools = replace(
+        world.runtime.packages.tools = replace(
             world.runtime.tools,
             filters=cast("Filters", nobody),
             rules=cast("Rules", nobody),
@@ -79,7 +79,7 @@ async def test_the_renderer_is_named_and_its_workers_are_counted(tmp_path: Path)
     async with open_world(tmp_path) as world, opened(tmp_path, engine_program()) as engine:
         found = statistics(world.runtime)
         assert (found.charts, found.renderer) == (None, "helm template")
-        world.runtime.tools = replace(world.runtime.tools, engine=engine)
+        world.runtime.packages.tools = replace(world.runtime.tools, engine=engine)
         for _ in range(3):
             assert (await engine.template(request(chart), chart, values_file(tmp_path))).ok
         found = statistics(world.runtime)
@@ -91,7 +91,7 @@ async def test_workers_for_python_hooks_are_counted(tmp_path: Path) -> None:
     command = command_of(package(tmp_path / "package", "pass"), tmp_path / "run")
     async with open_world(tmp_path) as world, ready(command, 2) as starts:
         assert statistics(world.runtime).warm is None
-        world.runtime.tools = replace(world.runtime.tools, warm=starts)
+        world.runtime.packages.tools = replace(world.runtime.tools, warm=starts)
         assert (await starts.run(command, LIMITS)).ok
         await until_ready(starts.pools()[0], 2)
         assert statistics(world.runtime).warm == PoolSnapshot(workers=2, requests=1, replaced=0)

@@ -4,10 +4,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until
+from tests.pools.interpreters.warm import GIB, LIMITS, command_of, package, ready, until
+from tests.pools.persistent.programs import opened, run_of, serving
 from tests.runtime.support.world import open_world
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
-from wharfinger.runtime.inspection.warm_pools import warm_pools
+from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 
 
 async def test_pools_are_shown_with_their_workers_and_claims(tmp_path: Path) -> None:
@@ -23,8 +24,33 @@ async def test_pools_are_shown_with_their_workers_and_claims(tmp_path: Path) -> 
         assert {pool.state for pool in (one, two)} == {"serving"}
         assert [(pool.size, pool.ready, pool.reserved, pool.waiting) for pool in (one, two)] == [(2, 2, 0, 0)] * 2
         assert (one.started, two.started) == (1, 0)
+        assert (one.kind, one.memory_limit_bytes) == ("interpreter", GIB)
+        assert one.memory_bytes > 1024 * 1024
         starts.pools()[0].unfit = "it has no os.fork"
         assert (warm_pools(starts)[0].state, warm_pools(starts)[0].problem) == ("unfit", "it has no os.fork")
+
+
+async def test_hooks_that_keep_running_are_shown_with_their_processes_and_memory(tmp_path: Path) -> None:
+    async with opened() as programs:
+        assert persistent_pools(programs) == ()
+        command = serving(tmp_path)
+        for _ in range(2):
+            assert (await programs.run(run_of(command, owner="shop hooks/serve"), LIMITS)).ok
+        assert (await programs.run(run_of(serving(tmp_path, name="other"), owner="app hooks/a"), LIMITS)).ok
+        await programs.budget.measure()
+        first, second = persistent_pools(programs)
+        assert (first.name, second.name) == ("app hooks/a", "shop hooks/serve")
+        assert (second.kind, second.state, second.size, second.ready, second.reserved) == (
+            "persistent",
+            "serving",
+            1,
+            1,
+            0,
+        )
+        assert (first.started, second.started) == (1, 2)
+        assert second.memory_limit_bytes == GIB
+        assert first.memory_bytes + second.memory_bytes == programs.budget.used
+        assert second.memory_bytes > 1024 * 1024
 
 
 async def test_the_inspector_answers_with_the_daemons_pools(tmp_path: Path) -> None:
@@ -34,6 +60,10 @@ async def test_the_inspector_answers_with_the_daemons_pools(tmp_path: Path) -> N
         assert await inspector.pools() == ()
         inspector.runtime = world.runtime
         assert await inspector.pools() == ()
-        world.runtime.tools = replace(world.runtime.tools, warm=starts)
+        world.runtime.packages.tools = replace(world.runtime.tools, warm=starts)
         (pool,) = await inspector.pools()
         assert pool.name == sys.executable
+        async with opened() as programs:
+            assert (await programs.run(run_of(serving(tmp_path)), LIMITS)).ok
+            world.runtime.packages.tools = replace(world.runtime.tools, persistent=programs)
+            assert [each.kind for each in await inspector.pools()] == ["interpreter", "persistent"]

@@ -14,6 +14,7 @@ CHANGED: Final[dict[Change, tuple[DesiredState, DecisionKind]]] = {
     Change.SOURCE: (replace(V1, source="http://r"), DecisionKind.UPDATE),
     Change.PACKAGE: (replace(V1, package="shop"), DecisionKind.UPDATE),
     Change.VERSION: (replace(V1, version="1.0.1"), DecisionKind.UPDATE),
+    Change.DIGEST: (replace(V1, digest="sha256:d"), DecisionKind.UPDATE),
     Change.NAMESPACE: (replace(V1, namespace="prod"), DecisionKind.UPDATE),
     Change.FORCED: (replace(V1, forced="now"), DecisionKind.UPDATE),
     Change.RESET: (replace(V1, reset="now"), DecisionKind.UPDATE),

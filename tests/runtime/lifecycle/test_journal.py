@@ -139,7 +139,7 @@ def test_a_journal_that_is_damaged_while_in_use_fails_one_step_and_goes_on(tmp_p
         one.complete(SHOP, UPDATE, "Download")
         one.start(SHOP, UPDATE, "Install")
         altered(tmp_path, "DROP TABLE operation_steps")
-        with pytest.raises(JournalError, match="can be tried again") as caught:
+        with pytest.raises(JournalError, match="retry the call") as caught:
             one.complete(SHOP, UPDATE, "Install")
         assert caught.value.transient
         one.complete(SHOP, UPDATE, "Install")
@@ -299,6 +299,7 @@ for lap in range(1000):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_after_kill_9_at_any_moment_exactly_the_answered_steps_are_complete(tmp_path: Path) -> None:
     """The first lap of a writer takes up what the killed one before left; every writer says how far it got."""

@@ -179,7 +179,9 @@ def test_what_is_kept_has_a_limit() -> None:
     world = World()
     world(Begin(UPDATE, "f"), *(Start(UPDATE, f"step {number}") for number in range(MAX_STEPS)))
     before = world.state
-    with pytest.raises(StepLimitError, match=f"{MAX_STEPS} steps of an operation; 'one more' is one more"):
+    with pytest.raises(
+        StepLimitError, match=f"step 'one more' is not recorded: an operation may have at most {MAX_STEPS} steps"
+    ):
         world(Start(UPDATE, "one more"))
     world(Start(UPDATE, "step 7"), Complete(UPDATE, "step 7", "x" * MAX_RESULT))
     with pytest.raises(

@@ -209,7 +209,7 @@ async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> Non
         body["data"] = {"state.json": base64_of('{"schema": 5, "digest": "sha256:a", "future": true}')}
         await client.create(body)
         record = state_record(client, APP)
-        with pytest.raises(PackageStateError, match="its schema is 5, and this program knows 1 to 4") as caught:
+        with pytest.raises(PackageStateError, match="its schema is 5, and this program reads 1 to 4") as caught:
             await record.read()
         assert not caught.value.transient
         with pytest.raises(PackageStateError):

@@ -17,7 +17,8 @@ from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.hooks.running import enabled_script
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.package.enabled_vote import globals_for, vote_key
-from wharfinger.runtime.package.instance import Instance, Reporter
+from wharfinger.runtime.package.events import Report, Voted
+from wharfinger.runtime.package.instance import Host, Instance
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.tasks.install_tasks import ask_enabled_script
 
@@ -110,6 +111,7 @@ async def reloaded(world: World) -> None:
     await world.until_state("", "voting", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_reload_with_nothing_changed_asks_no_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path)
@@ -120,13 +122,14 @@ async def test_a_reload_with_nothing_changed_asks_no_one(tmp_path: Path) -> None
         off = await world.until_state("", "voting", "Disabled")
         assert find_str(off, "status", "summary", "message") == "not at night"
         assert asks(tmp_path) == 2
-        assert instance.vote is not None
-        assert (instance.vote.enabled, instance.vote.reason) == (False, "not at night")
+        assert instance.vote.kept is not None
+        assert (instance.vote.kept.enabled, instance.vote.kept.reason) == (False, "not at night")
         await world.change("", "voting", {"settings": {"mode": "day"}})
         await world.until_state("", "voting", "Ready")
         assert asks(tmp_path) == 3
 
 
+@pytest.mark.slow
 async def test_a_user_who_wants_everything_looked_at_has_it_asked_again(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await voted(world, tmp_path)
@@ -137,13 +140,14 @@ async def test_a_user_who_wants_everything_looked_at_has_it_asked_again(tmp_path
 
 @dataclass
 class Globally:
-    """A Reporter that takes votes down, and says what is seen under ``global``."""
+    """A Host that takes votes down, and says what is seen under ``global``."""
 
     global_values_now: JsonObject
     votes: list[tuple[bool | None, str, bool]] = field(default_factory=list)
 
-    def voted(self, _instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:
-        self.votes.append((enabled, reason, failed))
+    def emit(self, _instance: Instance, event: Report) -> None:
+        assert isinstance(event, Voted)
+        self.votes.append((event.enabled, event.reason, event.failed))
 
     def modules_before(self, _instance: Instance) -> tuple[str, ...]:
         """All that are on, by name."""
@@ -160,35 +164,35 @@ async def test_what_it_sees_of_others_is_an_input_and_its_own_being_on_is_none(t
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path)
         tools = world.runtime.tools
-        seen = world.runtime.global_values()
+        seen = world.runtime.packages.global_values()
         assert seen["enabledModules"] == ["voting"]
-        reporter = Globally(seen)
-        await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+        host = Globally(seen)
+        await ask_enabled_script(instance, tools, cast("Host", host))
         assert asks(tmp_path) == 1
-        reporter.global_values_now = {**seen, "enabledModules": ["dns", "voting"]}
+        host.global_values_now = {**seen, "enabledModules": ["dns", "voting"]}
         for _ in range(2):
-            await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+            await ask_enabled_script(instance, tools, cast("Host", host))
         assert asks(tmp_path) == 2
         # The scheduler hears it every time: it may have forgotten the node meanwhile.
-        assert reporter.votes == [(True, "not at night", False)] * 3
+        assert host.votes == [(True, "not at night", False)] * 3
 
 
 async def test_a_failure_is_not_kept(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path, f'[ ! -e "{broken}" ] || exit 3')
-        tools, reporter = world.runtime.tools, Globally({"enabledModules": ["dns"]})
+        tools, host = world.runtime.tools, Globally({"enabledModules": ["dns"]})
         broken.touch()
         for count in (2, 3):
-            await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+            await ask_enabled_script(instance, tools, cast("Host", host))
             assert asks(tmp_path) == count
-        assert [(enabled, failed) for enabled, _, failed in reporter.votes] == [(None, True), (None, True)]
-        assert "exit status 3" in reporter.votes[0][1]
+        assert [(enabled, failed) for enabled, _, failed in host.votes] == [(None, True), (None, True)]
+        assert "exit status 3" in host.votes[0][1]
         broken.unlink()
         for _ in range(2):
-            await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+            await ask_enabled_script(instance, tools, cast("Host", host))
         assert asks(tmp_path) == 4
-        assert reporter.votes[2:] == [(True, "not at night", False)] * 2
+        assert host.votes[2:] == [(True, "not at night", False)] * 2
 
 
 async def test_a_secret_of_short_lines_is_not_told_by_a_reason(tmp_path: Path) -> None:
@@ -207,6 +211,7 @@ async def test_a_secret_of_short_lines_is_not_told_by_a_reason(tmp_path: Path) -
         assert "efgh" not in str(off["status"])
 
 
+@pytest.mark.slow
 async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.touch()
@@ -227,6 +232,7 @@ async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path)
 # --- nobody else waits -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_no_other_waits_for_a_script(tmp_path: Path) -> None:
     """While it is being asked others are loaded, decided and installed; the scheduler answers, and says what is known."""
     for name in ("reached", "gate"):

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.support.notes import SHOP, instance
+from tests.runtime.support.notes import SHOP, instance, put
 from tests.runtime.tasks.test_hook_runs import hooked
 from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.runtime.package.instance import Signal
@@ -45,7 +45,7 @@ def test_without_secrets_nothing_is_masked() -> None:
 
 def test_what_came_from_a_secret_is_masked() -> None:
     one = instance()
-    one.wanted_settings = ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))
+    put(one, wish={"settings": ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))})
     assert one.secrets == ("hunter2",)
     assert one.hidden_paths == {("a",)}
     assert "hunter2" not in one.masked("cannot use hunter2")
@@ -54,7 +54,7 @@ def test_what_came_from_a_secret_is_masked() -> None:
 
 def test_what_a_conversion_made_of_a_secret_is_masked_before_it_is_taken_over() -> None:
     one = instance()
-    one.newest = ResolvedSettings({"b": "hunter2"}, ("hunter2",), frozenset({("b",)}))
+    put(one, configuration={"newest": ResolvedSettings({"b": "hunter2"}, ("hunter2",), frozenset({("b",)}))})
     assert one.secrets == ("hunter2",)
     assert one.hidden_paths == {("b",)}
 
@@ -69,16 +69,16 @@ def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path
         (replace(loaded, version="2.0.0"), read_anew, False),
         (None, read_anew, False),
     ):
-        one.definition, one.configured_by = definition, configured_by
+        put(one, files={"definition": definition}, configuration={"configured_by": configured_by})
         assert one.is_configured is wanted
 
 
 def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: Path) -> None:
     one = instance()
-    one.wanted_settings = ResolvedSettings({"token": "hunter2", "mode": "fast"})
+    put(one, wish={"settings": ResolvedSettings({"token": "hunter2", "mode": "fast"})})
     assert not one.secrets
-    one.definition = defined(tmp_path)
-    assert one.loaded() is one.definition
+    put(one, files={"definition": defined(tmp_path)})
+    assert one.loaded() is one.files.definition
     assert one.secrets == ("hunter2",)
     assert one.hidden_paths == {("token",)}
     assert one.masked("fast hunter2").startswith("fast ")

@@ -1,5 +1,7 @@
 """The bodies of a plan in the engine: what they wait for, how hard they are asked, and what they cost."""
 
+from dataclasses import replace
+
 import trio
 
 from tests.runtime.support.nodes import depends, group, module, node
@@ -11,6 +13,7 @@ from wharfinger.runtime.plan.bodies import Finding, Judged, PlanBodies, Refused,
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.versions.version_policy import read_version
 
 
 def run(specs: list[PackageSpec], *nodes: Node) -> tuple[dict[str, Finding], Report]:
@@ -142,3 +145,13 @@ def test_a_member_of_a_group_that_is_absent_is_waited_for_no_longer_than_needed(
     findings, report = all_of(wanted, module("there"))
     assert judged(findings["web.shop"]).decision.on
     assert report.level is Level.CASCADE
+
+
+def test_a_followed_version_is_not_planned_and_says_what_to_set() -> None:
+    follows = read_version({"spec": {"versionRange": "^1"}})[1]
+    findings, _ = run([replace(spec("ingress", version=""), policy=follows)], module("ingress"))
+    finding = refused(findings["ingress"])
+    assert finding.reason == "NoVersion"
+    assert finding.message == (
+        "spec: expected packageVersion, because a plan knows no repository, found range ^1; set the version to plan with"
+    )

@@ -20,7 +20,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.pusher import load_package, push_package
-from wharfinger.runtime.plan.commands import open_progress
+from wharfinger.runtime.plan.commands import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +269,7 @@ def test_sixty_packages_are_planned_in_one_go(place: Place) -> None:
     assert json.loads(out)["order"] == [f"m{number:02}" for number in range(60)]
 
 
+@pytest.mark.slow
 def test_who_interrupts_it_is_left_with_a_clean_terminal(place: Place) -> None:
     """It reads from a pipe that nobody writes to, as a package on a disk that does not answer."""
     place.resources(SHOP)
@@ -349,34 +350,11 @@ def test_applications_without_a_namespace_are_put_into_one(place: Place, capsys:
     assert json.loads(capsys.readouterr().out)["order"] == ["team.shop"]
 
 
-# --- how far it got ----------------------------------------------------------------------------------------------------------
+# --- progress ----------------------------------------------------------------------------------------------------------------
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-async def test_nothing_is_said_about_what_is_quick(autojump_clock: trio.testing.MockClock) -> None:
-    terminal = Terminal()
-    async with open_progress(terminal) as progress:
-        progress.tell(1, 2)
-        await trio.sleep(0.9)
-    assert terminal.getvalue() == ""
-
-
-async def test_who_waits_is_told_how_far_it_got_and_nothing_is_left(autojump_clock: trio.testing.MockClock) -> None:
-    terminal = Terminal()
-    async with open_progress(terminal) as progress:
-        await trio.sleep(1.1)
-        assert terminal.getvalue() == "\r0 of … packages read"
-        progress.tell(11, 12)
-        await trio.sleep(0.2)
-    assert terminal.getvalue().split("\r")[2:] == ["11 of 12 packages read", " " * 22, ""]
-
-
-async def test_no_one_is_told_where_there_is_no_terminal(autojump_clock: trio.testing.MockClock) -> None:
-    stream = io.StringIO()
-    async with open_progress(stream):
-        await trio.sleep(10)
-    assert stream.getvalue() == ""
+def test_progress_counts_packages() -> None:
+    progress = Progress()
+    assert progress.text() == "0 of … packages read"
+    progress.tell(11, 12)
+    assert progress.text() == "11 of 12 packages read"

@@ -247,6 +247,7 @@ def test_the_live_scheduler_decides_the_same_and_would_take_that_order(
     assert not scheduled
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(2_000, 60), deadline=None)
 @given(worlds(cycles=True), st.sampled_from(FACTS), st.integers(1, 4))
 def test_who_is_on_a_cycle_is_refused_and_all_others_are_as_if_it_were_not_there(

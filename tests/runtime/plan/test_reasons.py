@@ -54,7 +54,10 @@ CASES = {
         [SHOP, spec("db", enabled=False)],
         [node("web.shop", "db"), module("db")],
         NOTHING,
-        ["web.shop needs db", "db is off: DynamicallyDisabled: it is disabled; enable it to have it back"],
+        [
+            "web.shop needs db",
+            "db is off: DynamicallyDisabled: it is disabled; enable it to install it again",
+        ],
         "kubectl patch modules.wharfinger.dev db",
     ),
     "none of a group": (

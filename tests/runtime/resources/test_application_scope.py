@@ -127,6 +127,7 @@ def refused(obj: JsonObject, named: str) -> bool:
     )
 
 
+@pytest.mark.slow
 async def test_every_way_out_is_refused_by_name_before_anything_is_written(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for name, (files, _, _) in WAYS.items():
@@ -176,6 +177,7 @@ async def test_nothing_is_adopted_outside_of_the_namespace(tmp_path: Path) -> No
         assert find((await world.client.get(FAR_KEY)), "data", "a") == "theirs"
 
 
+@pytest.mark.slow
 async def test_a_later_version_that_reaches_out_is_refused_and_the_label_lets_it_through(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

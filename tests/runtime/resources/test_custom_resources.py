@@ -15,9 +15,13 @@ from wharfinger.formats.schemas.openapi_schema import compile_schema
 from wharfinger.kube.resource import ResourceType
 from wharfinger.packages.definition.depends_on import MAX_DEPENDS_ON
 from wharfinger.packages.settings.cel_pool import open_cel_pool
-from wharfinger.runtime.resources.custom_resources import CRD, ensure_crds, own_crds
+from wharfinger.pools.pods.claim_machine import ClaimStatus, status_patch
+from wharfinger.pools.pods.pool_status import PoolNumbers, pool_status
+from wharfinger.pools.pods.resources import WORKER_CLAIM, WORKER_POOL
+from wharfinger.runtime.resources.custom_resources import CRD, OF_POOLS, ensure_crds, own_crds
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, read_module
 from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.versions.version_note import VersionNote
 
 
 def by_kind() -> dict[str, JsonObject]:
@@ -25,7 +29,7 @@ def by_kind() -> dict[str, JsonObject]:
 
 
 def test_they_serve_what_the_code_reads() -> None:
-    for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
+    for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY, WORKER_POOL, WORKER_CLAIM):
         crd = by_kind()[resource.kind]
         assert find_str(crd, "metadata", "name") == f"{resource.plural}.{resource.group}"
         assert find_str(crd, "spec", "scope") == ("Namespaced" if resource.namespaced else "Cluster")
@@ -47,7 +51,9 @@ def undescribed(schema: JsonObject, path: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["Application", "Module", "PackageRepository"])
+@pytest.mark.parametrize(
+    "kind", ["Application", "Module", "PackageRepository", "PackageIndex", "WorkerPool", "WorkerClaim"]
+)
 def test_every_field_is_described(kind: str) -> None:
     schema = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), "schema")
     assert find_str(schema, "description")
@@ -57,7 +63,14 @@ def test_every_field_is_described(kind: str) -> None:
 def test_short_names_are_no_one_elses() -> None:
     """Argo CD's applications are `app` and `apps`; with ours the same word would mean either."""
     short = {kind: find_list(crd, "spec", "names", "shortNames") for kind, crd in by_kind().items()}
-    assert short == {"Application": ["wapp"], "Module": ["wmod"], "PackageRepository": ["pkgrepo"]}
+    assert short == {
+        "Application": ["wapp"],
+        "Module": ["wmod"],
+        "PackageRepository": ["pkgrepo"],
+        "PackageIndex": ["pkgidx"],
+        "WorkerPool": ["wpool"],
+        "WorkerClaim": ["wclaim"],
+    }
 
 
 @pytest.mark.parametrize("kind", ["Application", "Module"])
@@ -69,6 +82,7 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     status = statuses.tracking(status, ("ConfigMap prod/a",), ("Deployment.apps prod/web",), now)
     status = statuses.warned(status, ("spec.settings.old: is deprecated",), now)
     status = statuses.reachable(status, (("https://web.example", "for customers"),), now)
+    status = statuses.chosen(status, VersionNote("range >=1", "1.0.0", "AwaitsApproval", "1.1.0 waits", "1.1.0"), now)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
     assert set(written) == set(declared)
@@ -76,19 +90,60 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     for entry in find_list(written, "conditions"):
         assert isinstance(entry, dict)
         assert set(entry) == set(condition)
-    for part in ("summary", "currentVersion", "release", "progress"):
+    for part in ("summary", "currentVersion", "release", "progress", "update"):
         assert set(cast("JsonObject", written[part])) == set(cast("JsonObject", find(declared, part, "properties")))
+
+
+def test_the_status_schemas_of_pools_and_claims_have_every_field_that_is_written() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    numbers = PoolNumbers(desired=1, ready=1, starting=0, claimed=0, pods=1, waiting=0)
+    claim = status_patch(ClaimStatus("Bound", "PodClaimed", "", "a", "b"), "uid", "1", now)
+    written = {"WorkerPool": pool_status(numbers, 1, {}, now), "WorkerClaim": find_object(claim, "status")}
+    for kind, status in written.items():
+        declared = find_object(
+            find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status"),
+            "properties",
+        )
+        assert set(status) == set(declared)
+    condition = find_object(
+        find(by_kind()["WorkerPool"], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status"),
+        *("properties", "conditions", "items", "properties"),
+    )
+    (entry,) = find_list(written["WorkerPool"], "conditions")
+    assert isinstance(entry, dict)
+    assert set(entry) == set(condition)
 
 
 async def test_they_are_established_and_putting_them_there_again_changes_nothing() -> None:
     async with memory_cluster() as client:
         await ensure_crds(client, "wharfinger")
         before = (await client.list(CRD)).items
-        assert {find_str(crd, "spec", "names", "kind") for crd in before} == set(by_kind())
+        assert {find_str(crd, "spec", "names", "kind") for crd in before} == set(by_kind()) - OF_POOLS
         await ensure_crds(client, "wharfinger")
         assert (await client.list(CRD)).items == before
         for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
             assert (await client.list(resource)).items == ()
+        await ensure_crds(client, "wharfinger", worker_pools=True)
+        assert {find_str(crd, "spec", "names", "kind") for crd in (await client.list(CRD)).items} == set(by_kind())
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "said"),
+    [
+        ("WorkerPool", {"size": 2, "min": 1, "max": 3}, []),
+        ("WorkerPool", {"size": 2, "max": 3}, []),
+        ("WorkerPool", {"size": 2, "min": 3, "max": 3}, ["min must not be more than size"]),
+        ("WorkerPool", {"size": 4, "max": 3}, ["size must not be more than max"]),
+    ],
+)
+async def test_the_rules_about_the_sizes_of_pools(kind: str, spec: JsonObject, said: list[str]) -> None:
+    document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
+    schema = compile_schema(document, what=kind)
+    assert schema.rules is not None
+    obj: JsonObject = {"spec": {**spec, "template": {"spec": {"containers": [{}]}}}}
+    async with open_cel_pool(None) as rules:
+        problems = await rules.evaluate(schema.rules, obj)
+    assert [problem.message for problem in problems] == said
 
 
 def depending(kind: str, *entries: JsonValue) -> JsonObject:

@@ -10,7 +10,7 @@ from tests.runtime.support.world import open_ground
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.packages.registry.source import RegistrySource
+from wharfinger.packages.sources.source import RegistrySource
 from wharfinger.runtime.resources.lookup import Lookup, RepositoryUnusableError
 from wharfinger.runtime.resources.references import open_references
 from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SECRET, read_application
@@ -38,7 +38,7 @@ async def test_an_answer_comes_once_everything_was_looked_up(tmp_path: Path) -> 
             while repositories.get(ObjectKey(PACKAGE_REPOSITORY, "", "default")) is None:
                 await changes.wait()
         assert lookup.of(spec) is None
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             await told.wait()
         with pytest.raises(SettingsSourceError, match="Secret prod/database does not exist"):
             lookup.of(spec)
@@ -52,7 +52,7 @@ async def test_an_answer_comes_once_everything_was_looked_up(tmp_path: Path) -> 
             "data": {"password": "aHVudGVy"},
         }
         await ground.client.create(body)
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             while references.get(ObjectKey(SECRET, "prod", "database")) is None:
                 told = trio.Event()
                 await told.wait()

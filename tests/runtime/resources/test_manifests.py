@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tests.packages.support.charts import chart
 from wharfinger.packages.registry.address import parse_repository
-from wharfinger.packages.registry.source import FolderSource, RegistrySource
 from wharfinger.packages.rendering.renderer import Rendered
 from wharfinger.packages.settings.values import RenderContext
+from wharfinger.packages.sources.source import FolderSource, RegistrySource
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.manifests import (
     UNMANAGED_LABEL,

@@ -31,7 +31,7 @@ class Told:
         self.rung.set()
 
     async def next(self) -> None:
-        with trio.fail_after(30):
+        with trio.fail_after(300):
             await self.rung.wait()
         self.rung = trio.Event()
 

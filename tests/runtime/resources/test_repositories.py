@@ -10,10 +10,15 @@ from tests.runtime.support.objects import repository
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.credentials import Credentials
-from wharfinger.packages.registry.source import FolderSource, LayoutSource, RegistrySource
-from wharfinger.runtime.resources.repositories import Repository, read_repository, secret_data, with_credentials
+from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource
+from wharfinger.packages.sources.token_file import TokenFile
+from wharfinger.runtime.resources.repositories import Repository, read_repository, secret_data, with_secrets
 from wharfinger.runtime.resources.resources import SECRET, SpecError
+
+LOGIN = ObjectKey(SECRET, "ops", "login")
+PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
 def spec(**fields: JsonObject) -> JsonObject:
@@ -92,7 +97,7 @@ def test_a_secret_has_the_login(login: JsonObject) -> None:
         spec(registry={"repo": "r.example/p", "credentialsSecret": {"name": "login", "namespace": "ops"}})
     )
     assert found.credentials == ObjectKey(SECRET, "ops", "login")
-    source = with_credentials(found, login)
+    source = with_secrets(found, {LOGIN: login})
     assert isinstance(source, RegistrySource)
     assert source.credentials == Credentials("u", "p")
     assert "password" not in repr(source) or "'p'" not in repr(source)
@@ -114,12 +119,12 @@ def test_an_unusable_secret_is_named(login: JsonObject | None, message: str) -> 
         spec(registry={"repo": "r.example/p", "credentialsSecret": {"name": "login", "namespace": "ops"}})
     )
     with pytest.raises(SpecError, match=message):
-        with_credentials(found, login)
+        with_secrets(found, {LOGIN: login})
 
 
 def test_a_repository_without_a_login_needs_no_secret() -> None:
     found = read_repository(repository("r.example/p"))
-    assert with_credentials(found, None) is found.source
+    assert with_secrets(found, {}) is found.source
 
 
 def test_the_data_of_a_secret() -> None:
@@ -136,7 +141,7 @@ def test_hosts_that_may_get_the_login() -> None:
     read = read_repository(obj)
     assert read.realms == ("auth.example.org",)
     data: JsonObject = {"username": "YQ==", "password": "Yg=="}
-    source = with_credentials(read, {"kind": "Secret", "data": data})
+    source = with_secrets(read, {ObjectKey(SECRET, "prod", "login"): {"kind": "Secret", "data": data}})
     assert isinstance(source, RegistrySource)
     assert source.credentials is not None
     assert source.credentials.realms == ("auth.example.org",)
@@ -144,3 +149,93 @@ def test_hosts_that_may_get_the_login() -> None:
         registry["tokenRealms"] = list[JsonValue](wrong)
         with pytest.raises(SpecError, match="tokenRealms"):
             read_repository(obj)
+
+
+HELM_LOGIN: JsonObject = {"credentialsSecret": {"name": "login", "namespace": "ops"}}
+TLS: JsonObject = {"repo": "r.example/p", "tlsSecret": {"name": "login", "namespace": "ops"}}
+
+
+def test_a_secret_has_the_certificates() -> None:
+    found = read_repository(spec(registry={**TLS, "ca": "own " + PEM}))
+    assert found.secrets == {"spec.registry.tlsSecret": LOGIN}
+    data = {"ca.crt": PEM, "tls.crt": PEM, "tls.key": "-----BEGIN PRIVATE KEY-----"}
+    source = with_secrets(found, {LOGIN: secret(**data)})
+    assert isinstance(source, RegistrySource)
+    assert source.ca == f"own {PEM}\n{PEM}"
+    assert source.client == ClientCertificate(PEM, "-----BEGIN PRIVATE KEY-----")
+    source = with_secrets(found, {LOGIN: secret(**{"ca.crt": PEM})})
+    assert isinstance(source, RegistrySource)
+    assert source.client is None
+
+
+@pytest.mark.parametrize(
+    ("login", "message"),
+    [
+        (None, "does not exist; create it, or correct the name"),
+        (secret(), "expected ca.crt, or tls.crt and tls.key, found none of them; correct the Secret"),
+        (secret(**{"tls.crt": PEM}), "expected tls.crt and tls.key together, found one of them; add the other one"),
+        (secret(**{"ca.crt": "hello"}), "ca.crt: expected PEM text; correct the Secret"),
+        ({"data": {"ca.crt": "?"}}, "expected PEM text in ca.crt, tls.crt and tls.key; correct the Secret"),
+        ({"data": {"ca.crt": "/w=="}}, "expected PEM text in ca.crt, tls.crt and tls.key; correct the Secret"),
+    ],
+)
+def test_an_unusable_secret_of_certificates_is_named(login: JsonObject | None, message: str) -> None:
+    found = read_repository(spec(registry=dict(TLS)))
+    with pytest.raises(SpecError) as caught:
+        with_secrets(found, {LOGIN: login})
+    assert str(caught.value).startswith("spec.registry.tlsSecret: Secret ops/login")
+    assert str(caught.value).endswith(message)
+
+
+def test_token_files_are_read_below_what_the_daemon_was_started_with(tmp_path: Path) -> None:
+    obj = spec(registry={"repo": "r.example/p", "tokenFile": {"path": f"{tmp_path}/aws/token", "username": "AWS"}})
+    source = registry_of(read_repository(obj, (), (tmp_path,)))
+    assert source.token == TokenFile(tmp_path / "aws" / "token", "AWS")
+    with pytest.raises(
+        SpecError, match=r"daemon may read tokens from; start the daemon with --registry-tokens DIR, or"
+    ):
+        read_repository(obj, (tmp_path,))
+    both: JsonObject = {
+        "repo": "r.example/p",
+        "tokenFile": {"path": "/t"},
+        "credentialsSecret": {"name": "a", "namespace": "b"},
+    }
+    with pytest.raises(SpecError, match="expected one of credentialsSecret and tokenFile, found both; remove one"):
+        read_repository(spec(registry=both), (), (Path("/"),))
+
+
+def test_a_helm_repository() -> None:
+    found = read_repository(spec(helm={"url": "https://charts.example/stable/", "ca": PEM, **HELM_LOGIN}))
+    assert found.source == HelmSource("https://charts.example/stable", ca=PEM)
+    assert found.secrets == {"spec.helm.credentialsSecret": LOGIN}
+    basic = with_secrets(found, {LOGIN: secret(username="u", password="p")})
+    assert isinstance(basic, HelmSource)
+    assert basic.credentials == Credentials("u", "p")
+    auth = base64.b64encode(b"u:p").decode()
+    config = json.dumps({"auths": {"charts.example/stable": {"auth": auth}}})
+    assert with_secrets(found, {LOGIN: secret(_dockerconfigjson=config)}) == basic
+    with pytest.raises(
+        SpecError, match=r"spec\.helm\.credentialsSecret: Secret ops/login has no login for charts\.example"
+    ):
+        with_secrets(found, {LOGIN: secret()})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"url": ""}, "exactly one of registry, helm, layout and folder"),
+        ({"ca": PEM}, "spec.helm.url: required, such as https://charts.example/stable"),
+        ({"url": "oci://charts.example"}, "expected an http"),
+        ({"url": "https://charts.example", "ca": "x"}, "spec.helm.ca: not a certificate in PEM form"),
+    ],
+)
+def test_a_wrong_helm_repository_is_refused(fields: JsonObject, message: str) -> None:
+    obj = spec(helm=fields) if fields != {"url": ""} else spec()
+    with pytest.raises(SpecError, match=message):
+        read_repository(obj)
+
+
+def test_a_helm_repository_has_no_signatures() -> None:
+    obj: JsonObject = {"spec": {"helm": {"url": "https://charts.example"}, "verify": {"keys": ["x"]}}}
+    with pytest.raises(SpecError, match="a Helm repository has no signatures; use a layout, or a registry"):
+        read_repository(obj)

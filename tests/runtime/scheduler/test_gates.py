@@ -2,6 +2,7 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,6 +126,7 @@ def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dic
     return decided
 
 
+@pytest.mark.slow
 @given(graphs(), st.sets(st.sampled_from("abcdef"), max_size=3))
 @settings(max_examples=scaled(1_000, 100), deadline=None)
 def test_decisions_are_those_of_judging_all_again_each_time(nodes: list[Node], unwanted: set[str]) -> None:

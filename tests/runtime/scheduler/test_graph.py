@@ -179,6 +179,7 @@ def test_who_is_affected_is_who_builds_on_it_even_where_it_is_absent() -> None:
     assert found.affected_by(nodes, []) == ()
 
 
+@pytest.mark.slow
 @given(graphs(), st.randoms(use_true_random=False))
 def test_how_nodes_are_written_down_leaves_no_trace(nodes: list[Node], shuffler: Random) -> None:
     expected, order = built(*nodes), ordered(*nodes)

@@ -263,7 +263,10 @@ def test_intent_and_script(subject: Node, opinion: Opinion, verdict: Verdict, re
 def test_scripts_are_quoted() -> None:
     no = only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False, reason="needs a GPU")))
     assert no.message == "needs a GPU"
-    assert only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False))).message == "its enabled script says no"
+    assert (
+        only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False))).message
+        == "its enabled script disabled it and gave no reason"
+    )
     failed = only(node("a"), opinion=Opinion(vote=ScriptVote(None, error="exit code 3")))
     assert failed.message == "its enabled script failed: exit code 3"
 

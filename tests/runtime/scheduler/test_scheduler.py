@@ -305,7 +305,7 @@ def test_who_waits_says_for_what() -> None:
         "waits for critical, other",
     ]
     scheduler.apply(Failed("critical", 1))
-    assert messages(scheduler, ["critical"]) == ["its last run failed or was cut short; its status says how it is"]
+    assert messages(scheduler, ["critical"]) == ["its last run failed or was interrupted; its status has the reason"]
     assert dumped(scheduler)["critical"].state == "scheduled"
     scheduler = scheduler_with(node("scripted", script=True))
     assert messages(scheduler, ["scripted"]) == ["waits for its enabled script"]

@@ -19,8 +19,8 @@ from tests.runtime.soak.server import Server
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
-from wharfinger.kube.resource import ObjectKey, ResourceType
-from wharfinger.runtime.resources.resources import APPLICATION
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY
 
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
@@ -101,6 +101,9 @@ class Script:
             for app in sorted(self.people.wanted):
                 await self.people.client.delete(ObjectKey(APPLICATION, *app))
             self.people.wanted.clear()
+            await self._settled()
+            for repository in (await self.people.client.list(PACKAGE_REPOSITORY)).items:
+                await self.people.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", name_of(repository)))
             await self._settled()
 
     # -- what happens

@@ -40,6 +40,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (packages.RegistryError("x", transient=True), "RegistryFailed", False),
     (packages.RegistryError("x", transient=False), "RegistryRefused", False),
     (packages.DigestError("x"), "DigestMismatch", False),
+    (packages.TrustError("x"), "NotTrusted", False),
     (packages.StoreError("x"), "StoreFailed", False),
     (packages.RenderError("x"), "RenderFailed", True),
     (packages.ArtifactError("x"), "ArtifactInvalid", True),

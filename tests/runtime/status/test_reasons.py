@@ -26,8 +26,8 @@ RUNTIME = Path(inspect.getfile(status)).resolve().parents[1]
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")
 POSITIONS = {
     # Who is given a reason, and the position of it.
-    "Failure": 0, "RepositoryUnusableError": 0, "progressed": 2, "progressing": 2, "failed": 2, "blocked": 2, "block": 3,
-    "_block": 2, "removing": 1, "required": 1,
+    "Failure": 0, "RepositoryUnusableError": 0, "Progressed": 1, "progressing": 2, "failed": 2, "blocked": 2, "block": 3,
+    "_block": 2, "Removing": 0, "required": 1,
 }  # fmt: skip
 
 
@@ -52,9 +52,7 @@ def test_every_reason_that_is_given_is_a_member() -> None:
 
 
 def test_the_search_would_find_one() -> None:
-    source = (
-        'reporter.progressed(instance, Stage.HOOKS, "Odd" if x else "Strange", "text")\nFailure("Weird", "Text", True)'
-    )
+    source = 'host.emit(instance, Progressed(Stage.HOOKS, "Odd" if x else "Strange", "text"))\nFailure("Weird", "Text", True)'
     assert set(reasons_given(source)) == {"Odd", "Strange", "Weird"}
 
 

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.conditions import MAPPERS
 from wharfinger.runtime.status.package_status import PackageStatus, Phase, Stage, Truth
 from wharfinger.runtime.status.reasons import OFF, Reason, advice
 from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.versions.version_note import VersionNote
 
 
 def test_a_new_package_is_pending_and_reconciling() -> None:
@@ -196,6 +197,22 @@ def test_the_body_carries_version_and_revision_once_there_are_any() -> None:
     body = statuses.external(status)
     assert body["currentVersion"] == {"version": "1.0.0", "digest": "sha256:aa"}
     assert body["release"] == {"namespace": "prod", "revision": 2}
+
+
+def test_a_package_whose_repository_came_late_waits_for_its_scan() -> None:
+    blocked = statuses.blocked(statuses.fresh(1, T0), 1, "RepositoryNotFound", "there is none", T0)
+    waits = statuses.versions_unknown(blocked, 2, "not scanned yet", T1)
+    assert (waits.blocked, waits.generation) == (None, 2)
+    assert summarize(waits)[1] == "not scanned yet"
+
+
+def test_a_pending_version_ends_with_its_update() -> None:
+    waits = VersionNote("range >=1", "1.0.0", "AwaitsApproval", "1.1.0 waits", pending="1.1.0")
+    written = statuses.external(replace(ready(), update=waits))
+    after = replace(ready(), update=VersionNote("range >=1", "1.1.0", "Newest", "1.1.0 is the newest version"))
+    assert find(statuses.difference(after, written), "update", "pending") is None
+    assert "pending" in as_object(statuses.difference(after, written)["update"], "update")
+    assert statuses.difference(after, statuses.external(after)) == {}
 
 
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
@@ -460,11 +477,12 @@ def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again
     full = statuses.progressing(full, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
     full = statuses.tracking(full, (), ("c",), T1)
     full = statuses.reachable(full, (("https://a", ""),), T1)
+    full = statuses.chosen(full, VersionNote("range >=1", "1.0.0", "Newest", "1.0.0 is the newest"), T1)
     written = statuses.external(full)
     assert statuses.difference(full, written) == {}
     patch = statuses.difference(statuses.fresh(1, T2), written)
     assert {field for field, value in patch.items() if value is None} == {
-        "currentVersion", "release", "progress", "warnings", "urls",
+        "currentVersion", "release", "progress", "warnings", "urls", "update",
     }  # fmt: skip
     merged: JsonObject = {field: value for field, value in (written | patch).items() if value is not None}
     assert merged == statuses.external(statuses.fresh(1, T2))

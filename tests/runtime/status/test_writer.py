@@ -23,10 +23,12 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import (
+    BEGUN_S,
     MAX_PAUSE_S,
     MINOR_PER_S,
     PAUSE_S,
     RESYNC_S,
+    Begun,
     Changed,
     Differs,
     Event,
@@ -40,6 +42,7 @@ from wharfinger.runtime.status.writer import (
 )
 
 WRITTEN = Writes(10.0)
+DUE = Writes(10.0, 10.0 + BEGUN_S)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +53,15 @@ WRITTEN = Writes(10.0)
         (WRITTEN, Changed(10.1, urgent=True), Writes(), LookIn(0.0)),
         (WRITTEN, Changed(10.5, urgent=False), WRITTEN, LookIn(1.5)),
         (WRITTEN, Changed(12.0, urgent=False), WRITTEN, LookIn(0.0)),
-        (Writes(), Left(1.0), Writes(1.0), LookIn(2.0)),
-        (WRITTEN, Left(10.25), Writes(10.25), LookIn(2.0)),
+        (Writes(), Left(1.0), Writes(1.0, 1.0 + MAX_PAUSE_S), LookIn(2.0)),
+        (WRITTEN, Left(10.25), Writes(10.25, 10.25 + MAX_PAUSE_S), LookIn(2.0)),
+        (Writes(9.0, 12.0), Left(11.5), Writes(11.5, 12.0), LookIn(0.5)),
+        (Writes(), Begun(10.0), DUE, LookIn(BEGUN_S)),
+        (WRITTEN, Begun(10.25), Writes(10.25, 10.25 + BEGUN_S), LookIn(BEGUN_S)),
+        (DUE, Changed(10.5, urgent=True), Writes(), LookIn(0.0)),
+        (DUE, Changed(10.5, urgent=False), DUE, LookIn(0.5)),
+        (DUE, Differs(10.5), DUE, LookIn(0.5)),
+        (DUE, Differs(11.0), Writes(11.0), Write()),
         (WRITTEN, Differs(10.5), WRITTEN, LookIn(1.5)),
         (WRITTEN, Differs(12.0), Writes(12.0), Write()),
         (Writes(), Differs(0.0), Writes(0.0), Write()),
@@ -118,6 +128,18 @@ def test_progress_is_looked_at_when_the_pause_is_over_and_only_this_package_wait
     assert asked.taken() == []
 
 
+def test_a_package_that_is_looked_at_again_and_again_is_written_once_in_the_longest_pause() -> None:
+    writes, written, check_s = Writes(), 0, math.inf
+    for second in range(600):
+        if check_s <= second:
+            writes, effects = step(writes, Differs(float(second)))
+            written, check_s = written + effects.count(Write()), math.inf
+        writes, (effect,) = step(writes, Left(float(second)))
+        assert isinstance(effect, LookIn)
+        check_s = min(check_s, second + effect.delay_s)
+    assert written == 600 // MAX_PAUSE_S - 1
+
+
 def test_what_does_not_show_asks_for_nothing() -> None:
     asked = Asked()
     unseen = replace(ready(), wanted="1.0.0", scale_checked=True, started=T1)
@@ -170,9 +192,49 @@ def test_a_second_look_that_finds_nothing_to_do_is_not_told() -> None:
     assert not asked.writer.may_write("a", 10.1)
     asked.writer.changed("a", looking, well, 10.2)  # it is Ready again, and so says what is written
     assert asked.writer.may_write("a", 10.2)
-    wished = statuses.reconfigure_started(well, well.generation + 1, T1)
-    asked.writer.changed("a", well, wished, 20.0)
-    assert asked.writer.may_write("a", 20.0)
+
+
+def test_stages_of_a_package_that_is_verified_after_a_restart_are_looked_at_once_in_a_pause() -> None:
+    asked = Asked()
+    restored = statuses.restored(1, statuses.external(ready()), T1)
+    fetched = statuses.succeeded(restored, Stage.FETCHED, T1)
+    loading = statuses.progressing(fetched, Stage.LOADED, Reason.PENDING, "loading", T1)
+    asked.writer.changed("a", restored, fetched, 10.0)
+    asked.writer.changed("a", fetched, loading, 10.25)
+    assert asked.taken() == [("a", PAUSE_S), ("a", PAUSE_S)]
+    broken = statuses.failed(loading, Stage.LOADED, Reason.PENDING, "no", T1, permanent=True)
+    asked.writer.changed("a", loading, broken, 10.5)
+    assert asked.taken() == [("a", 0.0)]
+
+
+def test_another_generation_that_is_soon_complete_is_written_once() -> None:
+    asked = Asked()
+    begun = statuses.reconfigure_started(ready(), ready().generation + 1, T1)
+    asked.writer.changed("a", ready(), begun, 20.0)
+    assert asked.taken() == [("a", BEGUN_S)]
+    assert not asked.writer.may_write("a", 20.25)
+    asked.taken()
+    asked.writer.changed("a", begun, replace(ready(), generation=begun.generation), 20.5)
+    assert asked.taken() == [("a", 0.0)]
+    assert asked.writer.may_write("a", 20.5)
+
+
+@pytest.mark.slow
+def test_another_generation_that_takes_long_is_written_when_its_time_is_over_even_if_many_change() -> None:
+    asked = Asked()
+    for number in range(500):
+        begun = statuses.reconfigure_started(ready(), ready().generation + 1, T1)
+        asked.writer.changed(f"a{number}", ready(), begun, 20.0)
+        assert asked.writer._pause_s() <= MAX_PAUSE_S
+    assert asked.writer._pause_s() == MAX_PAUSE_S
+    assert not any(asked.writer.may_write(f"a{number}", 20.5) for number in range(500))
+    assert all(asked.writer.may_write(f"a{number}", 20.0 + BEGUN_S) for number in range(500))
+
+
+def test_another_generation_of_a_package_that_is_not_ready_is_written_at_once() -> None:
+    asked = Asked()
+    asked.writer.changed("a", BROKEN, statuses.reconfigure_started(BROKEN, BROKEN.generation + 1, T1), 20.0)
+    assert asked.taken() == [("a", 0.0)]
 
 
 def test_many_pause_longer_than_a_few() -> None:

@@ -19,7 +19,7 @@ SETTINGS: Final = ObjectKey(CONFIG_MAP, "prod", "settings")
 NEVER: Final = "0 29 2 *"
 """What follows the minute in a crontab that comes by itself on one day in four years."""
 NOTHING: Final[Mapping[str, str]] = {}
-PATIENCE_S: Final = 60
+PATIENCE_S: Final = 300
 QUIET_S: Final = 0.01
 HOOK: Final = """\
 #!/usr/bin/env bash

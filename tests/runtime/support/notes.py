@@ -1,7 +1,7 @@
-"""A Reporter that writes down what it is told, and instances without a world."""
+"""A Host that writes down what it is told, and instances without a world."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import cast
 
@@ -10,11 +10,24 @@ from wharfinger.hooks.running.inbox import Inbox
 from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.queue.task import Task
 from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.package.events import (
+    EventHookDone,
+    HookDone,
+    Progressed,
+    Reachable,
+    Removing,
+    Report,
+    StageFailed,
+    Succeeded,
+    ValuesChanged,
+    Voted,
+    WarnedOf,
+)
 from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId, PackageId
 from wharfinger.runtime.status import transitions as statuses
-from wharfinger.runtime.status.failures import Failure
-from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class NoTools:
@@ -34,48 +47,10 @@ class Notes:
     said: list[tuple[str, Stage | None]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
-    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
-        self.said.append(("progressed", stage))
-
-    def succeeded(self, instance: Instance, stage: Stage) -> None:
-        self.said.append(("succeeded", stage))
-
-    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
-        self.said.append((f"failed {failure.reason}", stage))
-        self.messages.append(failure.message)
-
-    def placed(self, instance: Instance) -> None:
-        self.said.append(("placed", None))
-
-    def released(self, instance: Instance, revision: int) -> None:
-        self.said.append(("released", None))
-
-    def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
-        self.said.append(("tracked", None))
-
-    def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
-        self.said.append(("reachable", None))
-        self.messages += (url for url, _ in urls)
-
-    def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
-        self.said.append((f"warned of {subject}", None))
-        self.messages += warnings
-
-    def uninstalled(self, instance: Instance) -> None:
-        self.said.append(("uninstalled", None))
-
-    def removing(self, instance: Instance, reason: str, message: str) -> None:
-        self.said.append((f"removing {reason}", None))
-
-    def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        self.said.append((f"ran {hook}", None))
-        self.messages.append(error)
-
-    def values_changed(self, instance: Instance, hook: str) -> None:
-        self.said.append((f"changed by {hook}", None))
-
-    def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:
-        self.said.append((f"voted {enabled}", None))
+    def emit(self, _instance: Instance, event: Report) -> None:
+        said, stage, messages = _said(event)
+        self.said.append((said, stage))
+        self.messages += messages
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
         self.said.append((f"later {task.name} in {lane}", None))
@@ -83,10 +58,6 @@ class Notes:
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
         self.said.append((f"waits for {inbox.hook.name}", None))
-
-    def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
-        self.said.append((f"event hook {hook} in {lane}", None))
-        self.messages.append(error)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
         return ()
@@ -98,9 +69,40 @@ class Notes:
         return {}
 
 
+def _said(event: Report) -> tuple[str, Stage | None, tuple[str, ...]]:
+    """The words for a report, its stage, and the messages in it."""
+    match event:
+        case Progressed(stage) | Succeeded(stage):
+            return type(event).__name__.lower(), stage, ()
+        case StageFailed(stage, failure):
+            return f"failed {failure.reason}", stage, (failure.message,)
+        case Reachable(urls):
+            return "reachable", None, tuple(url for url, _ in urls)
+        case WarnedOf(subject, warnings):
+            return f"warned of {subject}", None, warnings
+        case Removing(reason):
+            return f"removing {reason}", None, ()
+        case HookDone(hook, error):
+            return f"ran {hook}", None, (error,)
+        case ValuesChanged(hook):
+            return f"changed by {hook}", None, ()
+        case Voted(enabled):
+            return f"voted {enabled}", None, ()
+        case EventHookDone(hook, lane, error):
+            return f"event hook {hook} in {lane}", None, (error,)
+        case _:
+            return type(event).__name__.lower(), None, ()
+
+
 SHOP = AppId("prod", "shop")
 
 
 def instance(identity: PackageId = SHOP) -> Instance:
     """An instance just heard of."""
-    return Instance(identity, statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)))
+    return Instance(Package(identity, statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC))))
+
+
+def put(one: Instance, status: PackageStatus | None = None, **records: Mapping[str, object]) -> None:
+    """Set fields of an instance's records, as if its machine had made them: ``put(one, wish={"version": "1.2.3"})``."""
+    made = {name: replace(getattr(one.state, name), **fields) for name, fields in records.items()}
+    one.state = replace(one.state, status=status or one.state.status, **made)

@@ -27,8 +27,8 @@ from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.packages.registry.address import RepositoryAddress
 from wharfinger.packages.registry.pusher import Package, pack_package
-from wharfinger.packages.registry.source import RegistrySource
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.sources.source import RegistrySource
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import open_ledger
 from wharfinger.queue.backoff import BackoffPolicy

@@ -18,7 +18,7 @@ from wharfinger.runtime.inspector import PackageSnapshot
 
 ON_STARTUP = "{configVersion: v1, onStartup: 1}"
 SLEEPING = "exec sleep 1000"
-PATIENCE_S = 30
+PATIENCE_S = 300
 TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
 SETTINGS = "type: object\nproperties: {size: {type: integer, minimum: 1}}\n"
 NEVER_READY = """\

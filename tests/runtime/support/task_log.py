@@ -13,7 +13,7 @@ import trio
 
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import TaskFailed
-from wharfinger.runtime.tasks.stage_task import ScopedReporter, StageTask
+from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 
 
 @dataclass(slots=True, eq=False)
@@ -43,8 +43,8 @@ class TaskLog:
         execute = StageTask.execute
 
         async def logged(task: StageTask) -> None:
-            assert isinstance(task.reporter, ScopedReporter)
-            run = TaskRun(task.instance.id.name, task.name, task.reporter.scope, trio.current_time())
+            assert isinstance(task.host, ScopedHost)
+            run = TaskRun(task.instance.id.name, task.name, task.host.scope, trio.current_time())
             self.runs.setdefault(run.package, []).append(run)
             self.on_start(run)
             self.tell()

@@ -316,4 +316,4 @@ async def tell_facts(world: World) -> None:
     """What a daemon is told about the cluster: a version of the platform, and a bundle."""
     kubernetes = await world.client.server_version()
     facts = Facts(kubernetes=kubernetes, platform="1.0.0", edition="ce", bundle="minimal")
-    world.runtime.operations.tell_scheduler(FactsChanged(facts))
+    world.runtime.packages.tell(FactsChanged(facts))

@@ -6,7 +6,7 @@ Only the cluster is not across a socket. `until` waits for what a person would w
 import base64
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,11 +41,11 @@ from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
 from wharfinger.packages.registry.registry import Registry
-from wharfinger.packages.registry.source import Source, open_source, source_text
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
+from wharfinger.packages.sources.source import Source, open_source, source_text
 from wharfinger.packages.store.disk_store import DiskStore, open_store
 from wharfinger.process.command import Limits
 from wharfinger.queue.backoff import BackoffPolicy
@@ -53,19 +53,20 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import SourceOpener, Tools
 from wharfinger.runtime.resources.application_scope import NAMESPACE
-from wharfinger.runtime.resources.resources import APPLICATION, MODULE, REQUESTED
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 VERIFY_S = 0.0
 """So long after the start no status says only that a package is being verified."""
 STATUS_PAUSE_S = 0.1
@@ -130,7 +131,10 @@ class World:
     ) -> None:
         """An Application; ``more`` is what else its spec says."""
         obj = application(namespace, name, package=package, version=version, settings=settings, repository=repository)
-        find_object(obj, "spec").update(more or {})
+        spec = find_object(obj, "spec")
+        spec |= more or {}
+        for left_out in [each for each, value in spec.items() if value is None]:
+            del spec[left_out]
         find_object(obj, "metadata").pop("uid")
         find_object(obj, "metadata").pop("generation")
         await self.client.create(obj)
@@ -153,7 +157,7 @@ class World:
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
         runtime_name = f"{namespace}.{name}" if namespace else name
         with trio.fail_after(PATIENCE_S):
-            while self.runtime.instances[runtime_name].wanted.requested != str(self.requests):
+            while self.runtime.instances[runtime_name].wish.directives.requested != str(self.requests):
                 await trio.testing.wait_all_tasks_blocked(0.005)
 
     async def annotate(self, namespace: str, name: str, key: str, value: str) -> None:
@@ -268,6 +272,14 @@ class World:
             return None
 
 
+async def lose_repository(client: ClusterClient, name: str = "default") -> None:
+    """Delete a PackageRepository, also while it is in use, as a user does who removes its finalizer."""
+    key = ObjectKey(PACKAGE_REPOSITORY, "", name)
+    if not await client.delete(key):
+        with suppress(NotFoundError):
+            await client.merge_patch(key, {"metadata": {"finalizers": []}})
+
+
 def _key(namespace: str, name: str) -> ObjectKey:
     return ObjectKey(APPLICATION if namespace else MODULE, namespace, name)
 
@@ -279,12 +291,13 @@ async def open_world(
     *,
     with_password: bool = False,
     grace_s: float = GRACE_S,
+    observers: Observers = UNOBSERVED,
 ) -> AsyncIterator[World]:
     """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
     with one_error():
         async with (
             open_ground(folder, through, with_password=with_password) as ground,
-            replace(ground, grace_s=grace_s).open_world() as world,
+            replace(ground, grace_s=grace_s, observers=observers).open_world() as world,
         ):
             yield world
 
@@ -366,6 +379,9 @@ class Ground:
     """What packages and the release engine speak to the cluster with, where that is not ``client``."""
     renders: Path | None = None
     """Where renders are kept, if not in ``folder``."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """The wall clock of the runtime."""
+    observers: Observers = UNOBSERVED
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -418,13 +434,23 @@ class Ground:
                 self.client,
                 self.filters,
                 facts,
-                now=lambda: datetime.now(UTC),
+                now=self.now,
                 on_change=keys.add,
                 on_status=changed,
                 backoff=self.backoff,
                 limited=self.engine_client,
                 engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
+                observers=self.observers,
             ) as runtime,
-            open_controller(self.through, runtime, keys, writer, local_packages=[self.folder], verify_s=VERIFY_S),
+            open_controller(
+                self.through,
+                runtime,
+                keys,
+                writer,
+                local_packages=[self.folder],
+                verify_s=VERIFY_S,
+                repository_client=self.client,
+                scan_source=open_source,
+            ),
         ):
             yield runtime

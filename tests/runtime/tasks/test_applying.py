@@ -39,8 +39,6 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import CONFIG_MAP
 from wharfinger.runtime.scheduler.events import Rescheduled
 
-pytestmark = pytest.mark.unmeasured
-
 CLAIMS = ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 CLAIM = (
     "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
@@ -96,7 +94,7 @@ class CountedClient(LimitedClient):
 def look_again(world: World, *names: str) -> None:
     """Have packages reconciled once more, though nothing else is wanted."""
     for name in names:
-        world.runtime.operations.tell_scheduler(Rescheduled(name, "again"))
+        world.runtime.packages.tell(Rescheduled(name, "again"))
 
 
 def versions(world: World) -> dict[str, str]:
@@ -108,6 +106,7 @@ def versions(world: World) -> dict[str, str]:
 # -- a second look
 
 
+@pytest.mark.slow
 async def test_a_second_look_at_what_is_there_asks_for_nothing_and_writes_nothing(tmp_path: Path) -> None:
     calls, number = Calls(), scaled(50, 5)
     async with open_ground(tmp_path, lambda client: CountedClient(client, calls)) as ground:
@@ -130,7 +129,7 @@ async def test_a_second_look_at_what_is_there_asks_for_nothing_and_writes_nothin
                 await world.runtime.queues.wait_idle(name)
             assert calls.made == {}
             assert (versions(world), [world.runtime.status(name) for name in packages]) == before
-            assert all(world.runtime.instances[name].verified for name in packages)
+            assert all(world.runtime.instances[name].applied.verified for name in packages)
 
 
 async def test_the_same_content_under_another_version_is_told_as_that(tmp_path: Path) -> None:
@@ -157,12 +156,12 @@ class Looking:
 async def test_a_chart_that_looks_into_the_cluster_is_rendered_each_time(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         looking = Looking(world.runtime.tools.renderer)
-        world.runtime.tools = dataclasses.replace(world.runtime.tools, renderer=looking)
+        world.runtime.packages.tools = dataclasses.replace(world.runtime.tools, renderer=looking)
         await world.change("prod", "shop", {"settings": {"text": "looked up"}})
         await world.until_state("prod", "shop", "Ready")
         for renders in (1, 2, 3):
             assert looking.renders == renders
-            assert instance_of(world).brought is None
+            assert instance_of(world).applied.brought is None
             look_again(world, "prod.shop")
             await world.runtime.queues.wait_idle("prod.shop")
         ready = await world.until_state("prod", "shop", "Ready")
@@ -185,7 +184,7 @@ async def test_a_users_revision_is_left_alone_also_over_a_restart(tmp_path: Path
             await set_text(world, "theirs", by="helm")
             await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
         async with ground.open_world() as world:
-            await until(lambda: "prod.shop" in world.runtime.instances and instance_of(world).verified)
+            await until(lambda: "prod.shop" in world.runtime.instances and instance_of(world).applied.verified)
             told = await world.until("prod", "shop", lambda obj: "(revision 2)" in warnings_of(obj))
             assert "a helm command" in warnings_of(told)
             assert await text_of(world) == "theirs"

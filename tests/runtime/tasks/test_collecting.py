@@ -11,8 +11,6 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, fi
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.runtime.resources.resources import CONFIG_MAP
 
-pytestmark = pytest.mark.unmeasured
-
 CLAIM = ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 CLAIMED: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 KEEP: JsonObject = {"annotations": {"helm.sh/resource-policy": "keep"}}

@@ -10,7 +10,7 @@ import pytest
 from tests.packages.support.charts import write
 from tests.packages.support.real_jq import RealJq
 from tests.runtime.core.test_validate import ask
-from tests.runtime.support.world import SOON, World, open_ground, open_world
+from tests.runtime.support.world import SOON, World, lose_repository, open_ground, open_world
 from tests.runtime.tasks.test_crd_tasks import module
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 from tests.runtime.tasks.test_install_tasks import has_reason
@@ -26,7 +26,6 @@ from wharfinger.runtime.resources.resources import (
     CONFIG_MAP,
     IGNORE_DEPENDENTS,
     MODULE,
-    PACKAGE_REPOSITORY,
     SKIP_DELETE_HOOKS,
 )
 from wharfinger.runtime.tasks.configuration import comparable_settings
@@ -68,6 +67,7 @@ def seen(note: Path) -> list[JsonValue]:
 # --- what was configured before ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_an_immutable_setting_that_a_conversion_writes_anew_did_not_change(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -88,6 +88,7 @@ async def test_an_immutable_setting_that_a_conversion_writes_anew_did_not_change
             await world.until_state("prod", "app", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_a_version_let_change_is_not_held_against_the_next(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -160,6 +161,7 @@ async def test_what_cannot_be_applied_to_the_newest_version_is_not_compared_with
 # --- scripts and hooks ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_the_enabled_script_sees_settings_of_the_newest_version(tmp_path: Path) -> None:
     note = tmp_path / "note"
     script = (
@@ -188,6 +190,7 @@ async def test_the_enabled_script_sees_settings_of_the_newest_version(tmp_path: 
         assert await world.config_map("wharfinger-system", "out") is not None  # no answer is not a no
 
 
+@pytest.mark.slow
 async def test_hooks_of_what_is_removed_after_a_restart_see_converted_settings(tmp_path: Path) -> None:
     note = tmp_path / "note"
     async with open_ground(tmp_path) as ground:
@@ -202,6 +205,7 @@ async def test_hooks_of_what_is_removed_after_a_restart_see_converted_settings(t
         assert seen(note) == [{"text": "hi"}]
 
 
+@pytest.mark.slow
 async def test_what_was_never_told_its_wish_since_the_restart_is_removed_with_its_settings(tmp_path: Path) -> None:
     """Its repository is gone: nothing was adopted, until the deletion says what its settings were."""
     note = tmp_path / "note"
@@ -213,7 +217,7 @@ async def test_what_was_never_told_its_wish_since_the_restart_is_removed_with_it
                 "prod", "app", package="hooked", settings={"message": "hi"}, more=OF_1, repository="other"
             )
             await world.until_state("prod", "app", "Ready")
-            await ground.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "other"))
+            await lose_repository(ground.client, "other")
         async with ground.open_world() as world:
             await world.until("prod", "app", has_reason("RepositoryNotFound"))
             await world.delete("prod", "app")
@@ -221,6 +225,7 @@ async def test_what_was_never_told_its_wish_since_the_restart_is_removed_with_it
         assert seen(note) == [{"text": "hi"}]
 
 
+@pytest.mark.slow
 async def test_what_waited_since_the_restart_is_removed_with_its_settings_and_its_orphans(tmp_path: Path) -> None:
     note = tmp_path / "note"
     files = {
@@ -258,6 +263,7 @@ async def test_what_waited_since_the_restart_is_removed_with_its_settings_and_it
             await ground.client.get(ObjectKey(CONFIG_MAP, "prod", "orphan"))
 
 
+@pytest.mark.slow
 async def test_what_is_disabled_at_a_restart_is_taken_away_with_its_settings(tmp_path: Path) -> None:
     """Its settings were changed, too, and nobody has checked them: that holds nothing up, and is held against nothing later."""
     note = tmp_path / "note"
@@ -311,6 +317,7 @@ class Dying:
         return await self.filters.apply_text(program, text)
 
 
+@pytest.mark.slow
 async def test_a_worker_that_dies_does_not_make_a_removal_pass_over_hooks(tmp_path: Path) -> None:
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
@@ -327,6 +334,7 @@ async def test_a_worker_that_dies_does_not_make_a_removal_pass_over_hooks(tmp_pa
         assert seen(note) == [{"text": "hi"}]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("skipped", [False, True])
 async def test_what_cannot_be_converted_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool

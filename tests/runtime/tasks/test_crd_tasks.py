@@ -61,8 +61,10 @@ async def test_a_package_may_use_kinds_of_another_that_it_does_not_name(tmp_path
         await world.until_state("", "harbour", "Ready")
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
-        assert "harbour-crd" in find_list(world.runtime.global_values(), "enabledModules")
-        assert "harbour.example.com/v1/Boat" in find_list(world.runtime.global_values(), "discovery", "customResources")
+        assert "harbour-crd" in find_list(world.runtime.packages.global_values(), "enabledModules")
+        assert "harbour.example.com/v1/Boat" in find_list(
+            world.runtime.packages.global_values(), "discovery", "customResources"
+        )
 
 
 async def test_a_broken_definition_stops_its_own_package_only_and_says_so(tmp_path: Path) -> None:
@@ -109,6 +111,7 @@ async def test_conversion_webhooks_are_there_before_the_release_and_belong_to_it
         await world.until_no_object(ObjectKey(CONVERSION_WEBHOOK, SYSTEM_NAMESPACE, "boats"))
 
 
+@pytest.mark.slow
 async def test_after_a_restart_no_one_is_applied_without_the_modules_that_were_on(tmp_path: Path) -> None:
     """What a chart sees of the modules is the same before and after, and so is its release."""
     asks = (
@@ -138,7 +141,7 @@ async def test_after_a_restart_no_one_is_applied_without_the_modules_that_were_o
 
 def is_ready(world: World, name: str) -> bool:
     instance = world.runtime.instances.get(name)
-    return instance is not None and instance.verified
+    return instance is not None and instance.applied.verified
 
 
 def state_of(world: World, name: str) -> str:
@@ -164,7 +167,7 @@ async def test_a_module_that_is_enabled_and_upgraded_at_once_brings_what_the_new
         await world.change("", "harbour", {"enabled": True, "packageVersion": "1.1.0"})
         ready = await world.until_state("", "harbour", "Ready")
         assert find_str(ready, "status", "currentVersion", "version") == "1.1.0"
-        assert "harbour-crd" in find_list(world.runtime.global_values(), "enabledModules")
+        assert "harbour-crd" in find_list(world.runtime.packages.global_values(), "enabledModules")
         assert log.names("harbour").count("EnsureCRDs") == 1
 
 
@@ -255,7 +258,7 @@ async def test_what_people_make_of_definitions_under_maintenance_stays_also_over
             await world.until_state("", "harbour", "Ready")
             live = await world.client.get(key)
             assert find_str(live, "spec", "versions", 0, "schema", "openAPIV3Schema", "description") == "people"
-            assert "harbour-crd" in find_list(world.runtime.global_values(), "enabledModules")
+            assert "harbour-crd" in find_list(world.runtime.packages.global_values(), "enabledModules")
 
 
 async def test_conversion_webhooks_of_a_release_that_never_came_are_removed(tmp_path: Path) -> None:
@@ -306,6 +309,7 @@ async def test_what_a_startup_hook_makes_of_the_values_is_in_the_conversion_webh
         assert find_str(live, "spec", "ca") == "abc"
 
 
+@pytest.mark.slow
 async def test_a_conversion_webhook_that_needs_what_a_later_hook_sets_comes_with_the_release(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance, put
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
 from tests.runtime.tasks.test_start_tasks import notes, noting
@@ -43,6 +43,7 @@ def package_hooks(hook: Hook) -> PackageHooks:
     )
 
 
+@pytest.mark.slow
 async def test_a_version_0_hook_is_told_everything_one_after_the_other(tmp_path: Path) -> None:
     config = "onKubernetesEvent: [{name: maps, kind: ConfigMap, selector: {matchLabels: {a: b}}, event: [add]}]"
     hook = bash(config, f'jq -r ".[].resourceName" "$BINDING_CONTEXT_PATH" >>"{tmp_path}/notes"')
@@ -77,9 +78,10 @@ async def test_a_failure_lasts_until_its_own_lane_succeeds(tmp_path: Path) -> No
         await world.until_notes(tmp_path / "notes", {"good", "bad"})
         status = world.runtime.status("prod.app")
         assert status is not None
-        assert world.runtime.instances["prod.app"].failing.keys() == {("hooks/bad.sh", "hooks/one")}
+        assert world.runtime.instances["prod.app"].hooks.failing.keys() == {("hooks/bad.sh", "hooks/one")}
 
 
+@pytest.mark.slow
 async def test_a_busy_hook_does_not_keep_its_package_from_being_applied(tmp_path: Path) -> None:
     """Each of its runs asks for another reconciliation; the one that runs is not interrupted for that."""
     busy = bash(
@@ -141,7 +143,7 @@ async def test_an_event_run_that_may_fail_is_none_of_its_packages_problems(
 
 async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
     notes_, one = Notes(), instance()
-    one.wanted_settings = ResolvedSettings({"p": "hunter22"}, ("hunter22",), frozenset({("p",)}))
+    put(one, wish={"settings": ResolvedSettings({"p": "hunter22"}, ("hunter22",), frozenset({("p",)}))})
     hook = a_hook(WATCHING % "main")
     hooks = package_hooks(hook)
     inbox = Inbox(hook, "main")

@@ -13,7 +13,7 @@ import trio.testing
 
 from tests.packages.support.charts import write
 from tests.programs import ROOT
-from tests.runtime.support.notes import Notes, instance
+from tests.runtime.support.notes import Notes, instance, put
 from tests.runtime.support.world import SOON, World, open_ground, open_world
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.hooks.config.bindings import UNBOUND
@@ -31,8 +31,6 @@ from wharfinger.runtime.package.instance import Tools
 from wharfinger.runtime.resources.identity import AppId, ModuleId
 from wharfinger.runtime.resources.resources import CONFIG_MAP
 from wharfinger.runtime.tasks.hook_runs import Cause, run_hook
-
-pytestmark = pytest.mark.unmeasured
 
 PACKAGE = "apiVersion: v1\ntype: Application\nname: {name}\nversion: 1.0.0\n"
 VALUES = (
@@ -82,6 +80,7 @@ COUNTING = bash(
 )
 
 
+@pytest.mark.slow
 async def test_an_event_makes_a_hook_run_and_what_it_patches_is_applied(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -98,6 +97,7 @@ async def test_an_event_makes_a_hook_run_and_what_it_patches_is_applied(tmp_path
         await until_data(world, "out", "seen", "1")
 
 
+@pytest.mark.slow
 async def test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground, replace(ground, backoff=SOON).open_world() as world:
         await world.repository()
@@ -116,6 +116,7 @@ async def test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothin
         await world.until_state("prod", "app", "Ready")
 
 
+@pytest.mark.slow
 async def test_an_applications_hooks_see_and_touch_their_own_namespace_only(tmp_path: Path) -> None:
     touching = bash(
         "configVersion: v1\nonStartup: 1\n",
@@ -136,6 +137,7 @@ async def test_an_applications_hooks_see_and_touch_their_own_namespace_only(tmp_
         assert await world.config_map("default", "mine") is None
 
 
+@pytest.mark.slow
 async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_path: Path) -> None:
     """The example package, from push to an annotation on the pod template."""
     async with open_world(tmp_path) as world:
@@ -181,6 +183,7 @@ async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_p
         )
 
 
+@pytest.mark.slow
 async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -192,7 +195,7 @@ async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) ->
         with trio.fail_after(60):
             while True:  # the monitor may see the ConfigMap later than we made it
                 tasks = world.runtime.build_schedule_tasks("* * * * *")
-                assert list(tasks) == ["prod.reload/hooks/main"]
+                assert [(task.instance.id.name, task.lane) for task in tasks] == [("prod.reload", "hooks/main")]
                 world.runtime.submit(tasks)
                 await world.runtime.queues.wait_idle("prod.reload")
                 report = await world.config_map("prod", "reloader-report")
@@ -228,8 +231,8 @@ async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
 ) -> None:
     """Not what there was when it began to wait for others; and the time it waited is none of its own."""
     one, watched, told = instance(), Watched(), ["old"]
-    one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
-    one.values = {"seen": 1}
+    put(one, files={"definition": read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")})
+    put(one, configuration={"values": {"seen": 1}})
     hook = Hook("hooks/a.sh", Path("a.sh"), (), Path(), UNBOUND)
     tools = cast("Tools", watched)
 
@@ -245,7 +248,8 @@ async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
         await trio.testing.wait_all_tasks_blocked()
         nursery.start_soon(run_hook, one, tools, Notes(), hook, telling, Cause("maps"))
         await trio.testing.wait_all_tasks_blocked()
-        told[0], one.values = "new", {"seen": 2}
+        told[0] = "new"
+        put(one, configuration={"values": {"seen": 2}})
     (run,) = watched.runs
     assert run.contexts == ({"binding": "new"},)
     assert run.values["hooked"] == {"seen": 2}
@@ -264,7 +268,7 @@ async def test_hooks_of_an_application_act_as_the_daemon_only_where_that_was_ask
     hook = Hook("hooks/a.sh", Path("a.sh"), (), Path(), UNBOUND)
     for identity in (ModuleId("shop"), AppId("prod", "shop")):
         one = instance(identity)
-        one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
+        put(one, files={"definition": read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")})
         await run_hook(one, cast("Tools", watched), Notes(), hook, tuple, Cause("maps"))
         shutil.rmtree(tmp_path / "hooked")
     assert [run.credentials for run in watched.runs] == [module, application]
@@ -275,7 +279,7 @@ async def test_a_hook_that_floods_run_after_run_does_not_flood_the_log(
 ) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
     one, watched = instance(), Watched(prints=BURST_LINES)
-    one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
+    put(one, files={"definition": read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")})
     noisy, quiet = (Hook(f"hooks/{name}.sh", Path("a.sh"), (), Path(), UNBOUND) for name in ("noisy", "quiet"))
     runs, pause = 43, 2.0
     for _ in range(runs):

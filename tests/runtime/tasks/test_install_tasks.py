@@ -10,19 +10,17 @@ import pytest
 
 from tests.packages.support.charts import chart, write
 from tests.programs import ROOT
-from tests.runtime.support.world import open_ground, open_world
+from tests.runtime.support.world import lose_repository, open_ground, open_world
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
 from wharfinger.runtime.tasks.install_tasks import DOWNLOAD
 
-pytestmark = pytest.mark.unmeasured
 
-
+@pytest.mark.slow
 async def test_bad_packages_say_what_is_wrong_and_disturb_no_one(tmp_path: Path) -> None:
     """Each of the ways in which a package can be wrong gives one clear line, and the good one beside them is Ready."""
     bad_hook = hooked(
@@ -113,6 +111,7 @@ def damage(folder: Path, package: str) -> None:
     assert damaged, "no layer of that package found"
 
 
+@pytest.mark.slow
 async def test_a_module_in_addon_operators_layout(tmp_path: Path) -> None:
     """The example module: enabled script, a Python hook that patches values, objects in other namespaces, removal."""
     async with open_world(tmp_path) as world:
@@ -179,7 +178,7 @@ async def test_packages_of_a_folder_and_of_a_layout(tmp_path: Path) -> None:
         await world.client.create(folder_repository(tmp_path / "packages"))
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
-        await world.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+        await lose_repository(world.client)
         await world.until("prod", "shop", lambda obj: reasoned(obj) == "RepositoryNotFound")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.packages.support.charts import chart
 from tests.programs import ROOT
-from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance, put
 from wharfinger.packages.definition.definition import read_definition
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.tasks.pipeline import Pipeline
@@ -15,7 +15,7 @@ from wharfinger.runtime.tasks.pipeline import Pipeline
 
 def pipeline() -> Pipeline:
     one = instance()
-    one.version = "1.2.3"
+    put(one, wish={"version": "1.2.3"})
     return Pipeline(one, NO_TOOLS, Notes(), WorkScope("x"))
 
 
@@ -48,7 +48,8 @@ def test_the_architecture_has_the_tasks_in_the_order_of_the_code() -> None:
 
 def test_what_is_loaded_rests_before_another_version_comes(tmp_path: Path) -> None:
     made = pipeline()
-    made.instance.definition = read_definition(chart(tmp_path / "web"), name="web", version="1.2.3")
+    definition = read_definition(chart(tmp_path / "web"), name="web", version="1.2.3")
+    put(made.instance, files={"definition": definition})
     assert [task.name for task in made.update()] == ["Disable", "Download:1.2.3", "Install:1.2.3", "Load"]
     assert [task.name for task in made.suspend()] == ["Suspend"]
 

@@ -229,9 +229,10 @@ async def history_of(world: World) -> list[Release]:
 
 
 async def verified(world: World) -> None:
-    await until(lambda: "prod.shop" in world.runtime.instances and instance_of(world).verified)
+    await until(lambda: "prod.shop" in world.runtime.instances and instance_of(world).applied.verified)
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_failed_install_keeps_what_it_drew(tmp_path: Path) -> None:
     """Something may have used it already."""
@@ -247,6 +248,7 @@ async def test_a_failed_install_keeps_what_it_drew(tmp_path: Path) -> None:
             assert await drawn(world) == before
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_settings_that_failed_and_were_taken_back_draw_nothing(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
@@ -271,12 +273,17 @@ async def test_asking_for_another_look_draws_nothing(tmp_path: Path, annotation:
         async with elsewhere(ground, "second").open_world() as world:
             await verified(world)
             await world.annotate("prod", "shop", annotation, "now")
-            await until(lambda: "now" in {instance_of(world).wanted.forced, instance_of(world).wanted.requested})
+            await until(
+                lambda: (
+                    "now" in {instance_of(world).wish.directives.forced, instance_of(world).wish.directives.requested}
+                )
+            )
             await world.until_state("prod", "shop", "Ready")
             await world.runtime.queues.wait_idle("prod.shop")
             assert (await drawn(world), len(await history_of(world))) == (before, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_record_of_an_older_daemon_is_used_as_it_is(tmp_path: Path) -> None:
     key = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
@@ -305,16 +312,17 @@ async def test_a_record_that_another_process_changed_is_not_believed(tmp_path: P
             assert find_str(await world.client.get(DRAWN), "data", "text") == "bm9uZQ=="
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_chart_that_looks_is_not_rendered_by_a_start_but_by_the_next_look(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             looking = Looking(world.runtime.tools.renderer)
-            world.runtime.tools = replace(world.runtime.tools, renderer=looking)
+            world.runtime.packages.tools = replace(world.runtime.tools, renderer=looking)
             before = await begin(world, DRAWING)
         async with elsewhere(ground, "second").open_world() as world:
             looking = Looking(world.runtime.tools.renderer)
-            world.runtime.tools = replace(world.runtime.tools, renderer=looking)
+            world.runtime.packages.tools = replace(world.runtime.tools, renderer=looking)
             await verified(world)
             assert (looking.renders, await drawn(world), len(await history_of(world))) == (0, before, 1)
             look_again(world, "prod.shop")

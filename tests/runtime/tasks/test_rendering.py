@@ -38,7 +38,7 @@ async def test_the_manifest_says_what_is_applied(tmp_path: Path) -> None:
         await world.create("prod", "shop", more=more)
         await world.until_state("prod", "shop", "Ready")
         instance = world.runtime.instances["prod.shop"]
-        found = await rendered(instance, world.runtime.tools, world.runtime.reports)
+        found = await rendered(instance, world.runtime.tools, world.runtime.packages)
         documents = [document for document in read_yaml_all(found.manifest, what="manifest") if document]
         assert documents == list(found.objects)
         front = next(obj for obj in found.objects if obj["kind"] == "Deployment")
@@ -61,7 +61,7 @@ async def test_rendering_for_who_asks_leaves_the_release_alone(tmp_path: Path) -
         await world.until_state("prod", "shop", "Ready")
         tools, instance = world.runtime.tools, world.runtime.instances["prod.shop"]
         applied, before = await world.config_map("prod", "shop"), await tools.releases.history("shop", "prod")
-        found = await rendered(instance, tools, world.runtime.reports)
+        found = await rendered(instance, tools, world.runtime.packages)
         assert [find_str(obj, "data", "text") for obj in found.objects] == ["two"]
         assert applied is not None
         assert find_str(applied, "data", "text") == "one"

@@ -24,8 +24,6 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, MODULE, SECRET
 from wharfinger.runtime.tasks.pipeline import Pipeline
 from wharfinger.runtime.tasks.run_tasks import MAX_ROUNDS
 
-pytestmark = pytest.mark.unmeasured
-
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
 
 
@@ -38,6 +36,7 @@ def counting_up(limit: int) -> str:
     )
 
 
+@pytest.mark.slow
 async def test_after_helm_hooks_that_change_values_are_followed_until_they_rest(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -47,6 +46,7 @@ async def test_after_helm_hooks_that_change_values_are_followed_until_they_rest(
         await until_data(world, "out", "seen", "3")
 
 
+@pytest.mark.slow
 async def test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever(tmp_path: Path) -> None:
     folder = hooked(tmp_path / "hooked", {"up.sh": counting_up(99)})
     values = folder / "openapi" / "values.yaml"
@@ -77,6 +77,7 @@ async def test_hooks_surround_the_uninstall(tmp_path: Path) -> None:
         assert await world.config_map("prod", "out") is None
 
 
+@pytest.mark.slow
 async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied_again(tmp_path: Path) -> None:
     """Between two daemons people took it away; what an afterHelm hook left unfinished is finished on what is there."""
     hook = bash("{configVersion: v1, afterHelm: 1}", f'[ -e "{tmp_path}/works" ]')
@@ -99,6 +100,7 @@ async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied
                 assert await world.config_map("prod", "out") is not None
 
 
+@pytest.mark.slow
 async def test_what_was_being_uninstalled_is_installed_again_by_a_daemon_that_finds_it_wanted(tmp_path: Path) -> None:
     """The daemon ended when the release was gone and the last hook had not ended: nothing of it is to be taken for there."""
     os.mkfifo(tmp_path / "held")
@@ -144,5 +146,5 @@ async def test_a_package_without_a_chart_has_hooks_only(tmp_path: Path) -> None:
 
 async def test_uninstalling_a_name_that_never_could_be_installed_is_success() -> None:
     one = instance(AppId("prod", "a" * 60))
-    one.definition = None
+    assert one.files.definition is None
     await Pipeline(one, NO_TOOLS, Notes(), WorkScope("x")).removal()[0].execute()

@@ -6,16 +6,27 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance, put
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import Task, TaskFailed
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools, Work
+from wharfinger.runtime.package.events import (
+    HookDone,
+    Progressed,
+    Released,
+    Removing,
+    StageFailed,
+    Succeeded,
+    Uninstalled,
+    ValuesChanged,
+    Voted,
+)
+from wharfinger.runtime.package.instance import Host, Instance, Tools, Work
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.status.failures import Failure, HookRunError
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.tasks.stage_task import ScopedReporter, StageTask
+from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 
 
 def task(
@@ -27,15 +38,15 @@ def task(
     ends_stage: bool = True,
     of: Instance | None = None,
 ) -> StageTask:
-    reporter = ScopedReporter(notes, scope or WorkScope("x"))
-    return StageTask("T", stage, ends_stage, work, of or instance(), NO_TOOLS, reporter)
+    host = ScopedHost(notes, scope or WorkScope("x"))
+    return StageTask("T", stage, ends_stage, work, of or instance(), NO_TOOLS, host)
 
 
-async def works(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+async def works(_instance: Instance, _tools: Tools, _host: Host) -> None:
     await trio.lowlevel.checkpoint()
 
 
-async def fails(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+async def fails(_instance: Instance, _tools: Tools, _host: Host) -> None:
     raise ArtifactError("no Chart.yaml")
 
 
@@ -56,7 +67,7 @@ async def test_an_expected_failure_is_reported_and_classified() -> None:
 
 
 async def test_a_failed_hook_is_its_own_stages_failure() -> None:
-    async def hook_fails(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    async def hook_fails(_instance: Instance, _tools: Tools, _host: Host) -> None:
         raise HookRunError("hooks/a.sh", "exit status 1")
 
     notes = Notes()
@@ -67,11 +78,12 @@ async def test_a_failed_hook_is_its_own_stages_failure() -> None:
 
 
 async def test_what_is_secret_is_not_in_what_is_said() -> None:
-    async def tells(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    async def tells(_instance: Instance, _tools: Tools, _host: Host) -> None:
         raise ArtifactError("cannot log in with hunter22")
 
     notes, one = Notes(), instance()
-    one.wanted_settings = ResolvedSettings({"password": "hunter22"}, ("hunter22",), frozenset({("password",)}))
+    settings = ResolvedSettings({"password": "hunter22"}, ("hunter22",), frozenset({("password",)}))
+    put(one, wish={"settings": settings})
     with pytest.raises(TaskFailed) as caught:
         await task(tells, notes, of=one).execute()
     assert "hunter22" not in str(caught.value)
@@ -89,7 +101,7 @@ async def test_a_superseded_task_says_nothing(work: Work) -> None:
 
 
 async def test_a_defect_is_reported_and_not_dressed_up() -> None:
-    async def broken(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    async def broken(_instance: Instance, _tools: Tools, _host: Host) -> None:
         raise KeyError("oops")
 
     notes = Notes()
@@ -108,20 +120,20 @@ async def test_a_removal_that_fails_says_so_and_is_tried_again_whatever_it_was()
 
 def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
     notes, scope, one = Notes(), WorkScope("x"), instance()
-    reporter = ScopedReporter(notes, scope)
+    host = ScopedHost(notes, scope)
     later: Task = task(works, notes)
     for _ in range(2):
-        reporter.progressed(one, Stage.LOADED, "r", "m")
-        reporter.succeeded(one, Stage.LOADED)
-        reporter.failed(one, Stage.LOADED, Failure(Reason.INTERNAL, "m", permanent=False))
-        reporter.released(one, 1)
-        reporter.uninstalled(one)
-        reporter.removing(one, "R", "m")
-        reporter.voted(one, True, "", failed=False)
-        reporter.run_later(one, later, "hooks/main")
+        host.emit(one, Progressed(Stage.LOADED, "r", "m"))
+        host.emit(one, Succeeded(Stage.LOADED))
+        host.emit(one, StageFailed(Stage.LOADED, Failure(Reason.INTERNAL, "m", permanent=False)))
+        host.emit(one, Released(1))
+        host.emit(one, Uninstalled())
+        host.emit(one, Removing("R", "m"))
+        host.emit(one, Voted(True, "", failed=False))
+        host.run_later(one, later, "hooks/main")
         assert len(notes.said) == 8
         scope.cancel("superseded")
-    reporter.hook_ran(one, "h", "")  # what a hook did is true whoever asked for it
-    reporter.values_changed(one, "h")  # and so is what it made of the values
+    host.emit(one, HookDone("h", ""))  # what a hook did is true whoever asked for it
+    host.emit(one, ValuesChanged("h"))  # and so is what it made of the values
     assert [said for said, _ in notes.said[8:]] == ["ran h", "changed by h"]
-    assert (reporter.global_values(), reporter.global_settings()) == ({}, {})
+    assert (host.global_values(), host.global_settings()) == ({}, {})

@@ -14,8 +14,6 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.resources.resources import SECRET
 from wharfinger.runtime.tasks.event_tasks import lane_of
 
-pytestmark = pytest.mark.unmeasured
-
 
 def noting(folder: Path, config: str, word: str) -> str:
     """A hook that writes a word into a file; it fails as long as a file ``fail-<word>`` is there."""
@@ -33,6 +31,7 @@ async def again(world: World, name: str, namespace: str = "prod") -> None:
     await world.until_state(namespace, name, "Ready")
 
 
+@pytest.mark.slow
 async def test_on_startup_runs_in_order_and_once_for_each_version(tmp_path: Path) -> None:
     hooks = {
         "a-last.sh": noting(tmp_path, "{configVersion: v1, onStartup: 20}", "last"),
@@ -172,6 +171,7 @@ def test_lanes(queue: str) -> None:
     assert lane_of(queue) == f"hooks/{queue}"
 
 
+@pytest.mark.slow
 async def test_what_a_synchronisation_that_no_one_waits_for_changes_is_applied_whenever_it_ends(tmp_path: Path) -> None:
     """Also long after the operation that began it, which another wish has taken the place of."""
     os.mkfifo(tmp_path / "go")

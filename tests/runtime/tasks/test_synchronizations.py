@@ -26,8 +26,6 @@ from wharfinger.runtime.package.instance import Tools
 from wharfinger.runtime.resources.resources import CONFIG_MAP
 from wharfinger.runtime.tasks.synchronizations import remember
 
-pytestmark = pytest.mark.unmeasured
-
 CONFIG = """\
 configVersion: v1
 kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {watch: me}}, jqFilter: .data}]
@@ -79,6 +77,7 @@ async def test_who_knows_everything_is_not_shown_it_again(tmp_path: Path) -> Non
         assert told(tmp_path) == ["Synchronization 1"]
 
 
+@pytest.mark.slow
 async def test_what_changed_while_no_one_looked_is_shown(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         await set_to(ground, "2")
@@ -87,6 +86,7 @@ async def test_what_changed_while_no_one_looked_is_shown(tmp_path: Path) -> None
         assert told(tmp_path) == ["Synchronization 1", "Synchronization 2"]
 
 
+@pytest.mark.slow
 async def test_what_was_told_as_an_event_is_known_and_the_record_never_says_too_much(tmp_path: Path) -> None:
     """From before an event is told until the hooks are at rest, the record says nothing: a process may be killed meanwhile."""
     async with watching(tmp_path) as ground:
@@ -107,6 +107,7 @@ async def test_what_was_told_as_an_event_is_known_and_the_record_never_says_too_
         assert told(tmp_path) == known
 
 
+@pytest.mark.slow
 async def test_who_is_to_be_shown_everything_at_every_start_is(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         again = Always(*(getattr(ground, name) for name in Ground.__slots__))
@@ -123,6 +124,7 @@ kubernetes:
 """
 
 
+@pytest.mark.slow
 async def test_of_two_bindings_only_the_one_that_differs_is_shown(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -180,6 +182,7 @@ class HeldClient(LimitedClient):
         return await super().replace(obj, subresource=subresource)
 
 
+@pytest.mark.slow
 async def test_what_is_told_while_the_record_is_written_is_taken_out_of_it(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground, ground.open_world() as world:
         await ready(world)
@@ -187,7 +190,7 @@ async def test_what_is_told_while_the_record_is_written_is_taken_out_of_it(tmp_p
         await set_to(ground, "3")
         await world.until_notes(tmp_path / "notes", {"3"})
         await world.runtime.queues.wait_idle("prod.app")
-        record, hooks = instance.record, instance.started
+        record, hooks = instance.record, instance.hooks.started
         assert record is not None
         assert hooks is not None
         assert record.state.synchronized == ()

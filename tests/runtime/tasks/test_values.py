@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.runtime.lifecycle.test_package_state import open_cluster
-from tests.runtime.support.notes import instance
+from tests.runtime.support.notes import instance, put
 from tests.runtime.tasks.test_hook_runs import hooked
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.definition import read_definition
@@ -14,7 +14,7 @@ from wharfinger.runtime.tasks.values import MAX_PATHS, changed_paths, values_of
 async def test_the_layers_in_their_order(tmp_path: Path) -> None:
     one = instance()
     hooked(tmp_path, {}, files={"values.yaml": "mode: a\nseen: 1\n"})
-    one.definition = read_definition(tmp_path, name="hooked", version="1.0.0")
+    put(one, files={"definition": read_definition(tmp_path, name="hooked", version="1.0.0")})
     assert values_of(one, {}) == {"mode": "a", "seen": 1}
     assert values_of(one, {"mode": "b"}) == {"mode": "b", "seen": 1}
     async with open_cluster() as client:

@@ -125,7 +125,7 @@ async def test_a_module_may_be_called_as_a_flag_is(tmp_path: Path) -> None:
         await begin(world)
         await world.create_module("auto-enabled", version="0.0.0")
         await world.until_state("", "auto-enabled", "Ready")
-        assert world.runtime.instances["auto-enabled"].values == {"a": 1}
+        assert world.runtime.instances["auto-enabled"].configuration.values == {"a": 1}
 
 
 async def test_true_is_another_value_than_1(tmp_path: Path) -> None:
@@ -141,4 +141,4 @@ async def test_true_is_another_value_than_1(tmp_path: Path) -> None:
         await begin(world)
         await world.create_module("tuner", version="0.0.0")
         await world.until_state("", "tuner", "Ready")
-        assert world.runtime.instances["tuner"].values["n"] is True
+        assert world.runtime.instances["tuner"].configuration.values["n"] is True

@@ -1,4 +1,4 @@
-"""Calls of one function for many items, a few at a time, which fail like a single call."""
+"""Concurrent calls of one function for many items, a few at a time, with errors raised as by a single call."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar

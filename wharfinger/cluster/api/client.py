@@ -1,7 +1,7 @@
 """The interface to a Kubernetes API: every request that the rest of Wharfinger may make to a cluster, and nothing more.
 
-Implementations: :mod:`wharfinger.cluster.api.http_client` (httpx; real clusters, the embedded control plane over loopback,
-and the same in memory for simulations). Each passes ``tests/cluster/support/client_contract.py``.
+Implementation: :mod:`wharfinger.cluster.api.http_client`, over httpx, for real clusters, for the embedded control plane over
+loopback, and for simulations in memory. It passes ``tests/cluster/support/client_contract.py`` on each of them.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 REVIEWS: Final = "authorization.k8s.io"
-"""The group of the reviews, which ask about permissions: they are created and never stored."""
+"""The API group of the reviews that check permissions; a review is created but never stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,9 @@ class ClusterClient(Protocol):
         """Return the type that a user calls ``name``: kind, plural, singular or short name in any case (``Pod``, ``pods``,
         ``po``).
 
-        Without ``api_version`` it is of the first listed group that has it, in the version that the group prefers. A full
-        name wins over a short one. Discovery is repeated (once) if the name is unknown, then UnknownKindError is raised.
+        Without ``api_version``, the type comes from the first listed group that has the name, in the version that the group
+        prefers. A full name wins over a short one. Discovery is repeated (once) if the name is unknown, then UnknownKindError is
+        raised.
         """
         ...
 
@@ -167,6 +168,6 @@ class ClusterClient(Protocol):
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete the object; return whether it is gone already. False: finalizers or a grace period keep it for now.
 
-        Raises NotFoundError if it was gone before; with ``uid``, ConflictError if another one has the name.
+        Raises NotFoundError if it was gone before; with ``uid``, ConflictError if another object has the name.
         """
         ...

@@ -1,13 +1,13 @@
 """The address of an API server and the credentials for it, read from a kubeconfig or from the files of a pod.
 
-The ``kubernetes`` package reads both, exec plugins and token refresh included; its API classes are never made (80 MB), and
-it is imported only inside :func:`load_connection` (half a second, 50 MB), which blocks and belongs in a thread.
+The ``kubernetes`` package reads both, exec plugins and token refresh included; its API classes are never instantiated (80 MB),
+and it is imported only inside :func:`load_connection` (half a second, 50 MB), which blocks and belongs in a thread.
 
 This module adds:
 
 * a plugin that fails is an error here (the package logs it and continues without credentials);
 * credentials in a file are read again when they may have rotated, and everything is loaded again on demand
-  (``renew=True``), which is what a client asks for after a 401;
+  (``renew=True``), as a client requests after a 401;
 * ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
 * certificates are left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
 * no token is ever part of a ``repr`` or of an error.
@@ -179,7 +179,7 @@ def _from_kubeconfig(paths: str, context: str, certificates: Path | None) -> Con
 
 
 def without_userinfo(url: str) -> tuple[str, str]:
-    """Return a URL without its user info, and the Basic Authorization header of that or "".
+    """Return a URL without its user info, and the Basic Authorization header for that user info; "" if there is none.
 
     ``http://user:password@host`` becomes ``http://host`` and a header. An address is shown and logged, so it must not
     contain credentials.

@@ -94,7 +94,7 @@ def _of_ingress(obj: JsonObject, live: JsonObject | None) -> Iterator[str]:
 
 
 def _paths(entries: list[JsonValue]) -> list[str]:
-    """Return the paths that users can open; of a pattern, the part before it."""
+    """Return the paths that users can open; if a path contains a pattern, only the part before the pattern."""
     paths = [find_str(entry, "path").split("*")[0].split("(")[0] or "/" for entry in entries]
     return list(dict.fromkeys(path if path.startswith("/") else f"/{path}" for path in paths)) or ["/"]
 

@@ -69,7 +69,7 @@ class InvalidError(ApiError):
 
 
 class SchemaMismatchError(ApiError):
-    """The server answered 500 to an apply: a field is not in the object's schema, or an item is there twice.
+    """The server answered 500 to an apply: a field is not in the object's schema, or an item occurs twice.
 
     Only a change of the object or of the schema helps. The error is transient nevertheless: a server whose definition was
     upgraded a moment ago answers by the old schema for a while, so the request is worth some more attempts.

@@ -28,6 +28,7 @@ from wharfinger.cluster.api.errors import ApiError, SilentKindError, UnknownKind
 from wharfinger.cluster.api.http_errors import MalformedAnswerError, NotServedError
 from wharfinger.cluster.api.http_reading import HttpReader, decode_object, selectors, text_of
 from wharfinger.cluster.api.http_session import Call, ClientOptions, HttpSession, open_session
+from wharfinger.cluster.api.pod_exec import PodExecutor
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
@@ -48,6 +49,8 @@ class HttpClusterClient:
         self._version = "", 0.0
         """The server's version, and the time until which it is cached."""
         self._reader = HttpReader(session)
+        self.executor = PodExecutor(session)
+        """The sender of commands in pods."""
 
     # -- about the server
 
@@ -287,7 +290,7 @@ class HttpClusterClient:
         return self._catalog
 
     async def _discover(self, number: int) -> Catalog:
-        """Ask the server, unless another task did so since the catalog ``number``."""
+        """Discover the served kinds, unless another task has done so since the catalog ``number``."""
         async with self._discovering:
             if self._catalog is None or self._catalog_number == number:
                 self._catalog_until = 0.0
@@ -299,7 +302,7 @@ class HttpClusterClient:
             return self._catalog
 
     async def _ask_catalog(self) -> Catalog:
-        what = "discover what is served"
+        what = "discover the served kinds"
         api = await self._json(Call("GET", "/api", what, accept=AGGREGATED_ACCEPT))
         apis = await self._json(Call("GET", "/apis", what, accept=AGGREGATED_ACCEPT))
         try:
@@ -329,7 +332,7 @@ async def open_client(
     transport: httpx.AsyncBaseTransport | None = None,
     options: ClientOptions | None = None,
 ) -> AsyncGenerator[HttpClusterClient, None]:
-    """Yield a client for as long as the block runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
+    """Yield a client for as long as the block runs. With ``transport``, no connection is opened (in-memory servers, tests)."""
     async with open_session(connection, options or ClientOptions(), transport) as session:
         yield HttpClusterClient(session)
 

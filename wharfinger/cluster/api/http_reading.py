@@ -31,9 +31,9 @@ MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
 """The size limit of one list, over all its pages."""
 
 WAITED_S: Final = 0.0001
-"""The delay, in seconds, after which a reader is considered to have waited for a chunk."""
+"""The time, in seconds, from which a read of a chunk counts as a wait for the server."""
 BUSY_S: Final = 0.02
-"""A stream is busy if it is waited for again within this time, in seconds."""
+"""A stream is busy if its reader waited for two chunks within this time, in seconds."""
 REST_S: Final = 0.005
 MUCH_BYTES: Final = 128 * 1024
 
@@ -232,7 +232,7 @@ def selectors(labels: str, fields: str) -> dict[str, str]:
 
 
 def decode_object(body: bytes, what: str) -> JsonObject:
-    """Return an answer as the JSON object that it is. Raises MalformedAnswerError."""
+    """Return an answer, parsed as a JSON object. Raises MalformedAnswerError."""
     try:
         value: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -243,7 +243,7 @@ def decode_object(body: bytes, what: str) -> JsonObject:
 
 
 def text_of(document: JsonObject, what: str, *path: str) -> str:
-    """Return a text of an answer; "" if there is none. Raises MalformedAnswerError."""
+    """Return the text at ``path`` in an answer; "" if there is none. Raises MalformedAnswerError."""
     try:
         return find_str(document, *path)
     except ShapeError as error:

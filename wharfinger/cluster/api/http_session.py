@@ -24,7 +24,7 @@ from wharfinger import __version__
 from wharfinger.cluster.api.connection import Authorization, Connection, ConnectionConfigError, StaticAuthorization
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.api.http_errors import error_of_response, retry_after, unreachable
-from wharfinger.cluster.api.http_transport import ServerTransport
+from wharfinger.cluster.api.http_transport import UPGRADED, ServerTransport
 
 ERROR_BODY_BYTES: Final = 256 * 1024
 """The largest part of a failure's body that is read, in bytes."""
@@ -73,10 +73,13 @@ class Call:
     method: str
     path: str
     what: str
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     body: bytes = b""
     content_type: str = "application/json"
     accept: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+    repeatable: bool = True
+    """False if even a GET must not be sent again over another connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,35 @@ class HttpSession:
                     await response.aclose()
             await self._recover(call, (header, failure), attempts)
 
+    @asynccontextmanager
+    async def upgrade(self, call: Call) -> AsyncGenerator[tuple[Mapping[str, str], trio.abc.Stream], None]:
+        """Yield the headers of a 101 and the connection, which speaks the other protocol now, and is closed after the block.
+
+        Raises ApiError and UnreachableError, also for a server that answers without changing the protocol.
+        """
+        attempts = _Attempts(self.options)
+        while True:
+            with self._patience(call):
+                async with self._limiter:
+                    with trio.fail_after(self.options.request_s):
+                        header, response = await self._send(call, attempts, read_s=self.options.request_s)
+            stream = response.extensions.get(UPGRADED)
+            if isinstance(stream, trio.abc.Stream):
+                try:
+                    yield response.headers, stream
+                finally:
+                    await trio.aclose_forcefully(stream)
+                return
+            try:
+                failure = await self._failure(response, call.what)
+            finally:
+                with trio.move_on_after(1, shield=True):
+                    await response.aclose()
+            if response.is_success or response.is_informational:
+                words = httpx.RemoteProtocolError(f"{response.status_code}, without a change of the protocol")
+                raise unreachable(self.server, call.what, words)
+            await self._recover(call, (header, failure), attempts)
+
     def statistics(self) -> dict[str, int]:
         """Return the number of requests under way and of those waiting for a slot; open streams are not counted."""
         limiter = self._limiter.statistics()
@@ -183,7 +215,7 @@ class HttpSession:
                 await response.aclose()
 
     async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts) -> None:
-        """Return if another attempt is due (after its delay), else raise the failure."""
+        """Wait for the delay before the next attempt, and return; raise the failure if there is to be no further attempt."""
         header, failure = answer
         if failure.status == HTTPStatus.UNAUTHORIZED and not attempts.renewed:
             attempts.renewed = True
@@ -204,7 +236,7 @@ class HttpSession:
                 return header, await self._transport.handle_async_request(request)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
                 # The server may have closed a kept connection just as it was used; a request that only reads is retried.
-                if call.method != "GET" or attempts.reconnected:
+                if call.method != "GET" or not call.repeatable or attempts.reconnected:
                     raise unreachable(self.server, call.what, error) from error
                 attempts.reconnected = True
             except httpx.TransportError as error:
@@ -212,7 +244,7 @@ class HttpSession:
 
     def _request(self, call: Call, header: str, read_s: float) -> httpx.Request:
         headers = [("accept", call.accept), ("accept-encoding", "gzip"), ("user-agent", self.options.user_agent)]
-        headers += self._connection.headers
+        headers += [*self._connection.headers, *call.headers]
         if call.body:
             headers.append(("content-type", call.content_type))
         if header:
@@ -293,7 +325,7 @@ def _inflater(encoding: str) -> _Inflater | None:
 
 
 async def _end(chunks: AsyncIterator[bytes]) -> None:
-    """Run a body that is no longer read to its end.
+    """Finish the generators of a body that its reader abandoned.
 
     httpx, httpcore and a transport nest asynchronous generators; closing the outermost would leave the inner ones to the
     garbage collector. Resumed inside a cancelled scope, they end from the innermost outwards, at once.

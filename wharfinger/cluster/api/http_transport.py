@@ -1,7 +1,7 @@
 """An httpx transport for one server over HTTP/1.1 with kept connections, reduced to what a session needs.
 
 httpx's own transport walks through all its connections at the beginning and the end of each request, and sends head and body
-one after the other. Requests to an API server are small and many, so that was half of their cost.
+one after the other. Requests to an API server are small and many, so this overhead was half of their cost.
 
 Invariants:
 
@@ -14,16 +14,21 @@ Invariants:
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from http import HTTPStatus
+from typing import Final, TypeAlias, TypeGuard
 
 import h11
 import httpx
 import trio
 
+from wharfinger.httpd.upgraded_stream import UpgradedStream
+
 MAX_IDLE: Final = 20
 IDLE_S: Final = 30.0
 READ_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 100 * 1024
+UPGRADED: Final = "wharfinger_upgraded"
+"""The extension of an answer with status 101 that has the connection, a trio stream."""
 
 SocketOption: TypeAlias = tuple[int, int, int]
 
@@ -57,6 +62,9 @@ class ServerTransport(httpx.AsyncBaseTransport):
         except BaseException:
             await line.close()
             raise
+        if isinstance(head, h11.InformationalResponse):  # the connection is the caller's
+            stream = {UPGRADED: line.upgraded()}
+            return httpx.Response(head.status_code, headers=head.headers.raw_items(), extensions=stream)
         body = _Body(self, line, times)
         return httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=body)
 
@@ -101,6 +109,10 @@ class ServerTransport(httpx.AsyncBaseTransport):
             return secured
 
 
+def _is_upgrade(event: h11.Event) -> TypeGuard[h11.InformationalResponse]:
+    return isinstance(event, h11.InformationalResponse) and event.status_code == HTTPStatus.SWITCHING_PROTOCOLS
+
+
 class _Times:
     """The time limit of each step of a request, in seconds."""
 
@@ -126,8 +138,10 @@ class _Line:
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         self.until = 0.0
 
-    async def ask(self, request: httpx.Request, content: bytes, times: _Times) -> h11.Response:
-        """Send the request in one piece; return the head of the answer."""
+    async def ask(
+        self, request: httpx.Request, content: bytes, times: _Times
+    ) -> h11.Response | h11.InformationalResponse:
+        """Send the request in one piece; return the head of the answer, or of the agreement to another protocol."""
         headers = request.headers.raw
         with _explained(httpx.WriteTimeout, httpx.WriteError):
             pieces = [
@@ -142,8 +156,12 @@ class _Line:
             pass  # a server may refuse and close before it has read everything; its answer counts
         while True:
             event = await self.receive(times)
-            if isinstance(event, h11.Response):
+            if isinstance(event, h11.Response) or _is_upgrade(event):
                 return event
+
+    def upgraded(self) -> UpgradedStream:
+        """Return the connection after the agreement to another protocol."""
+        return UpgradedStream(self._stream, self._state.trailing_data[0])
 
     async def receive(self, times: _Times) -> h11.Event:
         """Return the next event of the server."""

@@ -1,8 +1,8 @@
-"""Interruption of all waits of a release engine, when its user stops.
+"""Interruption of all waits of a release engine, when the program that uses it stops.
 
-A wait may never end (a definition that is never established, a hook's Job that never ends); a write always does. So a stop
-ends the waits at once and lets each write finish, and the record of the release contains what an operation has done so far.
-Code that waits does so inside a block:
+A stop ends all waits at once and lets each write finish, because a wait may never end (a definition that is never
+established, a hook's Job that never ends), but a write always does. So the record of the release contains what an operation
+has done so far. Code that waits does so inside a block:
 
     with interruption.waiting("hook Job migrate"):
         await ...
@@ -19,7 +19,7 @@ from wharfinger.cluster.api.errors import ReleaseError
 
 
 class WaitInterruptedError(ReleaseError):
-    """A wait was ended because its user stops; the awaited state may still be reached."""
+    """A wait was ended because the program stops; the awaited state may still be reached."""
 
     transient = True
 

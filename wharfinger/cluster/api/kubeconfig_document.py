@@ -55,9 +55,9 @@ def _anonymous(connection: Connection) -> Connection:
 def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
     """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for none.
 
-    Over plain HTTP clients drop credentials, but send those in the address, so they are put there. Reads the certificates,
-    so it blocks. Raises ConnectionConfigError for a header that no kubeconfig can express, and for a certificate that cannot
-    be read.
+    Over plain HTTP, clients drop credentials but send those in the server's address, so the credentials are put into the address.
+    Reads the certificates, so it blocks. Raises ConnectionConfigError for a header that no kubeconfig can express, and for a
+    certificate that cannot be read.
     """
     name, secret, is_basic = _credentials(authorization)
     server = connection.server

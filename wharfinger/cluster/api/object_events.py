@@ -2,7 +2,7 @@
 
 An object that does not become ready seldom contains the reason. The scheduler, a volume's provisioner or a kubelet reports
 it in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API (events.k8s.io) is
-listed by the older one too, with its time in other fields, so one list of ``v1`` Events has all.
+listed by the older one too, with its time in other fields, so one list of ``v1`` Events contains all of them.
 
 For a workload, the warnings of its namespace are searched for Pods (ReplicaSets, claims) that are named as its controller
 names them, since an Event identifies its object only by name. For every other object, the Events with its UID are listed.
@@ -29,7 +29,7 @@ CLUSTER_NAMESPACE: Final = "default"
 """The namespace of events about objects that have no namespace."""
 
 _SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-"""The letters of generated names (apimachinery's ``rand.SafeEncodeString``); most other words have some that are not."""
+"""The letters of generated names (apimachinery's ``rand.SafeEncodeString``); most other words contain some other letter."""
 _CHILDREN: Final = {
     "Deployment.apps": ("ReplicaSet", "Pod"),
     "ReplicaSet.apps": ("Pod",),

@@ -36,7 +36,7 @@ _LIST: Final = msgspec.json.Decoder(_List)
 
 
 def read_list_answer(body: bytes, resource: ResourceType, what: str) -> ListAnswer:
-    """Return the answer to one request of a list; ``what`` is that request in words. Raises MalformedAnswerError."""
+    """Parse the answer to one list request; ``what`` describes the request in words. Raises MalformedAnswerError."""
     try:
         answer = _LIST.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""An object of the API as the bytes that were received, with the little that must be known: its identity and its state.
+"""An object of the API as the bytes that were received; only its identity and its state are parsed.
 
 Hooks watch many objects and read few of them, so watched objects are never parsed here. Owners of views keep the parts of
 the text that they need (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
@@ -17,7 +17,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class RawObject:
-    """An unparsed object. ``text`` is its JSON, with ``apiVersion`` and ``kind`` also if a list left them out."""
+    """An unparsed object. ``text`` is its JSON, including ``apiVersion`` and ``kind`` even if a list left them out."""
 
     key: ObjectKey
     uid: str

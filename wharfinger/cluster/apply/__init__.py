@@ -1,4 +1,5 @@
-"""Writing and deleting objects: server-side apply, a row's operations, pruning, and reports of unattended failures.
+"""Writing and deleting objects: server-side apply, the operations for a row of the desired table, pruning, and reports of
+unattended failures.
 
 May import ``drift`` and below.
 """

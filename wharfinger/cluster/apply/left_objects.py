@@ -1,9 +1,9 @@
 """The remaining objects of a release that has no record, found by its label over all served kinds.
 
-A release's records are in its namespace. If that namespace, or the records alone, are deleted, the only list of the
-release's objects elsewhere is deleted too: objects without a namespace, and objects in other namespaces. Each of these
-objects names its release, so they are searched: one list for each kind, by label. These are some hundred requests, made only
-for a release that is to be removed and has no record.
+A release's records are in its namespace. If that namespace or only the records are deleted, nothing lists the release's other
+objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with its
+release, so the search lists each kind by that label. The search takes some hundred requests, and is made only for a release
+that is to be removed and has no record.
 
 A label and annotations may be a copy, so an object only belongs to the release if we applied it (:func:`is_ours`).
 """

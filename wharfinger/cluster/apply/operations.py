@@ -1,21 +1,23 @@
 """The operations that the reconciler performs for a row of the desired table: apply its object, or delete it.
 
-Before each apply the live object is read, unless a caller read it just now and passed it on. The apply depends on the
+Before each apply the live object is read, unless a caller read it just now and passed it on, or knows that it is as it was
+applied and that no other manager has fields of it. The apply depends on the
 object's owner, on whether it is being deleted, and on the owners of its fields. The object of a deleted row is deleted
 according to the judgement made when it left the release. An object without such a judgement, or one that an apply of ours
 made after the judgement, is judged here. The server's answer to an apply is kept as the baseline of drift.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.apply.removal import Deletion, Pruner, PruneReport, delete_exactly, unheard, why_kept
-from wharfinger.cluster.apply.writer import ObjectWriter
+from wharfinger.cluster.apply.writer import ObjectWriter, Written
 from wharfinger.cluster.fields.conflicts import FieldConflict
 from wharfinger.cluster.fields.owners import own_entry
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
@@ -45,10 +47,14 @@ class GoingError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """An object as it was at a time (trio's clock); ``live`` is None if it did not exist."""
+    """An object as it was read at a time (trio's clock); ``live`` is None if it did not exist.
+
+    ``is_known``: the object was not read, because it was known to be as applied, and without fields of other managers.
+    """
 
     live: JsonObject | None
     at: float
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +66,9 @@ class Before:
 
 @dataclass(slots=True)
 class Departure:
-    """The judgement about the object of a deleted row: ``uid`` is "" if there was none.
+    """The judgement about the object of a deleted row: ``uid`` is the UID of the object to delete, "" if there was no object.
 
-    ``deleted``: the UID of the deleted object; ``is_gone``: it does not exist any more.
+    ``deleted`` is the UID of the deleted object, and ``is_gone`` is True if that object does not exist any more.
     """
 
     uid: str
@@ -72,10 +78,11 @@ class Departure:
 
 
 class ApplyOperations:
-    """The operations of the desired table. ``answered`` is called with each applied object; ``whole`` as in `Pruner`.
+    """The operations of the desired table.
 
-    ``rests``: releases whose drift is not corrected now. ``confined``: releases that write in their own namespace only.
-    ``pruned`` is called with the report of each prune.
+    ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether all
+    objects of a release are in rows, ``rests`` whether drift of a release is not corrected now, ``confined`` whether a release
+    writes in its own namespace only.
     """
 
     def __init__(
@@ -106,6 +113,10 @@ class ApplyOperations:
         """Pass on the live object, so that the next update of this object need not read it."""
         self._sights[identity] = Sight(live, trio.current_time())
 
+    def knows(self, identity: Identity) -> None:
+        """Record that the object is as it was applied, and has no fields of other managers: the next update need not read it."""
+        self._sights[identity] = Sight(None, trio.current_time(), is_known=True)
+
     def replaces(self, identity: Identity, body: PackedJson) -> None:
         """Pass on the previously applied state.
 
@@ -114,7 +125,10 @@ class ApplyOperations:
         self._before[identity] = Before(body)
 
     def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
-        """Pass on the judgement for the next delete: the object with this UID, or ("") one that an apply makes until then."""
+        """Pass on the judgement for the next delete. It deletes the object with this UID.
+
+        If ``uid`` is "", there was no object; then the delete is for an object that an apply has created meanwhile.
+        """
         departure = self._departures[identity] = Departure(uid, delete_protected)
         return departure
 
@@ -161,19 +175,13 @@ class ApplyOperations:
     async def _update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         row, identity = attempt.row, attempt.key
         known = None if attempt.refreshing else self._before.get(identity)
-        live = await self._look(identity, row.key, first=attempt.number == 1 and not attempt.refreshing)
-        if live is not None:
-            self._check_owner(row, live)
-            _check_staying(row.key, live)
 
         def before() -> JsonObject | None:
             if attempt.refreshing:
                 return row.object()
             return None if known is None else as_object(known.body.value(), str(row.key))
 
-        written = await self._writer.write(
-            row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
-        )
+        written = await self._write(attempt, before)
         _check_staying(row.key, written.live)
         # No await from here on: everything known of the object must be of one moment.
         self._applied.record(identity, written.live, partial=bool(written.left))
@@ -183,6 +191,27 @@ class ApplyOperations:
         self._left.pop(identity, None)
         if written.left:
             self._left[identity] = written.left
+
+    async def _write(
+        self, attempt: Attempt[Identity, DesiredObject], before: Callable[[], JsonObject | None]
+    ) -> Written:
+        row, sight = attempt.row, self._sights.pop(attempt.key, None)
+        if attempt.number > 1 or attempt.refreshing or sight is None or trio.current_time() - sight.at >= FRESH_S:
+            live = await look_up(self._client, row.key)
+        elif not sight.is_known:
+            live = sight.live
+        else:
+            applied = self._applied.get(attempt.key)
+            if applied is not None and not self._applied.is_shared(attempt.key):
+                with suppress(ConflictError, InvalidError):
+                    return await self._writer.write_unread(row.object(), applied.uid)
+            live = await look_up(self._client, row.key)  # it has been changed or replaced just now
+        if live is not None:
+            self._check_owner(row, live)
+            _check_staying(row.key, live)
+        return await self._writer.write(
+            row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
+        )
 
     async def delete(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         """Delete the object, unless the row is an orphan or the object is to be kept."""
@@ -204,12 +233,6 @@ class ApplyOperations:
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
         """Delete objects with our label and without a row, in releases all of whose objects are in rows."""
         await self._pruner.prune(snapshot)
-
-    async def _look(self, identity: Identity, key: ObjectKey, *, first: bool) -> JsonObject | None:
-        sight = self._sights.pop(identity, None)
-        if first and sight is not None and trio.current_time() - sight.at < FRESH_S:
-            return sight.live
-        return await look_up(self._client, key)
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
         """Return the UID of the object to delete; "" if there is none, it is to be kept, or another writer made it."""

@@ -42,8 +42,9 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 class Farewell:
     """The decision about objects that leave: ``doomed`` are deleted, by UID; ``kept`` are kept, each with the reason.
 
-    ``absent`` did not exist, which an apply under way may change until their rows are removed. All others belong to the
-    release under another name. ``delete_protected``: the permission under which they were judged.
+    ``absent`` are objects that do not exist, but an apply under way may create them until their rows are removed. An object that
+    is in none of these still belongs to the release, under another name. ``delete_protected``: the permission to delete
+    protected kinds, under which the objects were judged.
     """
 
     doomed: dict[Identity, str] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class Deletion(Enum):
 
 
 async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> Deletion:
-    """Delete exactly this object. Raises ClusterError."""
+    """Delete the object only if it has this UID. Raises ClusterError."""
     try:
         return Deletion.GONE if await client.delete(key, uid=uid) else Deletion.ENDING
     except NotFoundError:
@@ -142,7 +143,7 @@ def unheard(_report: PruneReport) -> None:
 
 
 class Pruner:
-    """Deletes objects that we applied under ``manager``, with our label and without a row.
+    """A pruner of objects that we applied under ``manager``, with our label and without a row.
 
     ``whole``: whether all objects of a release are in rows; nothing is deleted from any other release. ``told`` is called
     with the report of each prune, including one that fails.

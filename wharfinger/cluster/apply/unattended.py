@@ -1,8 +1,8 @@
 """Reports of actions that an engine takes without a request: prunes, and corrections that fail.
 
-A correction is an attempt at an object that once was as its row specifies and is not any more. It is a *trouble* once it
-failed permanently or SEVERAL times in a row, and until it succeeds or its row changes. An object that a prune could not
-delete is a trouble until a later prune does not fail for it.
+A correction is an attempt to apply an object that once matched its row and does not any more. It becomes a *trouble* when it
+fails permanently or SEVERAL times in a row, and remains one until it succeeds or its row changes. An object that a prune could
+not delete is a trouble until a later prune does not fail for it.
 """
 
 from collections.abc import Callable, Mapping

@@ -25,7 +25,7 @@ from wharfinger.cluster.fields.conflicts import (
     without_fields,
 )
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy, IgnoreRule
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, find_object
 from wharfinger.kube.resource import ObjectKey
 
 
@@ -79,6 +79,15 @@ class ObjectWriter:
             return Written(await apply(wanted, force=True))
         less = without_fields(wanted, [one.field for one in taken])
         return Written(await apply(less, force=len(taken) < len(conflicts)), tuple(taken))
+
+    async def write_unread(self, wanted: JsonObject, uid: str) -> Written:
+        """Apply an object that no other manager has fields of, without reading it first. Nothing is taken from another manager.
+
+        Raises ConflictError or InvalidError if another manager has a field by now, or if the object is no longer the one with
+        this UID. Then read the object, and call `write`.
+        """
+        precise = {**wanted, "metadata": {**find_object(wanted, "metadata"), "uid": uid}}
+        return Written(await self.client.apply(precise, field_manager=self.manager))
 
     @staticmethod
     def _check(key: ObjectKey, conflicts: Iterable[FieldConflict], before: JsonObject | None) -> None:

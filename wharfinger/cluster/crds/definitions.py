@@ -1,9 +1,9 @@
 """The definitions of a chart's ``crds/``: applied first, always upgraded, and waited for until they are established.
 
-Helm installs them once and never changes them again; here each upgrade brings them up to date, after a check that it loses
-no stored data (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they carry no label of one, are no
-rows, and are neither pruned nor uninstalled. Several releases may contain the same definition. A definition that is part of
-another release is upgraded by that release.
+Helm installs them once and never changes them again; here each upgrade brings them up to date, after a check that it loses no
+stored data (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they have no release label and no row in
+the desired table, and are neither pruned nor uninstalled. Several releases may contain the same definition. A definition that is
+part of another release is upgraded by that release.
 
 A definition that is up to date already is not written again: the comparison uses what we wrote last, or, after a restart,
 what the server has.
@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 NOBODY = Owner("", "")
 TOUCHED: Final = "wharfinger.dev/establish-asked-at"
 TOUCH_S: Final = 10.0
-"""The time after which a definition that is not established is touched once; with several API servers it usually takes 5 s."""
+"""The time after which a definition that is not established is touched once; with several API servers, establishing it usually
+takes 5 s."""
 OVERDUE_S: Final = 20.0
 SHOWN: Final = 3
 _POLICY = DriftPolicy(DriftMode.WARN)
@@ -55,7 +56,7 @@ class NotEstablishedError(ReleaseError):
 
 
 class Definitions:
-    """Applies definitions to one cluster."""
+    """A writer of definitions to one cluster."""
 
     def __init__(
         self,
@@ -74,9 +75,9 @@ class Definitions:
     ) -> tuple[ObjectKey, ...]:
         """Apply the definitions and return their keys, once all are established.
 
-        ``lives``: the existing definitions, by name, as a survey saw them. Raises ForeignObjectError if another release than
-        ``owner`` has the definition in its manifest and the contents differ; CrdError, FieldConflictError, and the client's
-        errors.
+        ``lives``: the existing definitions, by name, as the preflight's `Survey` contains them. Raises ForeignObjectError if
+        another release than ``owner`` has the definition in its manifest and the contents differ; CrdError, FieldConflictError,
+        and the client's errors.
         """
 
         async def write(crd: JsonObject) -> tuple[ObjectKey, JsonObject]:

@@ -1,20 +1,19 @@
 """The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
-They belong to no release and are no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the monitor of drift does not
-know them. This module remembers which owner applied which definition. As long as any is kept, one watch of all definitions
-reports deleted ones. A missing definition is drift of every owner that applied it: it is reported, and restored if drift of
-one of these packages is corrected. Afterwards the custom resources that are in charts are restored, like any object that
-drifted.
+They belong to no release and are no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does not cover them.
+This module remembers which owner applied which definition. As long as any is kept, one watch of all definitions reports deleted
+ones. A missing definition is drift of every owner that applied it: it is reported, and restored if drift of one of these packages
+is corrected. Afterwards the custom resources that are in charts are restored, like any object that drifted.
 
 Invariants:
 
-* Only a missing definition is written, after it was read: one that another writer has created meanwhile, perhaps a newer
-  one, is left alone.
-* If several owners applied a definition, the last of them restores it, as long as it keeps the definition; then the one
-  before.
+* A definition is read first and written only if it is missing: if another writer has created it meanwhile, perhaps in a newer
+  version, it is not changed.
+* If several owners applied a definition, the owner that applied it last restores it, as long as that owner keeps the definition;
+  after that, the owner before.
 * A definition that is deleted again and again is restored at growing intervals (:func:`pause_before`).
-* After each await the keepers of a definition are determined again: a version without it, or an uninstall, may have come
-  meanwhile.
+* After each await the keepers of a definition are determined again: meanwhile an owner may have been upgraded to a version
+  without it, or uninstalled.
 """
 
 import logging
@@ -70,7 +69,7 @@ class _Restored:
     times: int = 0
     at: float = float("-inf")
     due: float = float("-inf")
-    """The time before which it is not restored again."""
+    """The time before which the definition is not restored again."""
 
 
 @dataclass(slots=True)
@@ -118,7 +117,7 @@ class KeptDefinitions:
         """The cancel scope of the wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """Keep the definitions that a step of an owner applied, instead of its former ones.
+        """Keep the definitions that a step of an owner applied; they replace those that the step applied before.
 
         Definitions that are deleted already count as missing.
         """
@@ -144,7 +143,7 @@ class KeptDefinitions:
         self._tell_if_other(owner, before)
 
     def attend(self, owner: Owner) -> None:
-        """Restore the missing definitions of an owner again, after it was suspended."""
+        """Resume restoring the missing definitions of an owner, after it was suspended."""
         for drift in self.missing(owner):
             self._queue.add(drift.identity.name)
 
@@ -184,7 +183,7 @@ class KeptDefinitions:
     # -- one definition
 
     def _brought(self, name: str) -> Mapping[Owner, _Brought]:
-        """Return one definition by its owners, the latest last."""
+        """Return the definition of this name as each of its owners applied it; the latest owner is last."""
         return {of: brought[name] for (of, _), brought in self._known.brought.items() if name in brought}
 
     def _is_gone(self, name: str) -> None:
@@ -226,7 +225,7 @@ class KeptDefinitions:
             self._is_gone(key.name)
 
     def _restorer(self, name: str) -> tuple[Owner, _Brought] | None:
-        """Return the owner that restores it and its definition, or None if no owner may do so now."""
+        """Return the owner that restores the definition, and the definition as it applied it; None if no owner may do so now."""
         able = [
             (owner, one)
             for owner, one in self._brought(name).items()

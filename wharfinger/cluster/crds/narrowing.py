@@ -1,7 +1,7 @@
 """A comparison of two schemas of a CustomResourceDefinition: values that only the old one accepted.
 
 Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
-("pruned") unless the schema preserves it, so removing a property loses data as surely as a forbidden value refuses it. The
+("pruned") unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The
 findings are those that Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts
 everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning of existing
 objects.
@@ -93,7 +93,7 @@ def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a schema. ``root``: that of a whole object. ``condition``: below allOf or a similar keyword."""
+    """The position of a schema. ``root``: it is that of a whole object. ``condition``: it is below allOf or a similar keyword."""
 
     root: bool = False
     condition: bool = False

@@ -6,12 +6,12 @@ before it is made, as in OLM v1 and Carvel's kapp, with their list of refused ch
 
 * the scope, or a name by which objects and clients know the kind, changes;
 * a version is removed that objects may still be stored in (``status.storedVersions``);
-* conversion between several versions is given up;
+* conversion between several versions is removed;
 * a subresource is removed that controllers write;
 * a version that is served or stored accepts less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
 
-Pure: :mod:`wharfinger.cluster.releases.preflight` asks it and refuses the release. Authors who know that their upgrade does no
-harm put :data:`ALLOW_UNSAFE` on the new definition.
+Pure: :mod:`wharfinger.cluster.releases.preflight` calls this check and refuses the release. Authors who know that their upgrade
+does no harm put :data:`ALLOW_UNSAFE` on the new definition.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from wharfinger.cluster.crds.narrowing import CrdRule, narrowings
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
 ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
-"""The annotation on a new definition with which ``"true"`` lets it replace the old one despite `crd_problems`."""
+"""The annotation on a new definition; with the value ``"true"``, it replaces the old one despite `crd_problems`."""
 MAX_PROBLEMS: Final = 20
 """The largest number of reported problems; users do not read more."""
 
@@ -50,8 +50,8 @@ def allows_unsafe(wanted: JsonObject) -> bool:
 def crd_problems(live: JsonObject, wanted: JsonObject, *, manager: str = "wharfinger") -> tuple[CrdProblem, ...]:
     """Return why ``wanted`` must not be applied over ``live``; at most MAX_PROBLEMS, the gravest first.
 
-    ``manager`` is the manager that applies: fields that others own and ``wanted`` does not mention are kept. Raises
-    ShapeError.
+    ``manager`` is the manager that applies ``wanted``: an apply keeps fields that other managers own and ``wanted`` does not
+    contain. Raises ShapeError.
     """
     problems = [*_names(live, wanted), *_stored(live, wanted), *_conversion(live, wanted, manager)]
     versions = _versions(wanted)

@@ -6,9 +6,10 @@ ownership (``metadata.managedFields``): a field of ours that another manager cha
 moment. So drift is what our entry lacks:
 
 * With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied,
-  and are not any more; and fields that still are, with another value than in the server's answer (another program wrote under
+  and are not any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
+  under
   our name, or a webhook changed what another manager wrote).
-* Without one, after a restart: the fields that we want, and our entry does not cover. The field sets themselves show which
+* Without a baseline, after a restart: the fields that we want and our entry does not cover. The field sets themselves show which
   lists are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
 
 Two things are no drift: fields that were written under our own name by other means than an apply, as a package's hooks do,
@@ -169,7 +170,7 @@ def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners)
 
 
 def _writer(path: FieldPath, owners: FieldOwners, manager: str) -> Writer:
-    """Return the manager that has the field: another one, or ours, since a writer that uses our name leaves it ours."""
+    """Return the manager that owns the field: another manager, or ours if another program wrote the field under our name."""
     writer = owners.writer_of(path)
     return Writer(manager) if writer is NOBODY and path in owners.own else writer
 

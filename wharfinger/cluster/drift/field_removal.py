@@ -72,5 +72,5 @@ def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
 
 
 def _passes(segments: Sequence[str], name: str) -> bool:
-    """Return whether a pointer leads elsewhere."""
+    """Return whether a pointer does not lead into the member or item ``name``."""
     return bool(segments) and segments[0] not in {ANY, name}

@@ -105,7 +105,7 @@ FightEvent: TypeAlias = Drifted | Settled | Forgotten | Elapsed
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """The effect of having the object applied again now."""
+    """The effect: have the object applied again now."""
 
     identity: Identity
 

@@ -1,4 +1,5 @@
-"""Changes of a release's records by another writer: the release is left alone, and the writer is reported, if it is known.
+"""Changes of a release's records by another writer: drift of the release is no longer corrected, and the writer is reported, if
+it is known.
 
 A deleted record does not name the process that deleted it. Most often its namespace is being deleted with everything in it.
 So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, that is logged, and no

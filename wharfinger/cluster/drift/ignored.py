@@ -13,7 +13,7 @@ from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import JsonObject
 
 PEOPLE: Final = "kubectl.*|k9s|lens.*|headlamp.*|dashboard.*|Mozilla"
-"""A pattern of managers that are users' tools: their writes through a subresource are no controller's work."""
+"""A pattern of managers that are users' tools: a write by one of them through a subresource was not made by a controller."""
 
 BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
     # HorizontalPodAutoscaler, KEDA, Knative: autoscalers write through the scale subresource; kubectl does, too.

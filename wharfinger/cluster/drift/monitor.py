@@ -14,7 +14,7 @@ Invariants:
 * A drift is reported and corrected once, however often the object changes until it is applied again; that ends the drift.
 * While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
   change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
-* Nothing is kept of an object but a baseline, and its drift as long as it lasts.
+* Only a baseline is kept of each object, and its drift as long as that lasts.
 """
 
 import random
@@ -57,6 +57,8 @@ HOLD_S: Final = 0.1
 JITTER: Final = 0.1
 """The fraction by which the pause between two full comparisons varies."""
 
+Corrected: TypeAlias = Callable[[Owner, Drift], None]
+"""A callback with the drift of an object that was corrected, after the object was applied again. Must not block."""
 Told: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]], None]
 """A callback with all drift of an owner's objects and all fights for them, whenever either changed. Must not block."""
 
@@ -105,6 +107,8 @@ class _Known:
     left_alone: set[Owner] = field(default_factory=set)
     ending: set[Identity] = field(default_factory=set)
     """The objects that are being deleted, as the watch reported them last."""
+    stopping: bool = False
+    """True once nothing is corrected any more, because the daemon stops."""
 
 
 class DriftMonitor:
@@ -125,12 +129,14 @@ class DriftMonitor:
         full_s: float = 600.0,
         rules: FightRules | None = None,
         draw: Callable[[], float] = random.random,
+        corrected: Corrected = lambda _owner, _drift: None,
     ) -> None:
         self._table = table
         self._applied = applied
         self._client = client
         self._correct = correct
         self._told = told
+        self._corrected = corrected
         self._settled = settled
         self._full_s = full_s
         self._draw = draw
@@ -152,6 +158,7 @@ class DriftMonitor:
         elif identity in ending:
             ending.discard(identity)
         if live is not None:
+            self._applied.noticed(identity, live)
             if not self._is_known(identity, live):
                 self._look(identity, live)
         elif self._row(identity) is not None:
@@ -160,7 +167,7 @@ class DriftMonitor:
             self._close(identity)
 
     def suspect_kind(self, group_kind: str) -> None:
-        """Suspect all objects of a kind (``Widget.example.test``), because its definition was gone and is there again."""
+        """Suspect all objects of a kind (``Widget.example.test``), because its definition was deleted and now exists again."""
         for entry in self._table.snapshot().entries():
             if entry.row.identity.group_kind == group_kind:
                 if (known := self._known.open.get(entry.row.identity)) is not None:
@@ -180,6 +187,10 @@ class DriftMonitor:
         self._known.left_alone.discard(owner)
         for entry in self._table.snapshot().find("owner", owner):
             self._suspect(entry.row.identity, "")
+
+    def stop_correcting(self) -> None:
+        """Report drift from now on without correcting it, because the daemon stops. Corrections that were begun are completed."""
+        self._known.stopping = True
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
         """Return the objects that differ from what was applied, by identity."""
@@ -201,7 +212,7 @@ class DriftMonitor:
         return is_clean and not (identity in known.suspects or identity in known.open or identity in known.ending)
 
     async def wait_compared(self) -> None:
-        """Wait until all objects were compared once: then those of restored releases have a baseline."""
+        """Wait until all objects were compared once, so that the objects of restored releases have baselines."""
         await self._compared.wait()
 
     def statistics(self) -> DriftStatistics:
@@ -219,7 +230,7 @@ class DriftMonitor:
         )
 
     async def run(self) -> None:
-        """Confirm suspicions, end fights, and compare everything now and then, until cancelled."""
+        """Confirm suspicions, end fights, and compare all objects at intervals, until cancelled."""
         async with trio.open_nursery() as nursery:
             for _ in range(WORKERS):
                 nursery.start_soon(self._confirm_all, name="drift")
@@ -272,7 +283,8 @@ class DriftMonitor:
             self._queue.add_later(identity, HOLD_S)
 
     def _is_as_wanted(self, identity: Identity, live: JsonObject) -> None:
-        """End the drift of an object that was read and has none; take it as the baseline if there is none, or another one."""
+        """End the drift of an object that was read and matches; record it as the baseline if there is none, or if the baseline
+        differs."""
         applied = self._applied.get(identity)
         if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
             self._applied.record(identity, live)  # this calls _recorded, which closes it
@@ -355,6 +367,8 @@ class DriftMonitor:
         if (known := self._known.open.pop(identity, None)) is not None:
             self._step(Settled(identity, trio.current_time()))
             self._tell(known.owner)
+            if known.asked and self._row(identity) is not None:
+                self._corrected(known.owner, known.drift)
         if identity in self._fights.bouts and self._row(identity) is None:
             self._step(Forgotten(identity))
 
@@ -366,8 +380,8 @@ class DriftMonitor:
     def _step(self, event: FightEvent) -> None:
         self._fights, effects = step(self._fights, event)
         corrected = [effect.identity for effect in effects if isinstance(effect, Correct)]
-        self._counts.corrections += len(corrected)
-        if corrected:
+        if corrected and not self._known.stopping:
+            self._counts.corrections += len(corrected)
             self._correct(corrected)
         fought = {effect.identity for effect in effects if not isinstance(effect, Correct)}
         rows = [row for identity in fought if (row := self._row(identity)) is not None]
@@ -398,7 +412,7 @@ class DriftMonitor:
                 await self._filled_again()
 
     async def _filled_again(self) -> None:
-        """Return once the table is filled anew, since its new rows have no baselines."""
+        """Wait until the table is filled anew, since its new rows have no baselines."""
         while True:
             watch = self._table.watch()
             if not self._table.snapshot().initialized:
@@ -406,7 +420,7 @@ class DriftMonitor:
             await watch.wait()
 
     async def _compare(self, resource: ResourceType) -> None:
-        """Check all objects of one kind, and suspect the rows that have none."""
+        """Check all objects of one kind, and suspect the rows that have no object."""
         expected = [entry.row.key for entry in self._table.snapshot().entries() if entry.row.key.resource == resource]
         try:
             seen = await look_at_all(self._client, resource, RELEASE_LABEL, self._look_listed)

@@ -36,7 +36,7 @@ class FieldConflict:
 
 
 class FieldConflictError(ConflictError):
-    """Other managers own the fields to be changed, and they never were ours. Permanent: one of the managers has to give
+    """Other managers own the fields to be changed, and the fields never were ours. Permanent: one of the managers has to give
     them up.
     """
 
@@ -104,7 +104,7 @@ def _places(value: JsonValue, path: str, above: Place) -> Iterator[Place]:
 
 
 def _ends(path: str) -> Iterator[int]:
-    """Yield the positions at which the bracket that begins a path may close: a key's text may contain "]" too."""
+    """Yield the positions at which the bracket at the beginning of a path may close; a key may itself contain "]"."""
     at = path.find("]")
     while at != -1:
         if path[at + 1 : at + 2] in {"", ".", "["}:
@@ -113,7 +113,8 @@ def _ends(path: str) -> Iterator[int]:
 
 
 def _is(item: JsonValue, number: int, element: str) -> bool:
-    """Return whether an item is the one of ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an index)."""
+    """Return whether an item is the one that a path's element names: ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an
+    index)."""
     if element.isascii() and element.isdigit():
         return int(element) == number
     if element.startswith("="):

@@ -1,10 +1,10 @@
 """Wanted fields of an object that we do not own: drift as far as it can be found without the answer to our apply.
 
-The wanted object and the field sets of the live one are walked side by side. The sets themselves show which lists are keyed,
-and by which keys, so no schema is needed. Three things remain unknown without it. A list that no manager owns any more is
-reported as a whole. A map that no manager owns any more is reported by its members, although it may change only as a whole.
-A map that another manager applied empty is taken for one that changes only as a whole. None of them reports drift where
-there is none.
+The wanted object and the field sets of the live one are walked side by side. The sets themselves show which lists are keyed, and
+by which keys, so no schema is needed. Three cases cannot be distinguished without the schema. A list that no manager owns any
+more is reported as a whole. A map that no manager owns any more is reported by its members, although it may change only as a
+whole. A map that another manager applied empty is assumed to change only as a whole. In none of these cases is drift reported
+where there is none.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
 from wharfinger.kube.field_sets import FieldPath, FieldSet
 
 _NOT_OWNED: Final = frozenset({"f:apiVersion", "f:kind", "f:status", "f:stringData"})
-"""The fields that no manager owns, or not by an apply."""
+"""The fields that no manager owns, or that no manager owns by an apply."""
 _NOT_OWNED_METADATA: Final = frozenset(
     f"f:{name}"
     for name in (

@@ -14,6 +14,8 @@ from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet
 
 APPLY: Final = "Apply"
+STATUS: Final = "status"
+"""The subresource whose writers own nothing that is applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,18 @@ def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
         ):
             return entry
     return None
+
+
+def has_other_writers(live: JsonObject, manager: str) -> bool:
+    """Return whether another manager has an entry in the object, apart from those for its status. Every event is asked this."""
+    metadata = live.get("metadata")
+    entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            return True
+        if entry.get("manager") != manager and entry.get("subresource") != STATUS:
+            return True
+    return False
 
 
 def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:

@@ -112,5 +112,5 @@ class Fact:
         return Current() if self.until is not None and now >= self.until else self.state
 
     def certain_at(self, now: float) -> Readiness:
-        """Return the readiness as of the state that was seen last, on which a wait may end."""
+        """Return the readiness if it is that of the newest known state, so that a wait may end on it; else InProgress."""
         return InProgress("its health is being determined") if self.open else self.at(now)

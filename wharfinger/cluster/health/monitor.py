@@ -3,13 +3,14 @@
     async with open_health_monitor(table, client, live, told=listener) as health:
         report = await health.wait_ready(owner, progress=tell)
 
-Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a `Fact` is kept of each. Readiness by the
-built-in rules is determined during that report. Readiness by a release's own rules is determined in tasks here, since a rule
-runs in a worker and may have no answer today. Invariants:
+Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a `Fact` is kept of each. Readiness by the built-in
+rules is determined during that report. Readiness by a release's own rules is determined in tasks here, since a rule runs in a
+worker and may not have a result for a long time. Invariants:
 
 * ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`, and
-  not before all its objects were looked up: an unknown object is not a bad one. If a caller of :meth:`HealthMonitor.health`
-  meanwhile got another answer than the last report, the release is reported again, although it may be as it was.
+  not before all its objects were looked up: an object that was not looked up does not count as unready. If
+  :meth:`HealthMonitor.health` has meanwhile returned anything else than the last report, the release is reported again, even if
+  it is now as it was last reported.
 * A wait ends on certain states only: never on a state from before an apply that was reported by :meth:`HealthMonitor.applied`,
   nor on one that is being determined anew. It ends at the first failure; cancelling it leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
@@ -341,9 +342,9 @@ async def open_health_monitor(
 ) -> AsyncGenerator[HealthMonitor, None]:
     """Yield a monitor of all releases in ``table``, for as long as the block runs.
 
-    ``expressions`` evaluates the rules of releases; without it, rules are ignored. ``now`` is the clock for the ages of
-    objects. ``grace_s``: the time for which an object may be unready without a change before it counts as stalled. Kinds
-    must be watched after the monitor was opened, or it does not learn their objects.
+    ``expressions`` evaluates the rules of releases; without it, rules are ignored. ``now`` is the clock for the ages of objects.
+    ``grace_s``: the time for which an object may be unready without a change before it counts as stalled. Open the monitor before
+    kinds are watched; otherwise it misses their objects.
     """
     monitor = HealthMonitor(table, client, expressions, told, now, grace_s)
     live.listen(monitor.changed, monitor.looked_up)

@@ -53,7 +53,7 @@ class Expressions(Protocol):
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
         """Return whether the expression is true of ``self``.
 
-        Raises ProgramError: a transient one if its cause has nothing to do with the expression.
+        Raises ProgramError, which is transient if the expression did not cause it.
         """
         ...
 
@@ -101,7 +101,7 @@ def rule_for(rules: Iterable[HealthRule], api_version: str, kind: str) -> Health
 
 
 def bound(expression: str) -> str:
-    """Return the expression over ``self`` alone, as an evaluator needs it."""
+    """Return the expression with ``self`` as its only free variable, as an evaluator needs it."""
     for name in _NAMES:
         expression = f"cel.bind({name}, has(self.{name}) ? dyn(self.{name}) : dyn({{}}), (\n{expression}\n))"
     return expression
@@ -128,7 +128,7 @@ async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) ->
 async def _holds(expression: str, obj: JsonObject, expressions: Expressions) -> bool:
     """Return whether an expression is true.
 
-    One that fails is not: often it reads a part of the status that does not exist yet.
+    An expression that fails counts as false: often it reads a part of the status that does not exist yet.
     """
     try:
         return await expressions.evaluate(bound(expression), obj)

@@ -29,7 +29,8 @@ LIMIT_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """An object that is not ready: since when, its state, and since when that state is the same. Times are of one clock."""
+    """An object that is not ready: when it became unready, its state, and the time since which this state is unchanged. All times
+    are of one clock."""
 
     since: float
     state: Readiness

@@ -78,7 +78,10 @@ Verdict: TypeAlias = Abandoned | AtWork
 
 
 class Sightings:
-    """The times since which things have been unchanged, as far as seen. Bounded: the one not seen for longest is dropped."""
+    """The times since which records and Leases have been seen unchanged.
+
+    Their number is bounded: the record or Lease that was not seen for the longest time is dropped.
+    """
 
     def __init__(self, limit: int = MAX_SIGHTINGS) -> None:
         self._limit = limit
@@ -172,7 +175,7 @@ def _not_held(theirs: Holder, lease: LeaseRecord, uid: str) -> str:
         return "it was released"
     if lease.holder != theirs.identity:
         return f"{lease.holder} holds it"
-    return "" if lease.fence == theirs.fence else "a later start of it holds it"
+    return "" if lease.fence == theirs.fence else "a later process of the same identity holds it"
 
 
 def _minutes(seconds: float) -> str:

@@ -7,8 +7,8 @@ The block begins when the Lease is held. If the Lease cannot be renewed in time,
 cancelled and LeaseLostError is raised: the next holder then waits no longer than the Lease was granted for. On a clean end
 the Lease is given back, so that the next holder need not wait at all.
 
-``identity`` must be one that no two processes have at once (that of a state folder that only one can lock): the Lease that
-it held before its restart is acquired at once. The machine is :mod:`~wharfinger.cluster.lease.machine`.
+No two processes may have the same ``identity`` at once (it belongs to a state folder that only one process can lock), because a
+Lease that this identity held before a restart is acquired at once. The state machine is :mod:`~wharfinger.cluster.lease.machine`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -172,7 +172,7 @@ class _Keeper:
                 assert_never(effect)
 
     async def _attempt(self, act: Callable[[], Awaitable[core.Event]]) -> core.Event:
-        """Make one request, with a limit that leaves time for others before the deadline."""
+        """Make one request, with a time limit that leaves time for further requests before the deadline."""
         times = self._machine.times
         limit_s = (times.deadline_s - times.renew_s) / 2
         try:

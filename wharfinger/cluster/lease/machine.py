@@ -10,9 +10,9 @@ event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of a
       └─────────────────────────┘                       │       taken, deleted
                                      Woke: renew, Refused or Failed: look, then renew
 
-A Lease is free if it has no holder, if this identity holds it (an earlier life of it: the provider of identities makes sure
-that two lives of one never run at once), or if its :attr:`~LeaseRecord.mark` did not change for as long as it is granted,
-counted from when *this* candidate first saw it.
+A Lease is free if it has no holder, if this identity holds it (in an earlier process: the provider of identities makes sure that
+two processes with one identity never run at once), or if its :attr:`~LeaseRecord.mark` did not change for as long as it is
+granted, counted from when *this* candidate first saw it.
 
 Two candidates never rely on the Lease at once: a holder relies on it until ``deadline_s`` after it *began* the last write
 that succeeded; the server got that write later, all other candidates saw it later still, and wait ``duration_s`` from there.
@@ -165,7 +165,7 @@ START: Final = (Waiting(), Look())
 
 @dataclass(frozen=True, slots=True)
 class LeaseMachine:
-    """The machine of one candidate; ``identity`` is the same in each life of it."""
+    """The state machine of one candidate; ``identity`` stays the same after a restart."""
 
     identity: str
     times: LeaseTimes = field(default_factory=LeaseTimes)

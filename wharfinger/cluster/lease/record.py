@@ -53,7 +53,7 @@ class Claim:
 
 
 def read_lease(obj: JsonObject) -> LeaseRecord:
-    """Return a Lease that the server sent. Raises ShapeError for an impossible one."""
+    """Return the record in a Lease from the server. Raises ShapeError for invalid values."""
     fence = find_int(obj, "spec", "leaseTransitions")
     duration = find_int(obj, "spec", "leaseDurationSeconds")
     if not 0 <= fence <= MAX_FENCE or not 0 <= duration <= MAX_FENCE:

@@ -3,7 +3,7 @@
 That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised
 quantities and admission. The text of the chart is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Of each
 object some hundred bytes are kept: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the
-usual event (a status changed) is dismissed without reading either.
+usual event (a status changed) is dismissed without reading the fields or the checksums.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.cluster.fields.items import Absent, Maybe, leaf_values
-from wharfinger.cluster.fields.owners import own_entry, read_owners, text_at
+from wharfinger.cluster.fields.owners import has_other_writers, own_entry, read_owners, text_at
 from wharfinger.cluster.objects.desired import Identity
 from wharfinger.formats.json.packed_json import PackedJson
 from wharfinger.formats.json.value import JsonObject, canonical_json, encode_json
@@ -27,7 +27,7 @@ _CRC_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An object as the server answered its apply. ``mark`` is only meaningful to :func:`mark_of` in the same process."""
+    """An object as the server returned it after its apply. ``mark`` is only valid for :func:`mark_of` in this process."""
 
     uid: str
     resource_version: str
@@ -69,7 +69,7 @@ class Applied:
 
 
 def applied_of(answer: JsonObject, manager: str) -> Applied:
-    """Return what to keep of the object that the server answered."""
+    """Return the baseline of an object, made from the server's answer to its apply."""
     owners = read_owners(answer, manager)
     fields = owners.own if owners is not None else EMPTY
     return Applied(
@@ -97,6 +97,8 @@ class AppliedObjects:
     def __init__(self, manager: str) -> None:
         self.manager = manager
         self._applied: dict[Identity, Applied] = {}
+        self._shared: set[Identity] = set()
+        """The objects in which another manager has fields, by the answer to the last apply and all events since then."""
         self._listener: Callable[[Identity], None] | None = None
 
     def listen(self, listener: Callable[[Identity], None]) -> None:
@@ -110,8 +112,19 @@ class AppliedObjects:
         """
         applied = applied_of(answer, self.manager)
         self._applied[identity] = replace(applied, partial=True) if partial else applied
+        self._shared.discard(identity)
+        self.noticed(identity, answer)
         if self._listener is not None:
             self._listener(identity)
+
+    def noticed(self, identity: Identity, live: JsonObject) -> None:
+        """Note an object as the watch reported it: whether another manager has fields of it."""
+        if identity in self._applied and has_other_writers(live, self.manager):
+            self._shared.add(identity)
+
+    def is_shared(self, identity: Identity) -> bool:
+        """Return whether another manager has, or had since the last apply, fields of the object other than its status."""
+        return identity in self._shared
 
     def get(self, identity: Identity) -> Applied | None:
         """Return the baseline of an object; None if this process did not apply it and has not read it yet."""
@@ -120,6 +133,7 @@ class AppliedObjects:
     def forget(self, identity: Identity) -> None:
         """Forget an object that is no longer ours."""
         self._applied.pop(identity, None)
+        self._shared.discard(identity)
 
     def __len__(self) -> int:
         """Return the number of baselines."""

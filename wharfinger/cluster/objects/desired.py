@@ -2,10 +2,11 @@
 
 The engine writes the rows; the reconciler brings the cluster to them; drift and health are judged against them. A row has
 all that is needed to apply its object, so no chart or record is read again. An object is identified without its version
-(`Identity`): it is the same thing whichever version a chart was written in, and it has one owner. Bodies are packed: ten
+(`Identity`): it is the same object in every API version that a chart may use, and it has one owner. Bodies are packed: ten
 thousand parsed objects are half a gigabyte, packed ones a tenth of it.
 """
 
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -29,13 +30,13 @@ class Identity:
     name: str
 
     def __str__(self) -> str:
-        """``Deployment.apps prod/web``."""
+        """Return the identity as text: ``Deployment.apps prod/web``."""
         return f"{self.group_kind} {self.namespace}/{self.name}" if self.namespace else f"{self.group_kind} {self.name}"
 
 
 def identity_of(key: ObjectKey) -> Identity:
     """Return the key without its version."""
-    return Identity(key.resource.group_kind, key.namespace, key.name)
+    return Identity(sys.intern(key.resource.group_kind), key.namespace, key.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,20 @@ class DesiredObject:
     digest: str
     drift: DriftPolicy = field(default_factory=DriftPolicy)
     orphan: bool = False
+    identity: Identity = field(init=False, compare=False, repr=False)
+    """The key of the row: one object, which all tables and caches share."""
 
-    @property
-    def identity(self) -> Identity:
-        """The key of the row."""
-        return identity_of(self.key)
+    def __post_init__(self) -> None:
+        """Make the key."""
+        object.__setattr__(self, "identity", identity_of(self.key))
 
     @property
     def group(self) -> Hashable:
-        """Return the group to whose progress the row counts: one wave of one release."""
+        """Return the group whose progress includes this row: one wave of one release."""
         return self.owner, self.wave
 
     def left_behind(self) -> "DesiredObject":
-        """Return the same row, whose removal leaves the object in the cluster."""
+        """Return the row as an orphan, so that its removal leaves the object in the cluster."""
         return replace(self, orphan=True)
 
     def object(self) -> JsonObject:

@@ -1,8 +1,8 @@
 """The policy for drift: what is done about fields of our objects that another manager changed, and which of them are
 ignored.
 
-A policy is a mode and rules of what to ignore, in the shape of Flux (``driftDetection`` of its HelmRelease): JSON pointers,
-and a target that selects the objects::
+A policy is a mode and rules about the fields to ignore, in the shape of Flux (``driftDetection`` of its HelmRelease): JSON
+pointers, and a target that selects the objects::
 
     mode: warn
     ignore:
@@ -29,22 +29,22 @@ from wharfinger.kube.selectors import LabelSelector, SelectorError, parse_label_
 MAX_RULES: Final = 100
 MAX_PATHS: Final = 100
 MAX_POINTER: Final = 1_024
-"""Characters of one pointer."""
+"""The largest number of characters of one pointer."""
 ANY: Final = "*"
-"""A segment that takes every member of an object and every item of a list."""
+"""A segment that matches every member of an object and every item of a list."""
 
 
 class DriftPolicyError(FormatError):
-    """A drift policy says what cannot be."""
+    """A drift policy is not valid."""
 
 
 class DriftMode(StrEnum):
     """The treatment of our fields that another manager changed."""
 
     OFF = "off"
-    """Drift is not looked for."""
+    """Drift is not detected."""
     WARN = "warn"
-    """Drift is reported, and left."""
+    """Drift is reported and not corrected."""
     CORRECT = "correct"
     """Drift is reported and corrected."""
 
@@ -86,7 +86,8 @@ class IgnoreRule:
         )
 
     def takes_writer(self, manager: str, subresource: str) -> bool:
-        """Return whether the rule applies to what this manager wrote there; "" if the manager is unknown."""
+        """Return whether the rule applies to writes of this manager through this subresource; ``manager`` is "" if it is
+        unknown."""
         if self.subresource and self.subresource != subresource:
             return False
         return (not self.by or fits(self.by, manager)) and not (self.not_by and fits(self.not_by, manager))
@@ -182,7 +183,7 @@ def _only(said: JsonObject, what: str, known: set[str]) -> JsonObject:
 
 @lru_cache(maxsize=512)
 def _whole(pattern: str) -> str:
-    read_pattern(pattern)  # by itself first: an unbalanced one could be made whole by what is put around it
+    read_pattern(pattern)  # compile it alone first, because the text around it could complete an unbalanced pattern
     return read_pattern(f"^(?:{pattern})$")
 
 

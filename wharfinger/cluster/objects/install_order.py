@@ -142,7 +142,7 @@ def wave_of(group: str, kind: str) -> Wave:
 
 
 def in_install_order(objects: Iterable[JsonObject]) -> list[JsonObject]:
-    """Sorted as Helm installs; the order of equals is kept for known kinds."""
+    """Return the objects in Helm's install order; objects of one kind that Helm knows keep their order."""
 
     def place(obj: JsonObject) -> tuple[int, str, str, str]:
         _, kind = kind_of(obj)

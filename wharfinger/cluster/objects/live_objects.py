@@ -15,8 +15,8 @@ beside it, so that `LiveObjects.is_absent` needs no request.
 
 Invariants:
 
-* The reports to a listener, put together, are what exists, for every kind that is attended: after a broken watch only the
-  differences are reported.
+* For every attended kind, the reports to a listener add up to the objects that exist: after a broken watch only the differences
+  are reported.
 * No object of a kind that is no longer served exists. A watch cannot report that, it only fails; so a kind whose watch fails
   is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps trying: the kind may
   come back.
@@ -48,11 +48,12 @@ CHECK_S: Final = 15.0
 """The interval at which failing watches are found, and their kinds looked up."""
 
 LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
-"""A listener for an object as it is now, or None: it is gone, or has lost the label. Must not block, and must not raise."""
+"""A callback for the present state of an object; None if it is gone, or has lost the label. Must not block, and must not
+raise."""
 
 OnLookedUp: TypeAlias = Callable[[ResourceType, str | None], None]
-"""A listener that is told that all objects of a kind were reported (""), why they could not be, or that the kind was
-released (None).
+"""A callback for the result of looking up a kind: "" once all its objects were reported, the reason if they could not be, None
+when the kind was released.
 
 Must not block, and must not raise.
 """
@@ -60,18 +61,21 @@ Must not block, and must not raise.
 
 @dataclass(frozen=True, slots=True)
 class LiveStatistics:
-    """``objects`` by kind (``ResourceType.group_kind`` with its version); ``unreadable`` and ``changes`` since the start."""
+    """The counts of watched objects. ``unreadable`` and ``changes`` count since the start.
+
+    ``objects`` is the number of objects known now, by kind (``ResourceType.group_kind`` with its version).
+    """
 
     objects: dict[str, int]
     failing: dict[str, str]
-    """Why a kind cannot be followed now."""
+    """The kinds that cannot be watched now, each with the reason."""
     changes: int
     unreadable: int
 
 
 @dataclass(slots=True)
 class _Followed:
-    """A kind that is attended. ``keys``: what listeners know to be there."""
+    """A kind that is attended. ``keys``: the objects that were reported to listeners and are not gone."""
 
     stack: ExitStack
     subscription: WatchSubscription
@@ -182,7 +186,7 @@ class LiveObjects:
                     self._forget(resource)
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop watching all kinds."""
         for resource in tuple(self._followed):
             self.release(resource)
 
@@ -302,5 +306,5 @@ def _parsed(raw: RawObject) -> JsonObject | None:
 
 
 def _named(resource: ResourceType) -> str:
-    """``Deployment.apps/v1``."""
+    """Return the kind's name as text: ``Deployment.apps/v1``."""
     return f"{resource.group_kind}/{resource.version}"

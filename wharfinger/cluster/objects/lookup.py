@@ -1,4 +1,4 @@
-"""Objects of a release, looked up: their keys, how they are, and the rows that a record makes."""
+"""Lookups of a release's objects: their keys, their present state, and the rows for the objects of a record."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -27,7 +27,7 @@ async def key_of(client: ClusterClient, owner: Owner, obj: JsonObject) -> Object
 
 
 async def look_up(client: ClusterClient, key: ObjectKey) -> JsonObject | None:
-    """Return an object as it is; None if it does not exist."""
+    """Return an object as it is in the cluster; None if it does not exist."""
     with suppress(NotFoundError):
         return await patiently(partial(client.get, key), also=(ConflictError,))
     return None

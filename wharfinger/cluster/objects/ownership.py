@@ -28,7 +28,7 @@ PROTECTED: Final = frozenset(
         "CustomResourceDefinition.apiextensions.k8s.io",
     }
 )
-"""Kinds (``ResourceType.group_kind``) that hold what cannot be made again."""
+"""Kinds (``ResourceType.group_kind``) that hold data which cannot be recreated."""
 
 
 class ForeignObjectError(ReleaseError):
@@ -37,13 +37,13 @@ class ForeignObjectError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The release an object says it belongs to; empty strings where it says nothing."""
+    """The release that an object belongs to by its annotations; a missing annotation is an empty string."""
 
     name: str
     namespace: str
 
     def __str__(self) -> str:
-        """``prod/web``."""
+        """Return the owner as text: ``prod/web``."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -1,10 +1,10 @@
 """The scope of a release: the whole cluster, or only its own namespace.
 
-The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows
-more. A confined release may hold objects of namespaced kinds in its namespace, and nothing else: no object of a
-cluster-scoped kind, no object of another namespace, no definition in ``crds/``, no such hook. The scope of a kind comes from
-discovery, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged when it is known:
-no object of it can be written before.
+The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows more.
+A confined release may hold objects of namespaced kinds in its namespace, and nothing else: no object of a cluster-scoped kind, no
+object of another namespace, no definition in ``crds/``, and no hook that is such an object. The scope of a kind comes from
+discovery, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged when it is known: no
+object of it can be written before.
 
 The scope is enforced twice. `check_scope` checks a whole request before its first write, so that nothing is half done.
 `check_key` checks every single apply, also of a row that was made from a record in the namespace, which a tenant can write.
@@ -37,7 +37,7 @@ Confined = Callable[[Owner], bool]
 
 
 class OutsideNamespaceError(ReleaseError):
-    """A release that is confined to its namespace asks for something outside of it; permanent until that is allowed."""
+    """A release that is confined to its namespace contains an object outside of it; permanent until that is allowed."""
 
 
 def unconfined(_owner: Owner) -> bool:
@@ -46,7 +46,7 @@ def unconfined(_owner: Owner) -> bool:
 
 
 def remedy(namespace: str) -> str:
-    """Return what makes an object outside of an Application's namespace possible, as one sentence."""
+    """Return one sentence about how to allow objects outside of an Application's namespace."""
     return (
         f"install the package as a Module, or allow it for the namespace: "
         f"kubectl label namespace {namespace} {CLUSTER_SCOPE_LABEL}={ALLOWED}"
@@ -54,7 +54,7 @@ def remedy(namespace: str) -> str:
 
 
 CLUSTER_SCOPED: Final = " (cluster-scoped)"
-"""Follows the name of an object that lies in no namespace."""
+"""The text after the name of an object that has no namespace."""
 
 
 def is_outside(key: ObjectKey, owner: Owner) -> bool:

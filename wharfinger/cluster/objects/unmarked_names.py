@@ -20,7 +20,7 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 MAX_NAMES: Final = 20_000
-"""The number of names of one kind that are kept. Of a kind that has more none are kept, and its objects are read."""
+"""The largest number of names that are kept for one kind. If a kind has more, none are kept, and its objects are read instead."""
 
 
 @dataclass(slots=True)

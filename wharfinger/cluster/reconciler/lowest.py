@@ -1,7 +1,7 @@
 """A collection of revisions that knows the lowest of them.
 
-Progress is reported as one number (everything up to it was attempted; everything below it is done), so the lowest open
-number has to be known at any time. Revisions mostly come in their order, so the heap has next to nothing to do.
+Progress is reported as one revision (all rows up to it were attempted, or all rows below it are done), so the lowest open
+revision has to be known at any time. Revisions are usually added in ascending order, which is cheap for a heap.
 
 Invariants: every revision held is in the heap; all others in the heap were discarded, and are removed once they are at the
 top or are more than half of it.

@@ -63,7 +63,7 @@ class Machine(Generic[K, R]):
         self.running = 0
         self.dropped = 0
 
-    # --- what is told ------------------------------------------------------------------------------------------------------
+    # --- reports -----------------------------------------------------------------------------------------------------------
 
     @property
     def retries(self) -> Retries[K]:
@@ -72,7 +72,7 @@ class Machine(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether a change only waits for a worker; while one does, reading more changes is not urgent."""
+        """Return whether a change is only waiting for a worker; if so, reading more changes is not urgent."""
         return self._turns.changes_waiting
 
     @property
@@ -81,7 +81,7 @@ class Machine(Generic[K, R]):
         return self._turns.ready
 
     def attempted(self, name: Hashable) -> int:
-        """Return whether each row of this owner up to this revision was attempted at least once, or is gone."""
+        """Return the revision up to which each row of this owner was attempted at least once, or is gone."""
         owner = self._owners.get(name)
         return owner.attempted(self.consumed) if owner else self.consumed
 
@@ -96,7 +96,7 @@ class Machine(Generic[K, R]):
         """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
-            return self.consumed >= revision  # until all is taken in, what seems hopeless may be another row by now
+            return self.consumed >= revision  # before all changes are read, a hopeless row may have been replaced
         return owner.settled(self.consumed, revision, keys)
 
     def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
@@ -202,7 +202,7 @@ class Machine(Generic[K, R]):
         self._wish(record, now)
 
     def _change(self, record: Record[K, R], change: Change[K, R], now: float) -> None:
-        """Record that the row has changed: the attempts at the old revision are forgotten."""
+        """Record that the row has changed: discard the attempts at the old revision."""
         owner = self._owner_of(change.row)
         record.owner.forget(record.revision)
         self._retries.clear(record.key)
@@ -288,13 +288,13 @@ class Machine(Generic[K, R]):
         record.at = now
 
     def assume_done(self, key: K, revision: int, now: float) -> None:
-        """Record that the object is known to be as this revision of its row says: it needs no operation.
+        """Record that the object is known to match this revision of its row: it needs no operation.
 
         ``revision`` must be the row's, and may be one that was not read yet.
         """
         record = self._records.get(key)
         if self._is_held(key) or (record is not None and record.place is Place.RUNNING):
-            return  # a prune may yet take it away; what a worker does of an older row may come after what made it so
+            return  # a prune under way may delete the object, and a worker may still apply an older row over it
         if revision > self.consumed:
             self._assumed[key] = revision
         elif record is not None and record.revision == revision and not record.deleting:
@@ -326,10 +326,9 @@ class Machine(Generic[K, R]):
         return None if taken is None else self._attempt(taken[1][0])
 
     def take_batch(self, now: float) -> tuple[Sequence[Attempt[K, R]], bool]:
-        """Return changes of one owner, up to a round's size, deletions first, as they make room; or one retry, and True
-        with it.
+        """Return the next work: changes of one owner (at most a round's size, deletions first) and False, or one retry and True.
 
-        Empty: there is nothing to do.
+        The sequence is empty if there is nothing to do.
         """
         taken = self._turns.take(now, self._options.round_size)
         if taken is None:

@@ -25,8 +25,8 @@ class ReconcilerMetrics(Protocol):
         ...
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """Record the number of objects that fail to be updated or deleted now (UPDATE), or of the last prunes that failed
-        (PRUNE: 0 or 1).
+        """Record the number of objects that fail to be updated or deleted now (UPDATE), or 1 if the last prune failed, else 0
+        (PRUNE).
         """
         ...
 

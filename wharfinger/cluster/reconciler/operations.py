@@ -21,10 +21,10 @@ R = TypeVar("R")
 class Attempt(Generic[K, R]):
     """One attempt at one row; not to be changed. (Not frozen: one is made for each operation, and this is three times quicker.)
 
-    ``row`` as it was at ``revision``; where ``deleting``, the last one, and ``revision`` is that of the deletion. ``number``
-    counts from 1, anew when the row changes. ``refreshing``: the object was as the row says, and is to be looked at again.
-    ``replaces``: since the row was last in place it was removed and put there anew, and no delete ran to its end for that: a
-    target that tells objects apart by more than their key has to replace it.
+    ``row``: the row at ``revision``; if ``deleting``, the last row, and ``revision`` is that of the deletion. ``number`` counts
+    from 1, anew when the row changes. ``refreshing``: the object matched the row, and is to be checked again. ``replaces``: the
+    row was removed and inserted anew since it was last Done, and no delete was completed in between: a target that distinguishes
+    objects by more than their key has to replace the object.
     """
 
     key: K

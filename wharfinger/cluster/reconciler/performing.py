@@ -1,4 +1,4 @@
-"""The performing of operations: within their time, for an owner, and with every failure turned into a ClusterError."""
+"""Execution of operations, within a time limit and on behalf of an owner; every failure is converted into a ClusterError."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,11 +25,11 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 Outcomes = Mapping[K, ClusterError | None]
-"""The outcomes by key; None: it is done."""
+"""The outcomes by key; None: the operation succeeded."""
 
 
 class Performer(Generic[K, R]):
-    """``updates`` and ``deletions`` count what was performed."""
+    """The performer of operations; ``updates`` and ``deletions`` count those that it performed."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Performer(Generic[K, R]):
         return self._batch is not None
 
     async def perform(self, attempt: Attempt[K, R]) -> ClusterError | None:
-        """One attempt; why it failed, or None."""
+        """Perform one attempt; return why it failed, or None."""
         operation, tally = (
             (self._operations.delete, self.deletions) if attempt.deleting else (self._operations.update, self.updates)
         )
@@ -63,7 +63,7 @@ class Performer(Generic[K, R]):
             with scope, self._during(attempt.row):
                 self._running[attempt.key] = scope
                 await operation(attempt)
-        except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of this row
+        except Exception as failure:  # noqa: BLE001 - every exception is an outcome of this row
             error = as_outcome(failure)
         finally:
             self._running.pop(attempt.key, None)
@@ -86,7 +86,7 @@ class Performer(Generic[K, R]):
             with scope, self._during(attempts[0].row):
                 self._running[attempts[0].key] = scope
                 outcomes = await operation(attempts)
-        except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of these rows
+        except Exception as failure:  # noqa: BLE001 - every exception is an outcome of these rows
             error = as_outcome(failure)
         finally:
             self._running.pop(attempts[0].key, None)
@@ -115,7 +115,7 @@ class Performer(Generic[K, R]):
         return OperationTimeoutError(f"{patience} and was cut off, because too many other operations hang")
 
     async def prune(self, snapshot: Snapshot[K, R]) -> ClusterError | None:
-        """Prune once; why it failed, or None."""
+        """Prune once; return why the prune failed, or None."""
         error: ClusterError | None = None
         scope = trio.CancelScope(deadline=trio.current_time() + self._options.prune_limit_s)
         try:
@@ -129,7 +129,7 @@ class Performer(Generic[K, R]):
 
 
 def as_outcome(failure: Exception) -> ClusterError:
-    """Turn what an operation raised into the error of its row; an unexpected one keeps its traceback, to be logged."""
+    """Convert an exception of an operation into the error of its row; an unexpected one keeps its traceback, to be logged."""
     if isinstance(failure, ClusterError):
         return failure
     if isinstance(failure, FormatError):
@@ -148,7 +148,7 @@ def bad_row(failure: FormatError) -> ClusterError:
 
 def _outcome(outcomes: Outcomes[K], attempt: Attempt[K, R]) -> ClusterError | None:
     if attempt.key not in outcomes:
-        return NoOutcomeError(f"{_doing(attempt)} was part of a batch that did not say what came of it")
+        return NoOutcomeError(f"{_doing(attempt)} was part of a batch that returned no outcome for it")
     return outcomes[attempt.key]
 
 

@@ -2,9 +2,9 @@
 
 A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
 
-* There is no prune before the table is initialized: an object that has no row yet could be taken for one that is not wanted.
+* There is no prune before the table is initialized: an object that has no row yet could be mistaken for an unwanted one.
 * A prune that was requested before that, or while another one runs, is done as soon as it may be.
-* A prune that failed is retried after a pause that doubles (the peer waits for the next tick, an hour later).
+* A prune that failed is retried after a pause that doubles (cilium's statedb waits for the next tick, an hour later).
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,10 @@ from wharfinger.cluster.reconciler.retries import NEVER, pause_s
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """``asked``: on demand; ``due_at``: by time (trio's clock); ``error``: of the last one; ``failures``: in a row."""
+    """The schedule of prunes. ``asked``: a prune was requested; ``due_at``: when the next one is due (trio's clock).
+
+    ``error`` is the error of the last prune, ``failures`` the number of failed prunes in a row.
+    """
 
     asked: bool = False
     due_at: float = NEVER

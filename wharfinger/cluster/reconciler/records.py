@@ -18,24 +18,24 @@ R = TypeVar("R")
 
 
 class Place(Enum):
-    """The place of a key, exactly one of these."""
+    """The place of a key; each key is in exactly one."""
 
     RESTING = auto()
-    """Nothing is to be done."""
+    """There is nothing to do for the key."""
     FRESH = auto()
-    """It is in its owner's line for changes."""
+    """The key is in its owner's line for changes."""
     HELD = auto()
-    """Its row is newer than the prune that runs, which could take the object for one that is not wanted."""
+    """The key waits for the end of a prune that does not know its row, and could delete the object as unwanted."""
     RUNNING = auto()
-    """A worker has it."""
+    """A worker has the key."""
     RETRY = auto()
-    """It failed, and its time has not come."""
+    """The key's last attempt failed, and the retry is not due yet."""
     DUE = auto()
-    """It is in its owner's line for retries."""
+    """The key is in its owner's line for retries."""
     LIMITED = auto()
-    """To be refreshed as soon as the rate allows."""
+    """The key will be refreshed as soon as the rate allows."""
     AWAITING = auto()
-    """Its row is another by now, or gone; the change stream has yet to say so."""
+    """The key's row has changed or is gone, and the change has not been read from the stream yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +66,7 @@ class Owner(Generic[K, R]):
     refreshing: Lowest[K] = field(default_factory=Lowest)
 
     def attempted(self, consumed: int) -> int:
-        """Return whether each row up to this revision was attempted; the table was read up to ``consumed``."""
+        """Return the revision up to which each row was attempted; the table was read up to ``consumed``."""
         waiting = self.waiting.lowest()
         return min(consumed, waiting - 1) if waiting else consumed
 
@@ -140,7 +140,8 @@ class Record(Generic[K, R]):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Keys: all of them, deletions that are not done among them; ``pending`` ones were not attempted at their revision.
+    """Numbers of keys. ``rows``: all keys, including deletions that are not done; ``pending``: those that were not attempted at
+    their revision.
 
     ``slow``: operations that have a slow place, being late or the retry of a slow owner.
     """

@@ -3,7 +3,7 @@ ago.
 
 Refreshes are limited to a rate, with a burst of the same number: a drift of one object is corrected now, a drift of all
 objects over some seconds. Ages follow the time at which a key was done, not its revision: a key that was refreshed lately is
-young, however old its row is (the peer goes by revision, and stops at the first one that is young).
+young, however old its row is (cilium's statedb goes by revision, and stops at the first key that is young).
 """
 
 from collections import OrderedDict
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""A rest longer than this earns nothing more."""
+"""The longest time, in seconds, whose unused share of the rate may be used later in a burst."""
 
 
 class Refreshes(Generic[K, R]):

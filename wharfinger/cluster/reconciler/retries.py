@@ -1,8 +1,8 @@
 """The failures: which keys failed, how often, and when they are retried.
 
-Times are in a heap, the count is beside it by key: a key that was popped because its time came keeps its count until it is
-cleared (it succeeded, or its row changed) or fails again. So a retry that is under way can neither be lost nor begin again
-with the first pause. An entry of the heap counts only while it is the newest of its key.
+Retry times are in a heap; failures are counted by key in a separate mapping. When a key is due and popped from the heap, its
+count is kept until the key succeeds or its row changes, so that pauses continue to grow if the retry fails. Of the entries of
+a key in the heap only the newest counts.
 """
 
 import heapq
@@ -20,7 +20,7 @@ NEVER: Final = float("inf")
 HISTORY: Final = 5
 """The number of outcomes that are remembered of a failing key."""
 JITTER: Final = 0.25
-"""A pause is shorter by up to this share of it, so that what failed together does not come again together."""
+"""The largest share by which a pause is shortened at random, so that keys that failed together are not retried together."""
 _STALE: Final = 64
 
 
@@ -46,7 +46,7 @@ def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One or more failures in a row that said the same: the last of them was at ``at`` (trio's clock)."""
+    """One or more failures in a row with the same message: the last of them was at ``at`` (trio's clock)."""
 
     at: float
     message: str
@@ -58,7 +58,7 @@ class Failure(Generic[K]):
     """The failure of one key. Times are trio's clock; ``next_at`` is in the past while it is being retried.
 
     ``attempts``: failures since it last succeeded or its row changed. ``permanent``: only a change is expected to help, so
-    it is retried rarely. ``since``: the time of the first of them; ``history``: the last few, oldest first.
+    it is retried rarely. ``since``: the time of the first of these failures; ``history``: the last few, oldest first.
     """
 
     key: K
@@ -112,7 +112,7 @@ class Retries(Generic[K]):
         return failure
 
     def attempts(self, key: K) -> int:
-        """Return the number of its failures in a row."""
+        """Return the number of a key's failures in a row."""
         failure = self._failures.get(key)
         return failure.attempts if failure else 0
 
@@ -124,7 +124,7 @@ class Retries(Generic[K]):
         return True
 
     def withdraw(self, key: K) -> None:
-        """Withdraw its time, because it is attempted for another reason; its failures still count."""
+        """Withdraw the retry time of a key that is attempted for another reason; its failures still count."""
         if self._queued.pop(key, None) is not None and len(self._times) > 2 * len(self._queued) + _STALE:
             self._times = [entry for entry in self._times if self._queued.get(entry[2]) == entry[1]]
             heapq.heapify(self._times)
@@ -138,7 +138,7 @@ class Retries(Generic[K]):
         return key
 
     def next_at(self) -> float:
-        """Return when the next one is due; infinity: none."""
+        """Return when the next retry is due; infinity: none is planned."""
         times = self._times
         while times and self._queued.get(times[0][2]) != times[0][1]:
             heapq.heappop(times)

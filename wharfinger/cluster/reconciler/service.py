@@ -1,4 +1,4 @@
-"""The service of a reconciler: workers that pull, and one task each that reads the table, keeps the time, and prunes.
+"""The service of a reconciler: worker tasks, and three further tasks: one reads the table, one keeps the time, one prunes.
 
 There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it,
 reports its outcome, and waits when there is none. Changes are read from the table in rounds: the next page is read when no
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 _EVERYBODY: Final = object()
 """The key for waiters that wait for all owners."""
 _BREATH: Final = 16
-"""A worker whose operations never wait lets others run after so many of them."""
+"""The number of operations after which a worker lets other tasks run, even if its operations never wait."""
 READ_EVERY_S: Final = 0.1
 """The least time between two rounds while workers have enough to do."""
 _DEFAULT: Final = ReconcilerOptions()
@@ -78,10 +78,10 @@ async def open_reconciler(
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Bring a target to the rows of ``table`` for as long as the block runs.
 
-    ``owner`` returns what waits for a row. ``statuses``: joined under ``name``, for several reconcilers of one table.
-    ``during`` surrounds each operation with its owner. ``draw``: a random number in [0, 1), for pauses. ``metrics`` receives
-    each operation. ``attempted`` receives each attempt that counts, with the failure as it is known then, None if it
-    succeeded; it must not block.
+    ``owner`` returns the owner that waits for a row. ``statuses``: joined under ``name``, for several reconcilers of one table.
+    ``during`` returns the context in which an operation on a row runs. ``draw``: a random number in [0, 1), for pauses.
+    ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with the failure as it is known then,
+    None if it succeeded; it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -135,7 +135,7 @@ class Reconciler(Generic[K, R]):
     def listen(
         self, metrics: ReconcilerMetrics | None, attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None
     ) -> None:
-        """Report to these from now on; see :func:`open_reconciler`."""
+        """Set the receivers of metrics and of attempts; see :func:`open_reconciler`."""
         self._metrics, self._attempted = metrics, attempted
 
     # --- for waiting tasks ------------------------------------------------------------------------------------------------
@@ -159,7 +159,8 @@ class Reconciler(Generic[K, R]):
     async def wait_until_all_reconciled(self, revision: int, *, until_settled: bool = False) -> Progress:
         """Wait as :meth:`wait_until_reconciled` does, for the rows of all owners.
 
-        ``until_settled``: of each owner, until every row is Done or deleted, or one of them failed permanently or too often.
+        ``until_settled``: until, for each owner, every row is Done or deleted, or one of its rows failed permanently or too
+        often.
         """
         machine = self._machine
         blocking: list[Hashable] = []  # the owner that was found last: no other is checked until it is done
@@ -241,7 +242,7 @@ class Reconciler(Generic[K, R]):
         self._set_alarm()
 
     def assume_done(self, key: K, revision: int) -> None:
-        """Record that the object is known to be as this revision of its row says, so it needs no operation. Ignored if the
+        """Record that the object is known to match this revision of its row, so it needs no operation. Ignored if the
         row changed.
         """
         entry = self._table.snapshot().get(key)
@@ -251,14 +252,14 @@ class Reconciler(Generic[K, R]):
             self._step(self._owner(entry.row))
 
     def prune(self) -> None:
-        """Prune once, as soon as the table is initialized; several calls before that are one."""
+        """Prune once, as soon as the table is initialized; several calls before that request one prune."""
         self._pruning = pruning.asked(self._pruning)
         self._prune_asked.set()
 
     # --- tasks -------------------------------------------------------------------------------------------------------------
 
     async def work(self) -> None:
-        """One worker."""
+        """Perform attempts until cancelled: the task of one worker."""
         performed = 0
         while True:
             if self._performer.in_batches:
@@ -332,10 +333,10 @@ class Reconciler(Generic[K, R]):
         if cause is not None and (before is None or str(before.error) != str(error)):
             doing = "deleting" if attempt.deleting else "updating"
             log.error("reconciler %s: %s %s raised %s", self.name, doing, attempt.key, error, exc_info=cause)
-        error.__cause__ = None  # an error that is kept keeps no frames alive
+        error.__cause__ = None  # a stored error must not keep frames alive
 
     def _taken(self, now: float) -> None:
-        """Wake one more worker if there is more to take: as many work as can, and no more are woken than that."""
+        """Wake one more worker if there is more to take; so no more workers are woken than have work."""
         if now + self._options.patience_s < self._alarm_at:
             self._alarm.set()
         if self._machine.ready:

@@ -16,7 +16,7 @@ NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """Operations of one kind so far: how many, how many of them failed, how long they took together (s)."""
+    """The operations of one kind so far: their number, the number that failed, and their total duration in seconds."""
 
     count: int = 0
     errors: int = 0
@@ -25,7 +25,7 @@ class Performed:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts operations of one kind."""
+    """A counter of the operations of one kind."""
 
     count: int = 0
     errors: int = 0

@@ -7,7 +7,7 @@ Done        the object is as its row says                                → Ref
 Error       the last attempt failed; it is retried                       → Done, Error; Pending by a write
 ========== ============================================================ =================================
 
-Statuses are never in rows. The peer keeps them there, so each outcome is a write that wakes all readers and collides with
+Statuses are never in rows. Cilium's statedb keeps them there, so each outcome is a write that wakes all readers and collides with
 the writes of other reconcilers; here each reconciler keeps its own, and a :class:`StatusSet` is assembled on request.
 """
 
@@ -94,7 +94,7 @@ class StatusSet:
         return StatusSet({**self._statuses, name: status}, id=self.id, updated_at=self.updated_at)
 
     def pending(self, id: int, now: float) -> "StatusSet":  # noqa: A002
-        """Return the same reconcilers, all of them Pending with one new id."""
+        """Return a set of the same reconcilers, all Pending with one new id."""
         waiting = Status(Kind.PENDING, id, now)
         return StatusSet(dict.fromkeys(self._statuses, waiting), id=id, updated_at=now)
 
@@ -143,7 +143,7 @@ class Statuses(Generic[K]):
         return sorted(self._sources)
 
     def of(self, key: K) -> StatusSet:
-        """Return the statuses of this key; empty if no reconciler knows of it."""
+        """Return the statuses of this key; empty if no reconciler has a status for it."""
         told = {name: source(key) for name, source in self._sources.items()}
         return StatusSet({name: status for name, status in told.items() if status is not None})
 

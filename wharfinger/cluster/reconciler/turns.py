@@ -7,14 +7,14 @@ Places. An operation takes one of the ordinary places (`concurrency`) or one of 
                                                     ▼
     retries of slow owners ───────────────────► slow place ─────► done, or cut off after `operation_s`
 
-So every ordinary place is free again after `patience_s`, however many operations hang. An owner is slow from when one of its
-operations is late until one succeeds in time. A late operation for which there is no slow place is cut off, once: its retry
-is in a slow place from the beginning, where nothing but `operation_s` ends it.
+So every ordinary place is free again after `patience_s`, however many operations hang. An owner becomes slow when one of its
+operations is late, and stays slow until one succeeds in time. A late operation for which there is no slow place is cut off, once:
+its retry is in a slow place from the beginning, where nothing but `operation_s` ends it.
 
-Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner
-that comes back from a pause begins a little ahead of the others. So an owner that comes, or whose operations are quick, passes
-those whose operations hang, fail or are slow. As long as there are both, each RETRY_EVERY-th key handed out
-for an ordinary place is a retry.
+Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner that
+comes back from a pause begins a little ahead of the others. So a new owner, or an owner whose operations are quick, goes ahead of
+owners whose operations hang, fail or are slow. As long as there are both, each RETRY_EVERY-th key handed out for an ordinary
+place is a retry.
 
 Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so
 on down to two, of which one is kept for first attempts. A key that is in a line and changes keeps its place in it.
@@ -37,7 +37,8 @@ R = TypeVar("R")
 
 RETRY_EVERY: Final = 4
 DEBT: Final = 10
-"""Time that an owner has used counts up to so many times the patience, so that it is never forgotten for long."""
+"""The used time of an owner counts only up to this many times the patience, so that an owner never waits long for its next
+turn."""
 _STALE: Final = 64
 _NONE: Final = -1
 
@@ -102,7 +103,8 @@ class Places:
 
 
 class Turns(Generic[K, R]):
-    """The lines of all owners, and the places. Invariant: an owner is in a lane iff it has such keys and may have one more."""
+    """The lines of all owners, and the places. Invariant: an owner is in a lane iff it has keys of that lane and may have one
+    more operation."""
 
     def __init__(self, options: ReconcilerOptions) -> None:
         self._options = options
@@ -272,7 +274,9 @@ class Turns(Generic[K, R]):
         share = self._cap if not owner.late else min(self._cap, max(2, self._cap >> min(owner.late, 32)))
         below = owner.running < share
         if owner.running and owner.name not in self._changes and owner.name not in self._retries:
-            owner.used = max(owner.used, self._used)  # it had all that it may have, and saved nothing up by that
+            owner.used = max(
+                owner.used, self._used
+            )  # its share was used up, and the wait for that earns it no advantage
         if below and owner.fresh:
             self._changes.put(owner)
         else:

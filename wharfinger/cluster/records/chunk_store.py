@@ -1,8 +1,9 @@
 """The chunks of large records in a cluster: written before their head, read with it, and collected if no head names them.
 
 A crash leaves chunks without a head (the daemon was killed before it wrote the head), or chunks that their head does not own
-yet (just after). :meth:`ChunkStore.collect` deletes the former and repairs the latter. It leaves alone what another process
-may be writing at the moment; it judges that as it judges pending records (:mod:`~wharfinger.cluster.lease.fencing`).
+yet (the daemon was killed just after). :meth:`ChunkStore.collect` deletes the former and repairs the latter. It skips chunks
+that another process may still be writing; the rules for this are the same as for pending records
+(:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -34,10 +35,10 @@ class ChunkStore:
 
     @asynccontextmanager
     async def writing(self, chunks: Sequence[JsonObject]) -> AsyncGenerator[None, None]:
-        """Around the write of chunks and their head: :meth:`collect` leaves them alone."""
+        """Protect chunks from :meth:`collect` while the block writes them and their head."""
         places = [(namespace_of(chunk), name_of(chunk)) for chunk in chunks]
         if places:
-            async with self._deleting:  # one that is being deleted right now is written again, not taken as there
+            async with self._deleting:  # wait for a deletion under way, so that `write` creates the chunk again
                 for place in places:
                     self._in_use[place] = self._in_use.get(place, 0) + 1
         try:
@@ -49,7 +50,7 @@ class ChunkStore:
                     del self._in_use[place]
 
     async def write(self, chunks: Sequence[JsonObject]) -> None:
-        """Create the chunks. One that exists was written by a killed process for the same record: its name is the digest of
+        """Create the chunks. A chunk that exists was written by a killed process for the same record: its name is the digest of
         its content.
         """
 
@@ -60,7 +61,7 @@ class ChunkStore:
         await each(chunks, create, limit=AT_ONCE)
 
     async def give_to(self, head: JsonObject, names: Iterable[str]) -> None:
-        """Make a record's Secret the owner of its chunks, so that they go when a person deletes it."""
+        """Make a record's Secret the owner of its chunks, so that they are deleted with it."""
         namespace = namespace_of(head)
         owner: JsonObject = {
             "apiVersion": "v1",
@@ -91,7 +92,7 @@ class ChunkStore:
         return await trio.to_thread.run_sync(assemble, head, index, chunks, abandon_on_cancel=True)
 
     async def delete(self, namespace: str, names: Iterable[str]) -> None:
-        """Delete chunks; one that is gone already is fine."""
+        """Delete chunks; ignore those that are gone already."""
         resource = await self._client.resource_type("v1", "Secret")
 
         async def delete(name: str) -> None:
@@ -141,7 +142,7 @@ class ChunkStore:
         except NotFoundError:
             return _Head({}, ())
         except ReleaseRecordError:
-            return _Head({}, (), readable=False)  # it may name them
+            return _Head({}, (), readable=False)  # the unreadable head may name chunks
 
     async def _abandoned(self, chunk: JsonObject) -> bool:
         metadata = find_object(chunk, "metadata")
@@ -154,7 +155,7 @@ class ChunkStore:
 
 
 class _Head:
-    """The Secret a chunk would belong to, and which chunks it names."""
+    """The Secret that a chunk would belong to, and the names of the chunks that the Secret lists."""
 
     def __init__(self, secret: JsonObject, names: tuple[str, ...], *, readable: bool = True) -> None:
         self.secret = secret

@@ -41,7 +41,7 @@ class Stored:
 
     @property
     def size(self) -> int:
-        """About how many bytes it holds in memory."""
+        """The approximate number of bytes that the record takes in memory."""
         return RECORD_BYTES + (UNPACKED * self.packed_bytes if self.release.whole else 0)
 
 
@@ -68,7 +68,7 @@ class RecordCache:
         return None if history is None else frozenset(stored.state for stored in history)
 
     def put(self, owner: Owner, history: Sequence[Stored]) -> None:
-        """All that there is of a release; those before the last deployed one are kept as summaries."""
+        """Record the whole history of a release; revisions before the last deployed one are kept as summaries."""
         self.drop(owner)
         if not all(stored.release.whole for stored in history[_first_needed(history) :]):
             return  # the last deployed one was deleted: those before it count again

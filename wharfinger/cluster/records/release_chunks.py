@@ -2,10 +2,10 @@
 cut out of it.
 
 These parts are cut, in this order, until the head fits: the notes together with the chart's files (then Helm can still do
-everything with the record); the manifest; the hooks; the values. The notes of the head say so. A cut manifest is replaced by
-one object with an invalid name, which no server accepts and which names what cannot be done: an empty manifest would let
-``helm rollback`` delete everything. The same object is a hook before an uninstall, which would otherwise delete the record
-and leave the objects.
+everything with the record); the manifest; the hooks; the values. The notes of the head name the parts that were cut. A cut
+manifest is replaced by one object with an invalid name, which no server accepts and which names what cannot be done: an empty
+manifest would let ``helm rollback`` delete everything. The same object is a hook before an uninstall, which would otherwise
+delete the record and leave the objects.
 
 The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps
 that when it writes a record of ours anew, and drops annotations of the Secret. The index is valid only for the revision that
@@ -56,7 +56,7 @@ from wharfinger.kube.resource import name_of
 
 CHUNK_TYPE: Final = "wharfinger.dev/release-chunk"
 CHUNK_OWNER: Final = "wharfinger"
-"""The label ``owner`` of a chunk; Helm lists those with ``helm``."""
+"""The value of the label ``owner`` on a chunk; Helm lists only Secrets whose value is ``helm``."""
 INDEX_ANNOTATION: Final = "wharfinger.dev/release-chunks"
 """The key in ``chart.metadata.annotations`` of a head."""
 DIGEST_ANNOTATION: Final = "wharfinger.dev/sha256"
@@ -117,7 +117,7 @@ class PackedRelease:
 def pack_release(release: Release, now: datetime) -> PackedRelease:
     """Return a record as Secrets.
 
-    Raises ReleaseRecordError if it is over :data:`MAX_DOCUMENT_BYTES`, or if what cannot be cut is too large.
+    Raises ReleaseRecordError if it is over :data:`MAX_DOCUMENT_BYTES`, or if the parts that cannot be cut are too large.
     """
     text = pack_document(release.document)
     if len(text) <= MAX_RECORD_BYTES:
@@ -193,10 +193,10 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
     for name, digest, chunk in zip(index.names(head.name), index.digests, chunks, strict=True):
         piece = _piece(chunk)
         if hashlib.sha256(piece).hexdigest() != digest:
-            state = "gone" if chunk is None else "not what was written"
+            state = "gone" if chunk is None else "damaged"
             raise ReleaseRecordError(
-                f"{what} is kept in chunks, and the Secret {head.namespace}/{name} is {state}: what it installed cannot be "
-                f"told; restore that Secret, or delete the Secret {head.secret_name} to have the revision forgotten"
+                f"{what} is kept in chunks, and the Secret {head.namespace}/{name} is {state}: the objects that it "
+                f"installed are not known; restore that Secret, or delete the Secret {head.secret_name} to discard the revision"
             )
         pieces.append(piece)
     try:
@@ -210,13 +210,14 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
 
 
 def without_stand_in(release: Release) -> Release:
-    """Return a failed revision without a manifest, if Helm copied a head into it (a rollback): it applied nothing."""
+    """Return a failed revision without its stand-in manifest, if a rollback by Helm copied one into it: such a revision applied
+    nothing."""
     if STAND_IN not in find_str(release.document, "manifest"):
         return release
     return replace(release, document={**release.document, "manifest": "", "hooks": _own_hooks(release.document)})
 
 
-# -- what is cut out, and put in again
+# -- the parts that are cut out and put in again
 
 
 def _cuts(document: JsonObject) -> Iterator[JsonObject]:
@@ -265,8 +266,9 @@ def _notes(parts: JsonObject) -> str:
     gone = [name for key, name in names.items() if key in parts]
     listed = " and ".join(filter(None, [", ".join(gone[:-1]), gone[-1]]))
     can = (
-        "Helm can list it and show its status and history, and upgrade it, which leaves what the new version does not "
-        "have; it cannot roll back to it, or uninstall it: leave that to Wharfinger."
+        "Helm can list the release, show its status and history, and upgrade it, but an upgrade with Helm does not delete "
+        "objects that the new version lacks. Helm cannot uninstall the release or roll it back to this revision: use "
+        "Wharfinger for that."
         if "manifest" in parts
         else "Helm can do everything with it."
     )

@@ -1,9 +1,8 @@
-"""The newest revisions of all releases of a cluster, from one watch of Helm's record Secrets: reading them costs no
-request, and what a user does with helm is noticed when it happens.
+"""The newest revisions of all releases of a cluster, from one watch of Helm's record Secrets.
 
-Only labels and annotations of a record are read: revision, status, writer. The view is as old as the watch, so every
-decision made from it is checked again: a revision is written under its own name and over the state that was read, and is
-refused if another writer came first.
+Reading them costs no request, and operations of a user's helm are noticed at once. Only labels and annotations of a record
+are read: revision, status, writer. The view is as old as the watch, so every decision made from it is checked again: a
+revision is written under its own name and over the state that was read, and is refused if another writer came first.
 
 Our own changes are known by the writes (:meth:`ReleaseHeads.writing`), whether the watch reports them before the answer or
 after. All other changes are foreign, and reported: a new revision, a status that was changed (except *superseded*, which
@@ -67,15 +66,15 @@ class ForeignChange:
 
     @property
     def by_helm(self) -> bool:
-        """Return whether it was a user's `helm uninstall`: helm removes the holder's name from the record with which it
-        begins.
+        """Return whether it was a user's `helm uninstall`: helm removes the holder's name from the record when it begins the
+        uninstall.
         """
         head = self.head
         return self.gone and head.status is ReleaseStatus.UNINSTALLING and not head.holder.identity
 
     @property
     def by(self) -> str:
-        """``a helm command (field manager helm)``, ``the Wharfinger daemon x``."""
+        """The writer in words: ``a helm command (field manager helm)``, ``the Wharfinger daemon x``."""
         head = self.head
         if self.by_helm:
             return "a helm uninstall"
@@ -86,7 +85,7 @@ class ForeignChange:
         return f"{head.holder} (field manager {head.manager})" if head.manager else str(head.holder)
 
     def __str__(self) -> str:
-        """One sentence."""
+        """Return the change as one sentence."""
         at = f"release {self.owner}"
         if self.gone:
             return f"{at}: its last record, revision {self.head.revision}, is gone: {self.by}"
@@ -114,7 +113,7 @@ class ReleaseHeads:
         return self._subscription is not None and self._subscription.listed
 
     async def wait_synced(self) -> None:
-        """Wait for the first list. Raises what that raised."""
+        """Wait for the first list. Raises the error of that list if it failed."""
         if self._subscription is not None:
             await self._subscription.wait_first_list()
 
@@ -123,7 +122,7 @@ class ReleaseHeads:
         self._listeners.append(listener)
 
     def heads(self, owner: Owner) -> tuple[ReleaseHead, ...]:
-        """All revisions, oldest first; () where there is none."""
+        """Return all revisions, oldest first; () if there are none."""
         return tuple(sorted(self._releases.get(owner, {}).values(), key=lambda head: head.revision))
 
     def newest(self, owner: Owner) -> ReleaseHead | None:
@@ -172,7 +171,7 @@ class ReleaseHeads:
     # -- the watch
 
     def changed(self, change: RawChange) -> None:
-        """One change of a Secret."""
+        """Record one change of a Secret."""
         place = (change.key.namespace, change.key.name)
         if place in self._writing:
             self._writing[place].append(change)
@@ -185,7 +184,7 @@ class ReleaseHeads:
             return
         head = read_head(change.object.text) if change.object is not None else None
         if head is None:
-            return  # it says that it is a record, and is none
+            return  # its type is that of a record, but its labels are missing
         before = self._of(place)
         if before is not None and before.uid == head.uid and not _newer(head.version, before.version):
             return
@@ -235,7 +234,7 @@ async def open_release_heads(watches: SharedWatches, ours: Holder) -> AsyncGener
     """Follow the records of all releases for as long as the block runs. The block does not wait for the first list."""
     heads = ReleaseHeads(ours)
     with watches.subscribe(SECRETS, "", SELECTOR, FIELDS, heads.changed) as subscription:
-        heads._subscription = subscription  # noqa: SLF001 - the two are one
+        heads._subscription = subscription  # noqa: SLF001 - the constructor of the same module
         yield heads
 
 

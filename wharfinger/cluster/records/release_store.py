@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 THREAD_BYTES: Final = 100_000
 """A record over this is packed and unpacked in a thread."""
 HISTORY: Final = 10
-"""Revisions kept per release, as Helm does."""
+"""The number of revisions kept per release, as in Helm."""
 
 
 class ReleaseBusyError(ReleaseError):
@@ -88,9 +88,8 @@ class ReleaseStore:
     # -- reading
 
     async def history(self, name: str, namespace: str) -> list[Stored]:
-        """All revisions, oldest first; those before the last deployed one as summaries.
-
-        Raises ReleaseRecordError for one that cannot be read.
+        """Return all revisions, oldest first; those before the last deployed one as summaries. Raises ReleaseRecordError for a
+        record that cannot be read.
         """
         owner = Owner(name, namespace)
         if self._heads.synced and owner not in self._doubtful:
@@ -115,7 +114,7 @@ class ReleaseStore:
         return (await self._whole(await self._opened(secret))).release
 
     async def settled(self, name: str, namespace: str) -> list[Stored]:
-        """Return the history, after marking a pending record failed whose holder is gone.
+        """Return the history, after marking a pending record as failed if its holder is gone.
 
         Raises ReleaseBusyError if another process may be at work; it names the process and how long it is waited for.
         """
@@ -145,7 +144,7 @@ class ReleaseStore:
         size = len(find_str(secret, "data", "release"))
         release = await _off_the_loop(size, partial(from_secret, secret))
         index = None
-        with suppress(ReleaseRecordError):  # which counts where it is read whole
+        with suppress(ReleaseRecordError):  # `_whole` raises the error
             index = index_of(release)
         return Stored(release, find_object(secret, "metadata"), index=index, packed_bytes=size)
 
@@ -236,7 +235,7 @@ class ReleaseStore:
         await self.trim([*settled, *history[-1:]], keep)
 
     async def trim(self, history: Sequence[Stored], keep: int) -> None:
-        """Remove the oldest beyond ``keep``, but not the last deployed one: it is the one to return to."""
+        """Remove the oldest revisions beyond ``keep``, but not the last deployed one, which a rollback needs."""
         deployed = [stored for stored in history if stored.release.status is ReleaseStatus.DEPLOYED][-1:]
         kept = {stored.release.revision for stored in deployed}
         others = [stored for stored in history if stored.release.revision not in kept]
@@ -264,7 +263,7 @@ class ReleaseStore:
         self._cache.drop_one(Owner(release.name, release.namespace), release.revision)
 
     async def collect_chunks(self) -> tuple[str, ...]:
-        """Delete what crashes left of large records, in all namespaces; ``namespace/name`` of each Secret."""
+        """Delete the chunks that crashes left behind, in all namespaces; return ``namespace/name`` of each Secret."""
         return await self._chunks.collect()
 
     async def keep_collected(self, every_s: float) -> None:
@@ -273,7 +272,7 @@ class ReleaseStore:
             try:
                 await self._heads.wait_synced()
                 for name in await self.collect_chunks():
-                    log.info("deleted %s, which was left of a record that was never written whole", name)
+                    log.info("deleted %s, a chunk of a release record that was never completed", name)
             except (ClusterError, ShapeError) as error:
                 log.info("chunks without a record cannot be collected: %s", error)
             if not every_s:
@@ -294,7 +293,7 @@ class ReleaseStore:
 
 
 async def _off_the_loop(size: int, work: Callable[[], Result]) -> Result:
-    """Packing or unpacking; a large record in a thread, so that nothing else waits for it."""
+    """Pack or unpack a record; do so in a thread if it is large, so that no other task waits for it."""
     if size > THREAD_BYTES:
         return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
     return work()

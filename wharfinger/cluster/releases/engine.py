@@ -4,12 +4,12 @@ semantics over server-side apply.
     async with open_release_engine(client, watches, options) as engine:
         result = await engine.upgrade(request)
 
-The desired state is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler brings the cluster to
-it, each object separately, and retries transient failures. An upgrade is a sequence of steps on that table
-(:mod:`~wharfinger.cluster.releases.upgrade`), and so is an uninstall (:mod:`~wharfinger.cluster.releases.uninstall`).
-Applied objects are then watched: fields of ours that others change are corrected (:mod:`~wharfinger.cluster.drift.monitor`),
-the health of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and a user's helm is noticed and
-not fought (:mod:`~wharfinger.cluster.records.release_heads`).
+The desired state is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler brings the cluster to it,
+each object separately, and retries transient failures. An upgrade is a sequence of steps on that table
+(:mod:`~wharfinger.cluster.releases.upgrade`), and so is an uninstall (:mod:`~wharfinger.cluster.releases.uninstall`). Applied
+objects are then watched: fields of ours that others change are corrected (:mod:`~wharfinger.cluster.drift.monitor`), the health
+of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and changes by a user's helm are noticed and not
+undone (:mod:`~wharfinger.cluster.records.release_heads`).
 
 Invariants:
 
@@ -38,7 +38,7 @@ from wharfinger.cluster.crds.definitions import Definitions
 from wharfinger.cluster.crds.kept_definitions import KeptDefinitions
 from wharfinger.cluster.drift.comparison import Drift
 from wharfinger.cluster.drift.foreign_changes import ForeignChanges
-from wharfinger.cluster.drift.monitor import DriftMonitor
+from wharfinger.cluster.drift.monitor import Corrected, DriftMonitor
 from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.health.monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health.rules import HealthRule
@@ -110,13 +110,17 @@ class ReleaseEngine:
         """Report everything to this listener from now on."""
         self._board.listeners = (*self._board.listeners, listener)
 
+    def listen_to_corrections(self, corrected: Corrected) -> None:
+        """Report the drift of each object that was corrected from now on."""
+        self._board.correction_listeners = (*self._board.correction_listeners, corrected)
+
     # -- operations
 
     def unchanged(self, request: ReleaseRequest) -> ReleaseResult | None:
-        """Return the result if the request asks for what this engine applied last and nothing contradicts that it is still
-        there.
+        """Return the last result if the request equals the one that this engine applied last, and nothing has changed since as
+        far as is known.
 
-        That is: no other revision came, every row is done, nothing drifted. No API request is made for it.
+        That is: no other revision was written, every row is done, and nothing has drifted. No API request is made.
         """
         return self.as_applied(request.owner, request.fingerprint)
 
@@ -129,7 +133,7 @@ class ReleaseEngine:
         if newest is None or (newest.revision, newest.status) != (known.result.revision, ReleaseStatus.DEPLOYED):
             return None
         if known.confined != self._tools.confined(owner):
-            return None  # it may hold more, or less, than it might then
+            return None  # the permitted scope of the release has changed
         if not self._tools.rows.settled(known.groups) or self.drifts(owner):
             return None
         return known.result
@@ -187,11 +191,11 @@ class ReleaseEngine:
         return result
 
     async def history(self, name: str, namespace: str) -> list[Release]:
-        """All revisions of a release, oldest first; those before the last deployed one are summaries."""
+        """Return all revisions of a release, oldest first; those before the last deployed one are summaries."""
         return [stored.release for stored in await self._tools.keeper.history(Owner(name, namespace))]
 
     async def whole(self, release: Release) -> Release | None:
-        """Read a revision of a history with its manifest; None where it is gone by now. Raises ReleaseRecordError."""
+        """Read a revision of a history with its manifest; None if it is gone by now. Raises ReleaseRecordError."""
         return await self._tools.keeper.whole(release)
 
     async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
@@ -255,12 +259,14 @@ class ReleaseEngine:
 
     async def restore(
         self, name: str, namespace: str, *, drift: DriftPolicy | None = None, health: tuple[HealthRule, ...] = ()
-    ) -> None:
+    ) -> tuple[ObjectKey, ...] | None:
         """Fill the rows of a release from its records, without a write: its last objects are watched from now on.
 
-        Nothing is filled if the last operation failed or was a user's; the latter is reported. A record that says "pending"
-        and whose writer is gone is marked failed, because a user's helm would refuse to work on the release otherwise.
-        Objects outside of the namespace of a confined release are left out.
+        Returns the objects of the last revision, as `objects` does; None if they were not read.
+
+        Nothing is filled if the last operation failed or was a user's; the latter is reported. A pending record whose writer is
+        gone is marked failed, because a user's helm would refuse to work on the release otherwise. Objects outside of the
+        namespace of a confined release are left out.
         """
         owner = Owner(name, namespace)
         with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
@@ -281,8 +287,9 @@ class ReleaseEngine:
                     if len(inside) == len(rows):
                         self._board.whole.add(owner)
                         self._board.restored.add(owner)
-                else:
-                    self._board.tell_foreign(owner, last.revision, str(last.written_by))
+                    return tuple(row.key for row in rows)
+                self._board.tell_foreign(owner, last.revision, str(last.written_by))
+        return None
 
     async def forget(self, owner: Owner) -> None:
         """Forget a release that has no record, or is not ours: remove its rows, and keep its objects as they are."""
@@ -293,7 +300,10 @@ class ReleaseEngine:
             self._health.set_rules(owner, ())
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, present and future: operations that wait raise WaitInterruptedError, writes are completed."""
+        """End all waits, present and future: operations that wait raise WaitInterruptedError, writes are completed. Drift is not
+        corrected any more.
+        """
+        self._drift.stop_correcting()
         self._tools.interruption.interrupt(cause)
 
     def rest(self, owner: Owner) -> None:
@@ -313,7 +323,7 @@ class ReleaseEngine:
         """Delete objects that have our label and no row, in complete releases, once all expected releases are restored."""
         self._reconciler.prune()
 
-    # -- how it is
+    # -- the state
 
     def is_confined(self, owner: Owner) -> bool:
         """Return whether a release may hold objects of its own namespace only."""
@@ -382,10 +392,10 @@ class ReleaseEngine:
 async def open_release_engine(
     client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
 ) -> AsyncGenerator[ReleaseEngine, None]:
-    """Serve an engine for as long as the block runs. Leaving it ends what runs; operations under way must be over before.
+    """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
 
-    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, one of
-    records.
+    Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
+    of records.
     """
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
@@ -415,11 +425,12 @@ async def open_release_engine(
             told=board.tell_drift,
             settled=lambda identity: is_done(reconciler, identity),
             full_s=options.full_s,
+            corrected=board.tell_corrected,
         )
 
         def left_alone(owner: Owner) -> None:
             board.forget(owner)
-            if tools.rows.of(owner):  # not of the releases that people have beside ours
+            if tools.rows.of(owner):  # not for releases that users manage with helm alone
                 board.left_alone.add(owner)
                 drift.leave_alone(owner)
 
@@ -450,6 +461,7 @@ async def open_release_engine(
                 table,
                 options.field_manager,
                 lambda identity: is_done(reconciler, identity) and drift.is_as_applied(identity),
+                applied.is_shared,
                 live.is_absent,
             ),
             definitions,

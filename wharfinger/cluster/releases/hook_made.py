@@ -12,9 +12,9 @@ from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject, find_object, find_str
 
 MADE_FOR: Final = "wharfinger.dev/made-by-hook-of"
-"""A label: the release whose package's hook made the object."""
+"""The label that names the release for whose package a hook created the object."""
 MADE_FOR_NAMESPACE: Final = "wharfinger.dev/made-by-hook-of-namespace"
-"""An annotation: the namespace of that release."""
+"""The annotation with the namespace of that release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Maker:
 
     @property
     def selector(self) -> str:
-        """Return the selector that lists all objects which may be marked so."""
+        """Return a label selector that matches all objects which may have this mark."""
         return f"{MADE_FOR}={self.owner.name}"
 
     def marked(self, obj: JsonObject) -> JsonObject:
@@ -36,7 +36,7 @@ class Maker:
         return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
 
     def has_made(self, obj: JsonObject) -> bool:
-        """Return whether the object is marked so."""
+        """Return whether the object has this mark."""
         return (
             find_str(obj, "metadata", "labels", MADE_FOR) == self.owner.name
             and find_str(obj, "metadata", "annotations", MADE_FOR_NAMESPACE) == self.owner.namespace

@@ -44,7 +44,8 @@ CLEANUP_S: Final = 10.0
 
 
 class HookEvent(StrEnum):
-    """The event at which hooks run. TEST hooks are only ever run by ``helm test``; a user makes rollbacks."""
+    """The event at which hooks run. TEST hooks are run only by ``helm test``, rollback hooks only by a user's ``helm
+    rollback``."""
 
     PRE_INSTALL = "pre-install"
     POST_INSTALL = "post-install"
@@ -113,7 +114,7 @@ def parse_hook(obj: JsonObject) -> Hook:
 
 
 def parse_hooks(objects: Iterable[JsonObject]) -> list[Hook]:
-    """All hooks among these objects. Raises ReleaseError."""
+    """Return all hooks among these objects. Raises ReleaseError."""
     return [parse_hook(obj) for obj in flattened(objects)]
 
 
@@ -167,7 +168,7 @@ class HookRunner:
         self._made: set[ObjectKey] = set()
 
     async def run(self, hooks: Sequence[Hook], event: HookEvent) -> None:
-        """Run those for one event. Raises HookFailedError, naming the hook."""
+        """Run the hooks for one event. Raises HookFailedError, naming the hook."""
         due = sorted(
             (hook for hook in hooks if event in hook.events),
             key=lambda hook: (hook.weight, rank(kind_of(hook.obj)[1]), kind_of(hook.obj)[1], name_of(hook.obj)),
@@ -211,7 +212,7 @@ class HookRunner:
                     raise  # a conflict without another writer
                 if not unanswered:
                     raise HookFailedError(
-                        f"{event} {hook}: it is still there from before; delete it, or give it {DELETE_POLICY}: "
+                        f"{event} {hook}: its object still exists from an earlier run; delete it, or give it {DELETE_POLICY}: "
                         f"{DeletePolicy.BEFORE_CREATION}"
                     ) from error
             except ClusterError:
@@ -242,7 +243,7 @@ class HookRunner:
             await self._remove(key)
 
     async def _remove(self, key: ObjectKey, *, until: Interruption | None = None) -> None:
-        """Delete it, and wait for its end, at most until an interruption. Raises WaitInterruptedError."""
+        """Delete an object, and wait until it is gone, or until the wait is interrupted. Raises WaitInterruptedError."""
         if key.resource.group_kind == CRD:
             return
         live = await look_up(self._client, key)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 PARAMETERS: Final = frozenset({"limit", "continue", "labelSelector", "fieldSelector", "resourceVersion", "timeout"})
-"""Parameters that are passed on. Others are left out, but for `watch`, which is refused."""
+"""The query parameters that are passed on. Others are dropped, except `watch`, which is refused."""
 
 _PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,252}\Z")
 _SUBRESOURCES_OF_NAMESPACES: Final = frozenset({"status", "finalize"})
@@ -32,7 +32,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A collection (``name`` "") or an object; ``namespace`` "" for all namespaces, or for a kind that is in none."""
+    """A collection (``name`` "") or an object; ``namespace`` "" for all namespaces, or for a cluster-scoped kind."""
 
     api_version: str
     plural: str
@@ -51,7 +51,7 @@ Judgement: TypeAlias = Question | NotAllowed
 
 
 def judge(path: str, query: Mapping[str, tuple[str, ...]], namespace: str | None) -> Judgement:
-    """Decide about a GET. ``namespace``: the only one whose objects may be read; None: objects of the whole cluster may be."""
+    """Decide about a GET. If ``namespace`` is given, only objects of that namespace may be read, otherwise all objects."""
     parts = path.removeprefix("/").removesuffix("/").split("/")
     if not path.startswith("/") or not all(_PART.match(part) for part in parts) or "watch" in query:
         return NotAllowed()

@@ -44,7 +44,7 @@ OPTIONS: Final = ClientOptions(concurrency=16)
 
 _AGGREGATED: Final = re.compile(rb'"apiVersion"\s*:\s*"apidiscovery\.k8s\.io/(v2|v2beta1)"')
 _BEGINNING: Final = 512
-"""Bytes of a document in which its apiVersion stands."""
+"""The number of bytes at the beginning of a document that contain its apiVersion."""
 
 
 class Look:
@@ -72,9 +72,9 @@ class Look:
         """Answer one request of Helm."""
         said = request.headers.get("authorization", "")
         if not hmac.compare_digest(said.encode(), self._authorization.encode()):
-            return _status(401, "Unauthorized", "this address answers one run of helm only")
+            return _status(401, "Unauthorized", "this address serves only one run of helm")
         if request.method != "GET":
-            return _status(405, "MethodNotAllowed", "a chart that is rendered may look, and change nothing")
+            return _status(405, "MethodNotAllowed", "a chart that is being rendered may only read from the cluster")
         judged = judge(request.path, request.query, self._namespace)
         if isinstance(judged, NotAllowed):
             return await self._refuse(request, judged.place)
@@ -94,7 +94,7 @@ class Look:
 
     async def _refuse(self, request: Request, place: Place | None) -> Response:
         if place is None or self._namespace is None:
-            return _status(403, "Forbidden", f"a chart that is rendered may not ask for {request.path[:200]}")
+            return _status(403, "Forbidden", f"a chart that is being rendered may not read {request.path[:200]}")
         name = await self._name(place)
         if len(self._refused) <= MAX_REFUSALS * 10:
             self._refused[name] = None
@@ -129,9 +129,9 @@ class LookupAccess:
 
     @asynccontextmanager
     async def open(self, namespace: str | None) -> AsyncGenerator[Look, None]:
-        """Answer one run while the body runs; leaving it closes the door at once.
+        """Answer the requests of one run of Helm while the block runs; leaving the block ends the access at once.
 
-        ``namespace``: the only one that may be looked into; None: the whole cluster.
+        ``namespace``: the only one whose objects may be read; None: the whole cluster.
         """
         listeners = await trio.open_tcp_listeners(0, host=HOST)
         look = Look(self._session, self._client, namespace, listeners[0].socket.getsockname()[1])
@@ -155,7 +155,7 @@ async def _serve(
 async def open_lookup_access(
     connection: Connection, *, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[LookupAccess]:
-    """Keep a session for lookups while the body runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
+    """Keep a session for lookups while the block runs. With ``transport``, no connection is opened (in-memory servers, tests)."""
     async with open_session(connection, OPTIONS, transport) as session, trio.open_nursery() as nursery:
         yield LookupAccess(session, nursery)
         nursery.cancel_scope.cancel()

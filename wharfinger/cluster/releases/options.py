@@ -38,11 +38,12 @@ def unattributed(_owner: Owner) -> AbstractContextManager[None]:
 class EngineOptions:
     """The options of an engine.
 
-    ``holder`` is written into records; ``force`` takes fields from all other managers; ``history``: revisions kept;
-    ``during`` surrounds each operation with the package it belongs to; ``expressions`` evaluates packages' own health rules,
-    which are ignored without it; ``grace_s``: the time for which an object of a healthy release may be unready without
-    progress; ``full_s``: between two full comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``:
-    which releases may hold objects of their own namespace only.
+    ``holder`` is written into records. ``force`` takes fields from all other managers. ``history`` is the number of kept
+    revisions. ``during`` returns the context in which an operation of a release runs, which attributes it to a package.
+    ``expressions`` evaluates packages' own health rules, which are ignored without it. ``grace_s`` is the time for which an
+    object of a healthy release may be unready without progress, ``full_s`` the time between two full comparisons, ``prune_s``
+    the time between two prunes (0: on demand only). ``confined`` returns whether a release may hold objects of its own
+    namespace only.
     """
 
     field_manager: str = "wharfinger"
@@ -60,30 +61,32 @@ class EngineOptions:
 
 
 class EngineListener(Protocol):
-    """A listener to what happens to releases. Synchronous; must not block."""
+    """A listener for events of releases. Synchronous; must not block."""
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """All that drifted of a release, and all that is fought for; both empty once all is well again."""
+        """Receive all drift of a release, and all its fights; both are empty once there is none any more."""
 
     def health_changed(self, owner: Owner, health: Health) -> None:
         """Receive a change of a release's state, or of its objects that are not ready."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Receive a revision that another writer made or deleted; drift of that release is left alone until the next
-        upgrade.
-        """
+        """Receive a revision that another writer made or deleted; drift is not corrected until the next upgrade."""
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Objects of a release were deleted that it has no more and that nothing else took away."""
+        """Receive the objects that a prune deleted: the release does not contain them any more, and no operation had removed
+        them."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Receive what fails for a release though no operation requested it, in a sentence each; empty once nothing fails."""
+        """Receive the failures of unrequested actions on a release, one sentence each; empty once nothing fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """``apply_health``: of the reconciler, in a sentence; ``pruned``: objects that prunes deleted; ``whole``: releases all of
-    whose objects are in rows; ``left_alone``: those that a person had last; ``busy``: operations under way or waiting.
+    """The statistics of an engine. ``apply_health`` is the health of the reconciler, in a sentence.
+
+    ``pruned`` is the number of objects that prunes deleted; ``whole`` the number of releases all of whose objects are in
+    rows; ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or
+    waiting.
     """
 
     table: TableStatistics

@@ -1,10 +1,10 @@
 """The checks of a release before its first write.
 
 Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists
-is this release's; no definition breaks objects that are stored under the present one. One GET for each object, a few at a
-time; the answers are passed on to the apply, so no object is read twice. Two kinds of objects are not read at all: those
-that are wanted as they were applied before, and that the watch has not reported as changed; and those of which the
-watches know that they do not exist.
+is this release's; no definition breaks objects that are stored under the present one. Each object is read by one GET, a few
+at a time; the answers are passed on to the apply, so no object is read twice. Three kinds of objects are not read at all:
+those that are wanted as they were applied before, and that no watch has reported as changed; those that are wanted in another
+way, if no other manager has fields of them either; and those that do not exist according to a watch.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,8 @@ class Survey:
     """The rows in install order, and the live objects beside them.
 
     ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None if there is none.
-    ``unread``: objects that were not read, because they are known to be as wanted. ``definitions``: the live
+    ``unread``: objects that were not read, because they are known to be as wanted. ``known``: objects that were not read, because
+    they are known to be as they were applied, and without fields of other managers. ``definitions``: the live
     definitions of ``crds/``, by name.
     """
 
@@ -48,11 +49,12 @@ class Survey:
     coming: tuple[JsonObject, ...] = ()
     lives: Mapping[Identity, JsonObject | None] = field(default_factory=dict)
     unread: frozenset[Identity] = frozenset()
+    known: frozenset[Identity] = frozenset()
     definitions: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
 class Surveyor:
-    """Looks for one cluster."""
+    """Surveys releases in one cluster."""
 
     def __init__(
         self,
@@ -60,17 +62,19 @@ class Surveyor:
         table: DesiredTable,
         manager: str,
         is_as_applied: Callable[[Identity], bool],
+        is_shared: Callable[[Identity], bool],
         is_absent: Callable[[ObjectKey], bool],
     ) -> None:
         """Check for this manager, under whose name objects are applied.
 
-        ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_absent``: whether it is
-        known that an object does not exist.
+        ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether
+        another manager may have fields of it. ``is_absent``: whether it is known that an object does not exist.
         """
         self._client = client
         self._table = table
         self._manager = manager
         self._is_as_applied = is_as_applied
+        self._is_shared = is_shared
         self._is_absent = is_absent
 
     async def survey(
@@ -88,7 +92,8 @@ class Surveyor:
             identities.add(row.identity)
             check_free(self._table.snapshot(), row.identity, owner)
         unread = frozenset(row.identity for row in rows if self.is_unchanged(row))
-        read = [row for row in rows if row.identity not in unread]
+        known = frozenset(row.identity for row in rows if row.identity not in unread and self._is_known(row))
+        read = [row for row in rows if row.identity not in unread | known]
         looks = [partial(self._look, row) for row in read] + [partial(self._look_at_definition, crd) for crd in crds]
         lives = await each(looks, lambda look: look(), limit=CONCURRENCY)
         return Survey(
@@ -96,17 +101,23 @@ class Surveyor:
             tuple(coming),
             {row.identity: live for row, live in zip(read, lives, strict=False)},
             unread,
+            known,
             {name_of(crd): live for crd, live in zip(crds, lives[len(read) :], strict=True) if live is not None},
         )
 
     def is_unchanged(self, row: DesiredObject) -> bool:
         """Return whether the object of a row need not be read: it was applied as the row says, and has not changed since."""
         entry = self._table.snapshot().get(row.identity)
-        is_same = entry is not None and (entry.row.key, entry.row.owner, entry.row.body) == (
-            row.key,
-            row.owner,
-            row.body,
-        )
+        return entry is not None and entry.row.body == row.body and self.is_as_last_applied(row)
+
+    def _is_known(self, row: DesiredObject) -> bool:
+        """Return whether the object of a row may be applied without reading it: it is as it was applied, and is only ours."""
+        return self.is_as_last_applied(row) and not self._is_shared(row.identity)
+
+    def is_as_last_applied(self, row: DesiredObject) -> bool:
+        """Return whether the object of a row is as it was last applied for this release, even if it is wanted otherwise now."""
+        entry = self._table.snapshot().get(row.identity)
+        is_same = entry is not None and (entry.row.key, entry.row.owner) == (row.key, row.owner)
         return is_same and row.key.resource.group_kind != CRD and self._is_as_applied(row.identity)
 
     async def _rows(
@@ -158,7 +169,7 @@ def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None
     if problems:
         raise UnsafeDefinitionError(
             f"CustomResourceDefinition {name_of(wanted)} is not upgraded: {listed(problems, NAMED, '; ')}; "
-            f'convert what is stored first, or annotate the new definition {ALLOW_UNSAFE}: "true"'
+            f'convert the stored objects first, or annotate the new definition {ALLOW_UNSAFE}: "true"'
         )
 
 

@@ -1,8 +1,8 @@
 """The record of one operation: written before the first change, completed in every case, and read back as objects.
 
-Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write without an answer may have been
-done; the conflict that the next attempt meets is then our own, which shows in the stored record: it is the very one that was
-to be written.
+Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write without an answer may have been done;
+if the next attempt meets a conflict, the stored record shows that the conflict is our own: it equals the record that was to be
+written.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=
 
 
 class RecordKeeper:
-    """The records of releases as operations use them. ``history`` is how many are kept."""
+    """The records of releases as operations use them. ``history`` is the number of revisions that are kept."""
 
     def __init__(self, store: ReleaseStore, now: Callable[[], datetime], holder: Holder, history: int) -> None:
         self._store = store
@@ -47,11 +47,11 @@ class RecordKeeper:
         self._history = history
 
     async def history(self, owner: Owner) -> list[Stored]:
-        """All revisions, oldest first."""
+        """Return all revisions, oldest first."""
         return await patiently(partial(self._store.history, owner.name, owner.namespace))
 
     async def settled(self, owner: Owner) -> list[Stored]:
-        """Return the history, with no operation under way. Raises ReleaseBusyError."""
+        """Return the history, in which no operation is under way. Raises ReleaseBusyError."""
         return await patiently(partial(self._store.settled, owner.name, owner.namespace))
 
     async def whole(self, release: Release) -> Release | None:

@@ -9,6 +9,7 @@ import trio
 
 from wharfinger.cluster.drift.comparison import Drift
 from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.drift.monitor import Corrected
 from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.options import EngineListener
@@ -37,12 +38,13 @@ class _Turn:
 class EngineBoard:
     """The releases of an engine.
 
-    ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: those of these
-    that were restored from their records, and not upgraded since; ``left_alone``: those that another tool changed last;
+    ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: the whole
+    releases that were restored from their records, and not upgraded since; ``left_alone``: those that another tool changed last;
     ``resting``: those that are suspended; ``turns``: those with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
+    correction_listeners: tuple[Corrected, ...] = ()
     known: dict[Owner, Known] = field(default_factory=dict)
     whole: set[Owner] = field(default_factory=set)
     restored: set[Owner] = field(default_factory=set)
@@ -74,28 +76,33 @@ class EngineBoard:
         for listener in self.listeners:
             listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)
 
+    def tell_corrected(self, owner: Owner, drift: Drift) -> None:
+        """Report the drift of an object that was corrected."""
+        for corrected in self.correction_listeners:
+            corrected(owner, drift)
+
     def tell_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
-        """Report definitions that it applied and that are gone, or exist again, as drift."""
+        """Report definitions that the owner applied and that are gone, or exist again, as drift."""
         _put(self.missing, owner, missing or None)
         self.tell_drift(owner, *self.drifted.get(owner, ((), ())))
 
     def tell_health(self, owner: Owner, health: Health) -> None:
-        """See EngineListener."""
+        """Report a change of health to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.health_changed(owner, health)
 
     def tell_foreign(self, owner: Owner, revision: int, by: str) -> None:
-        """See EngineListener."""
+        """Report a foreign revision to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.foreign_revision(owner, revision, by)
 
     def tell_pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """See EngineListener."""
+        """Report pruned objects to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.pruned(owner, keys)
 
     def tell_troubles(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """See EngineListener."""
+        """Report troubles to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.troubled(owner, troubles)
 
@@ -105,12 +112,12 @@ class EngineBoard:
 
     @property
     def busy(self) -> int:
-        """Operations under way or waiting."""
+        """The number of operations under way or waiting."""
         return sum(turn.waiting for turn in self.turns.values())
 
     @asynccontextmanager
     async def turn(self, owner: Owner) -> AsyncIterator[None]:
-        """Hold the release for the block, so that no other operation runs on it; wait for the one that does."""
+        """Hold the release for the block, so that no other operation runs on it; wait for an operation that is under way."""
         turn = self.turns.setdefault(owner, _Turn())
         turn.waiting += 1
         try:

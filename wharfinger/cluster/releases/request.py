@@ -18,13 +18,13 @@ from wharfinger.kube.resource import ObjectKey
 class ReleaseRequest:
     """The desired state of a release.
 
-    ``chart`` is the metadata of Chart.yaml, ``values`` what the user gave, ``manifest`` the text that Helm would store for
-    ``objects`` (which are what is applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its ``helm.sh/hook``
-    objects; ``labels`` are put on the record; ``notes`` are the chart's NOTES. A release that would lose all its objects is
-    refused unless ``prune_to_empty``: an empty manifest is more often a mistake than intended.
+    ``chart`` is the metadata of Chart.yaml, ``values`` are those that the user gave, ``manifest`` is the text that Helm would
+    store for ``objects`` (the objects that are applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its
+    ``helm.sh/hook`` objects; ``labels`` are put on the record; ``notes`` are the chart's NOTES. A release that would lose all its
+    objects is refused unless ``prune_to_empty``: an empty manifest is more often a mistake than intended.
 
-    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last
-    revision, without a new one. ``base`` is what the caller made manifest and hooks of, in a form of its own; it is kept in
+    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last revision,
+    without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form of its own; it is kept in
     the record.
     """
 

@@ -1,7 +1,7 @@
 """The rows of releases in the desired table: written wave by wave, removed in reverse, forgotten if they failed.
 
     put      a row that is new, changed, or not known to be as wanted is written, and the reconciler applies it; a row that is
-             as wanted by all we know is left as it is. The wave is over when each of its rows is done, or one has failed
+    known to be as wanted is left as it is. The wave is over when each of its rows is done, or one has failed
              permanently.
     remove   the row is removed, and its object deleted if it was judged so before.
     forget   the row is removed and its object kept as it is. This happens to rows of an operation that failed, and to
@@ -40,7 +40,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 MANY: Final = 50
 SHOWN_STUCK: Final = 3
 TELL_S: Final = 0.1
-"""The least time between two words about more objects than MANY."""
+"""The least time, in seconds, between two reports about more than MANY objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,14 @@ class ReleaseRows:
         progress: Progress,
         *,
         unread: Container[Identity] = (),
+        known: Container[Identity] = (),
         unsure: Container[Identity] = (),
     ) -> None:
         """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: as applied before.
 
-        ``unread``: objects that are known to be as they were applied, and were not read for that reason. ``unsure``: objects
-        that are applied in any case, because an attempt that did not end may have changed them.
+        ``unread``: objects that are known to be as wanted, and were not read for that reason. ``known``: objects that are known
+        to be as they were applied before, without fields of other managers. ``unsure``: objects that are applied in any
+        case, because an attempt that did not end may have changed them.
 
         Raises ForeignObjectError if another release came first, otherwise the error of the row that failed permanently, or
         too often.
@@ -114,6 +116,8 @@ class ReleaseRows:
                 self._operations.replaces(row.identity, body)
             if row.identity in lives:
                 self._operations.saw(row.identity, lives[row.identity])
+            elif row.identity in known and row.identity not in unsure:
+                self._operations.knows(row.identity)
         revision = self._insert(changed)
         written = {row.identity for row in changed}
         done = [row for row in rows if row.identity not in written]
@@ -146,7 +150,8 @@ class ReleaseRows:
                 )
                 for row in part
             ]
-            # A row of a record that is not in the table (any more) has to be there to go.
+            # A row that comes from a record is not in the table, and is inserted first: only the removal of a row deletes its
+            # object.
             self._insert([row for row in part if row.identity not in self._table.snapshot()])
             revision = self._delete(part)
             keys = {row.identity: row.key for row in part}
@@ -159,7 +164,7 @@ class ReleaseRows:
         return removed
 
     def forget(self, rows: Iterable[DesiredObject]) -> None:
-        """Remove rows and keep their objects, also those whose deletion is still to be done."""
+        """Remove rows and keep their objects, including objects that are still to be deleted."""
         snapshot = self._table.snapshot()
         rows = tuple(rows)
         for row in rows:
@@ -178,7 +183,8 @@ class ReleaseRows:
     # -- what is known of a row
 
     def _may_come(self, row: DesiredObject, farewell: Farewell) -> bool:
-        """Return whether an object that was absent may have been created by an apply since, or may be by one under way."""
+        """Return whether an apply may have created an object that was absent, or whether an apply under way may still create
+        it."""
         known = row.identity in self._table.snapshot() or self._reconciler.status(row.identity) is not None
         return known and row.identity in farewell.absent
 
@@ -211,7 +217,7 @@ class ReleaseRows:
     # -- writing
 
     def _assume(self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]) -> None:
-        """Record these as applied: they are in the table, and nothing is done for them."""
+        """Insert these rows, and assume that their objects match them, so that no operation is performed."""
         snapshot = self._table.snapshot()
         for row in rows:
             entry = snapshot.get(row.identity)
@@ -268,7 +274,7 @@ class ReleaseRows:
     async def _give_up(
         self, group: Hashable, keys: Mapping[Identity, ObjectKey], stuck: list[ObjectKey], wait: trio.CancelScope
     ) -> None:
-        """Once waits are to end, leave the wave as soon as all that is still to be done has failed and waits to be retried."""
+        """End the wave after an interruption, as soon as each of its unfinished objects has failed and waits for a retry."""
         await self._interruption.asked.wait()
         while True:
             watch = self._reconciler.watch(group)
@@ -295,5 +301,5 @@ class ReleaseRows:
                     laggards[keys[failure.key]] = state
             progress(laggards)
             if len(laggards) > MANY:
-                await trio.sleep(TELL_S)  # or thousands of them are told anew at each step
+                await trio.sleep(TELL_S)  # thousands of objects are not reported at each step
             await watch.wait()

@@ -110,7 +110,7 @@ class Uninstall:
         runner = HookRunner(self._tools.client, self._owner.namespace, self._progress, confined_to=confined_to)
         hooks = () if going else recorded
         await runner.run(hooks, HookEvent.PRE_DELETE)
-        if going:  # what is in the namespace goes with it
+        if going:  # the server deletes all objects in the namespace
             inside = [row for row in rows if row.key.namespace == self._owner.namespace]
             self._tools.rows.forget(inside)
             rows = [row for row in rows if row.key.namespace != self._owner.namespace]
@@ -144,7 +144,7 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until the objects are gone, those that the answer to the delete did not report as gone. One read finds the
+        """Wait until those objects are gone that the answer to their delete did not report as gone. One read finds the
         objects that are gone already; the others are waited for.
         """
         still: dict[ObjectKey, str] = {}
@@ -161,4 +161,4 @@ class Uninstall:
     async def _leave_behind(self, rows: Sequence[DesiredObject]) -> UninstallResult:
         self._tools.rows.forget(rows)
         await each(rows, lambda row: disown(self._tools.client, row.key, self._owner), limit=CONCURRENCY)
-        return UninstallResult(found=True, kept={row.key: "left behind, as asked" for row in rows})
+        return UninstallResult(found=True, kept={row.key: "kept, as requested" for row in rows})

@@ -39,8 +39,8 @@ from wharfinger.formats.json.packed_json import PackedJson
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
 
-# By whether a revision is deployed. What an install that failed did not prepare, the next attempt has yet to: the same as
-# `.Release.IsInstall` in the templates.
+# The key: whether a revision is deployed. After a failed install none is, so the next attempt runs the install hooks again;
+# `.Release.IsInstall` in the templates is the same.
 _EVENTS: Final = {
     False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
     True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
@@ -96,7 +96,7 @@ class _View:
 
     def read_again(self) -> "_View":
         """Return the view without its knowledge of live objects, since hooks may have changed them."""
-        return replace(self, survey=replace(self.survey, lives={}, unread=frozenset()))
+        return replace(self, survey=replace(self.survey, lives={}, unread=frozenset(), known=frozenset()))
 
 
 class Upgrade:
@@ -200,18 +200,18 @@ class Upgrade:
             lost = "its only object" if count == 1 else f"all of its {count} objects"
             raise EmptyReleaseError(
                 f"release {self._owner}: its manifest is empty, which would delete {lost}; "
-                "that is refused unless it is asked for"
+                "set spec.allowEmpty: true if this is intended"
             )
         return view
 
     async def _check_namespace(self) -> None:
         owner = self._owner
         if any(
-            row.key.namespace == owner.namespace and self._tools.surveyor.is_unchanged(row)
+            row.key.namespace == owner.namespace and self._tools.surveyor.is_as_last_applied(row)
             for row in self._tools.rows.of(owner)
         ):
             await trio.lowlevel.checkpoint()
-            return  # an object of the release is in it
+            return  # an object of the release exists in it, so the namespace does
         resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
         namespace = await look_up(self._tools.client, ObjectKey(resource, "", owner.namespace))
         if namespace is None:
@@ -244,15 +244,23 @@ class Upgrade:
     ) -> None:
         if not rows:
             return
-        lives, unread = view.survey.lives, view.survey.unread
+        survey, lives = view.survey, view.survey.lives
         going = {row: live for row in rows if (live := lives.get(row.identity)) is not None and is_going(live)}
         if going:
-            # What is written now goes with what is there. Its successor is what is wanted.
+            # An apply now would be lost when the object is deleted, so wait for that and create a new one.
             uids = {row.key: find_str(live, "metadata", "uid") for row, live in going.items()}
             with self._tools.interruption.waiting(f"the end of {next(iter(going)).key}"):
                 await wait_gone(self._tools.client, uids, progress=self._progress)
             lives = {**lives, **{row.identity: None for row in going}}
-        await self._tools.rows.put(rows, lives, view.before, self._progress, unread=unread, unsure=view.unsure)
+        await self._tools.rows.put(
+            rows,
+            lives,
+            view.before,
+            self._progress,
+            unread=survey.unread,
+            known=survey.known,
+            unsure=view.unsure,
+        )
 
     async def _await_definitions(
         self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]
@@ -290,7 +298,7 @@ async def apply_early(
     try:
         for wave in Wave:
             part = [row for row in survey.rows if row.wave == wave]
-            await tools.rows.put(part, survey.lives, before, silent)
+            await tools.rows.put(part, survey.lives, before, silent, known=survey.known)
     except BaseException:
         tools.rows.forget_unfinished(owner)
         raise

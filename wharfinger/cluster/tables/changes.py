@@ -1,12 +1,12 @@
 """The stream of changes of a table.
 
-A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports for each key
-that changed what it is *now*: several changes of a row between two reads are one. It is ordered by revision, and a batch
-need not be read to its end, because one number says how far it was read.
+A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports the *present* state
+of each key that changed: several changes of a row between two reads are one. It is ordered by revision, and a batch need not be
+read to its end, because one number says how far it was read.
 
 * A row that was created and deleted before it was read: only the deletion is reported.
-* A row that was deleted and created again: only the row, whose :attr:`Change.created` is then later than before; a consumer
-  that keeps something outside by the row's identity recognises a new row by it.
+* A row that was deleted and created again: only the row, whose :attr:`Change.created` is then later than before; a consumer that
+  keeps external state for a row recognises a new row by it.
 * A row that changes again before it was taken moves to the end, and is reported once, with its latest content.
 """
 
@@ -28,7 +28,7 @@ class Change(NamedTuple, Generic[K, R]):
     revision: int
     deleted: bool
     created: int
-    """The revision that put the first row with this key there since it was last deleted."""
+    """The revision at which this key was inserted for the first time since it was last deleted."""
 
 
 class ChangeStream(Generic[K, R]):
@@ -93,7 +93,7 @@ class ChangeStream(Generic[K, R]):
             raise TrackerExpiredError(
                 f"{self._name}: {self._tracker.name} has read up to revision {self._tracker.mark} of"
                 f" {self._contents.snapshot.revision}, and deletions since then are forgotten;"
-                " open another stream and compare what it begins with"
+                " open another stream, and compare with the rows it begins with"
             )
 
 

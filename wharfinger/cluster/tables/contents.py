@@ -6,7 +6,7 @@ Invariants, after each commit:
 
 * the log has every row of the snapshot, and every grave, once, as an unfinished version, by revision;
 * a bucket of an index has every row with its value, and there is no bucket without one;
-* what older snapshots see is as it was.
+* older snapshots are unchanged.
 """
 
 from collections.abc import Hashable, Iterable, Iterator

@@ -1,8 +1,8 @@
-"""The draft of one table in a transaction: only reads of the transaction see it, and to abort is to drop it.
+"""The draft of one table in a transaction: only reads of the transaction see it, and an abort drops it.
 
-A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. All that can fail (functions
-of the caller that return keys and index values, and comparisons of these) is called while the draft is written, nothing at
-its commit.
+A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. All that can fail (functions of the
+caller that return keys and index values, and comparisons of these) is called while the draft is written; nothing of it is called
+at the commit.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -13,12 +13,15 @@ from wharfinger.cluster.tables.errors import DuplicateKeyError, SameRowError
 from wharfinger.cluster.tables.snapshot import Index, Snapshot
 
 Values: TypeAlias = tuple[tuple[Hashable, ...], ...]
-"""A row's values, of each index, in the order of the table's indexes."""
+"""The values of a row for each index, in the order of the table's indexes."""
 
 
 class Draft(Generic[K, R]):
-    """``own``: what this transaction made of keys, the last of each, by revision; a deletion is a grave. ``ended``: the versions
-    of the snapshot that are over by it, with their index values. ``values``: those of the rows in ``own``.
+    """The uncommitted changes of one table.
+
+    ``own``: the last version of each key that this transaction wrote, by revision; a deletion is a grave. ``values``: the
+    index values of the rows in ``own``. ``ended``: the versions of the snapshot that the transaction ends, with their index
+    values.
     """
 
     __slots__ = ("_found", "_indexes", "_name", "base", "ended", "key", "own", "revision", "values")

@@ -14,13 +14,13 @@ R_co = TypeVar("R_co", covariant=True)
 PRESENT: Final = (1 << 62) - 1
 """``Version.ended`` of a row that is in the table: later than any revision."""
 GRAVE: Final = 0
-"""``Version.ended`` of a deletion that a reader may still have to be told of: no snapshot sees it as a row."""
+"""``Version.ended`` of a deletion that may still have to be reported to a reader: no snapshot sees it as a row."""
 FORGOTTEN: Final = -1
 """``Version.ended`` of a deletion that no reader needs."""
 
 
 class Entry(Generic[R_co]):
-    """A row, and the revision of its table that put it there; readers must not change it."""
+    """A row, and the revision of its table at which it was inserted; readers must not change it."""
 
     __slots__ = ("created", "revision", "row")
 
@@ -28,7 +28,7 @@ class Entry(Generic[R_co]):
         self.row = row
         self.revision = revision
         self.created = created
-        """The revision that put the first row with this key there since it was last deleted."""
+        """The revision at which this key was inserted for the first time since it was last deleted."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self.revision == other.revision and bool(self.row == other.row)
@@ -41,7 +41,7 @@ class Entry(Generic[R_co]):
 
 
 class Version(Entry[R], Generic[K, R]):
-    """An entry as a log has it. ``ended``: the revision that put another there or deleted it, or one of the marks above."""
+    """An entry in a log. ``ended``: the revision at which it was replaced or deleted, or one of the constants above."""
 
     __slots__ = ("ended", "key")
 

@@ -1,4 +1,4 @@
-"""The deletions that readers have still to be told of, and these readers.
+"""The deletions that still have to be reported to readers, and these readers.
 
 A deletion is kept while a tracker is behind it, and at most ``limit`` of them are kept: then the tracker that is furthest
 behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is named. A row that is created again
@@ -14,7 +14,7 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import FORGOTTEN, K, R, Version
 
 GRAVES: Final = 200_000
-"""The number of deletions that a table remembers, unless it is given another."""
+"""The number of deletions that a table remembers, unless another number is given."""
 NAMED: Final = 16
 """The number of names of expired trackers that are kept for the statistics."""
 
@@ -52,7 +52,7 @@ class Graveyard(Generic[K, R]):
 
     @property
     def trackers(self) -> tuple[Tracker, ...]:
-        """Return the names of the readers."""
+        """Return the trackers of all readers."""
         return tuple(self._trackers)
 
     @property

@@ -1,7 +1,7 @@
 """A table as it was at one revision: a reference, whatever its size.
 
 Rows by key are in a persistent map. Rows by revision, and those with a value of an index, are in logs which all snapshots share
-(:mod:`wharfinger.cluster.tables.version_log`); a snapshot sees what it may of them by its revision.
+(:mod:`wharfinger.cluster.tables.version_log`); the revision of a snapshot determines which of them it sees.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -17,10 +17,9 @@ from wharfinger.cluster.tables.version_log import VersionLog
 
 @dataclass(frozen=True)  # no slots: `Index[Row](…)` sets an attribute on it
 class Index(Generic[R]):
-    """Another way to find rows. ``of`` returns the index values of a row, and must always return the same ones for the same
-    row.
+    """An index, by which rows are found without their key. ``unique``: no two rows may have the same value.
 
-    ``unique``: no two rows may have the same value.
+    ``of`` returns the index values of a row, and must always return the same ones for the same row.
     """
 
     of: Callable[[R], Iterable[Hashable]]

@@ -16,7 +16,7 @@ class TrackerStatistics:
 class TableStatistics:
     """The numbers of one table, now.
 
-    ``graves``: remembered deletions; ``versions``: those in the log, over or not; ``expired``: the last trackers that fell
+    ``graves``: remembered deletions; ``versions``: those in the log, ended or not; ``expired``: the last trackers that fell
     too far behind; ``watches``: keys and index values that are watched.
     """
 

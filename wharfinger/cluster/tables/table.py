@@ -1,9 +1,9 @@
-"""Rows under keys, with revisions: what is wanted, or known, and which readers are told when it changes.
+"""Tables of rows by key, with revisions: they hold desired or known state, and notify readers when it changes.
 
 A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each
-insert and each deletion is one revision more. Readers take snapshots: a reference, in which no later write shows. Rows are
-immutable; that is the whole contract. A reader that follows a table reads its changes; one that waits for one thing watches
-it.
+insert and each deletion is one revision more. Readers take snapshots: a snapshot is a reference in which no later write is
+visible. Rows are immutable; that is the whole contract. A reader that follows a table uses a change stream; a reader that
+waits for a certain row or index value uses a watch.
 
 In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: a task
 that is woken reads the new rows.
@@ -66,7 +66,8 @@ class Table(Generic[K, R]):
         for one in (name, *self._indexes):
             if NAME.fullmatch(one) is None:
                 raise TableNameError(
-                    f"{one!r} is no name of a table or an index: a small letter, then up to 30 of a-z, 0-9, _ and -"
+                    f"{one!r} is not a name of a table or an index: expected a lower-case letter, "
+                    "then up to 30 of a-z, 0-9, _ and -"
                 )
         self._key = key
         self._contents: Contents[K, R] = Contents(self._indexes, graves)

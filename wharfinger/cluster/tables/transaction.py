@@ -1,4 +1,4 @@
-"""Transactions on tables: all of it or nothing, and no reader sees half.
+"""Atomic transactions on tables: all changes are committed or none, and no reader sees only some of them.
 
 ::
 
@@ -6,7 +6,7 @@
         tx.insert(wanted, row)
 
 The block does not wait, so no other task runs in between; it commits at its end, and aborts if it raises. Reads through the
-transaction see what it wrote. Snapshots taken beside it do not.
+transaction see what it wrote. Snapshots that are taken meanwhile do not.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -96,7 +96,7 @@ class Transaction:
             raise TransactionOverError(f"{table.name}: the transaction was committed or aborted before")
         return table.draft(self)
 
-    # -- reading, one's own writes among it
+    # -- reading, uncommitted writes included
 
     def revision(self, table: Table[K, R]) -> int:
         """Return the revision that the table will have."""
@@ -114,7 +114,7 @@ class Transaction:
         """Return all rows, by revision."""
         return self._draft(table).entries()
 
-    # -- writing; what the row was is given back
+    # -- writing; each method returns the previous row
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
         """Insert the row, or replace the one with its key. Raises SameRowError, DuplicateKeyError."""

@@ -1,10 +1,10 @@
-"""Versions by revision, in a list that is only ever appended to and so is shared by all snapshots.
+"""Versions by revision, in a list that is only appended to, so that all snapshots can share it.
 
-Finished versions stay in the list until they are half as many as the others. Then a new list grows beside it, a few versions
-with each write, so that no write pays for all; once it has caught up, the log's *successor* takes over. Snapshots keep the
-list that they have.
+A version has *ended* when its row was replaced or deleted. Ended versions stay in the list until they are half as many as the
+others. Then a second list is built, a few versions with each write, so that no write takes long; when it is complete, the
+log's *successor* with that list takes over. Snapshots keep the list that they have.
 
-Invariant: a version that is not over is in the list, once, and the revisions of a list go up.
+Invariant: every version that has not ended is in the list once, and the revisions in a list ascend.
 """
 
 from bisect import bisect_right
@@ -16,16 +16,18 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 
 SLACK: Final = 8
-"""The number of versions that may be over before the log is tidied."""
+"""The number of ended versions that a log may have before it is tidied."""
 COPIES: Final = 8
-"""Versions looked at for the successor with each version written; more than 1, or it would never catch up."""
+"""The number of versions that are examined for the successor with each version written; more than 1, or the successor would never
+catch up."""
 
 _revision: Final = attrgetter("revision")
 
 
 class VersionLog(Generic[K, R]):
-    """A log of versions, made empty, or by :meth:`tidied`. ``live``: the number of its versions that are not over, kept by
-    the code that ends them.
+    """A log of versions, made empty, or by :meth:`tidied`.
+
+    ``live`` is the number of its versions that have not ended; the code that ends versions updates it.
     """
 
     __slots__ = ("_copied", "_next", "live", "versions")

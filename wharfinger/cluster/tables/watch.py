@@ -1,9 +1,9 @@
 """Watches: notifications that something which was read may have changed.
 
-A watch is taken *before* the rows are read, fires once, and may fire without a change; it never misses a change that was
-committed after it was taken. It fires after the commit: a task that is woken reads the new rows.
+Take a watch *before* reading the rows. It fires once, after the first commit that changes what it watches, so a task that is
+woken reads the new rows. It may also fire without a change, but misses none.
 
-Watches of keys and of index values are held weakly: one for which no task waits any more is gone with its taker.
+Watches of keys and of index values are held weakly: a watch is discarded once no task holds it any more.
 """
 
 from collections.abc import Hashable, Iterable

@@ -5,11 +5,12 @@ is the task between them and a client. It outlives the API server: while that is
 and :meth:`Informer.statistics` has the error; when it is back the cache catches up, and reports changes.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from random import random
-from typing import assert_never
+from typing import Final, assert_never
 
 import trio
 
@@ -20,6 +21,11 @@ from wharfinger.cluster.watch import informer_core as core
 from wharfinger.cluster.watch.object_cache import Changes, ObjectCache, OnChange, told, whole
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
+
+log = logging.getLogger(__name__)
+
+LIST_PATIENCE_S: Final = 5.0
+"""The time without a first list after which the log says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ class Informer:
     async def wait_first_list(self) -> None:
         """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
 
-        It is for callers that would rather report the error than wait; the informer continues to retry.
+        Use it to report the error instead of waiting; the informer continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:
@@ -187,6 +193,18 @@ class Informer:
             self._failures += 1
             self._last_error = str(error)
         return core.Failed(gone, self._jitter())
+
+
+async def wait_listed(*informers: Informer) -> None:
+    """Wait for the first list of each informer, and log every few seconds why one is late."""
+    for informer in informers:
+        while True:
+            with trio.move_on_after(LIST_PATIENCE_S) as patience:
+                await informer.wait_synced()
+            if not patience.cancelled_caught:
+                break
+            why = informer.statistics().last_error or "no answer yet"
+            log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 @asynccontextmanager

@@ -95,7 +95,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A caller needs a list that begins from now on. If this has an effect, that replaces the running action."""
+    """A caller needs a list that begins from now on. If the event has an effect, this effect replaces the running action."""
 
 
 Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
@@ -162,7 +162,7 @@ def step(state: State, event: Event) -> tuple[State, Effect | None]:
 
 
 def backoff_s(failures: int, jitter: float) -> float:
-    """Return the seconds to wait after so many failures in a row; ``jitter`` in [0, 1) takes up to half of it away."""
+    """Return the seconds to wait after so many failures in a row; ``jitter`` in [0, 1) shortens the wait by up to half."""
     full = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 16))
     return full * (1 - jitter / 2)
 

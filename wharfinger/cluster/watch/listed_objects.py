@@ -1,6 +1,6 @@
 """Reading of all objects of a kind that a selector matches, parsed one at a time: a comparison must not hold all of them.
 
-It must not block the daemon either: between two objects there is a checkpoint.
+There is a checkpoint between two objects, so that the daemon is not blocked.
 """
 
 from collections.abc import Callable

@@ -42,6 +42,14 @@ def whole(obj: JsonObject) -> JsonObject:
     return obj
 
 
+def without_managers(obj: JsonObject) -> JsonObject:
+    """Keep all of an object but ``metadata.managedFields``, which takes more memory than the rest of a resource with a status."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
 def told(change: ObjectChange) -> None:
     """Ignore the change; the default of ``on_change``."""
 

@@ -24,7 +24,7 @@ from wharfinger.kube.resource import ObjectKey
 class Listener:
     """One listener. Made by :meth:`ObjectFanout.join`.
 
-    ``covered``: a list that began after it joined is, or was, under way.
+    ``covered``: True once a list has begun after the listener joined.
     """
 
     __slots__ = ("covered", "left", "on_change", "told")
@@ -38,7 +38,7 @@ class Listener:
 
     @property
     def fresh(self) -> bool:
-        """Return whether it may still lack objects."""
+        """Return whether the listener may not have been notified of all objects yet."""
         return self.told is not None
 
 
@@ -85,7 +85,8 @@ class ObjectFanout:
             self._put(obj)
 
     def end_list(self) -> None:
-        """End a complete list: drop the objects that it lacks; the listeners that it covered know everything now."""
+        """End a complete list: drop the objects that it lacks; the listeners that it covered have now been notified of all
+        objects."""
         for key in sorted(self._states.keys() - self._listed):
             self._drop(key, None)
         self._listed = set()

@@ -69,7 +69,7 @@ class WatchSubscription:
         """Wait until the subscriber was notified of all objects.
 
         Raises the ClusterError or ShapeError of the first attempt if that failed. Only attempts that began since it
-        subscribed count. It is for callers that would rather report the error than wait; the stream continues to retry.
+        subscribed count. Use it to report the error instead of waiting; the stream continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:

@@ -23,7 +23,7 @@ Progress = Callable[[Laggards], None]
 """A callback for the missing objects, each time they change; must not block."""
 
 Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
-"""A function for the state of an object, which is None if it does not exist."""
+"""A function that returns the readiness of an object; it gets None if the object does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

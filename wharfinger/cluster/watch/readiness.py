@@ -315,7 +315,7 @@ _BUILT_IN_GROUPS: Final = frozenset(
         *("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io"),
     }
 )
-"""The groups without definitions. Their kinds that have no rule here have nothing to wait for."""
+"""The API groups of built-in kinds, which have no definitions. Objects of these groups are not expected to get a status."""
 
 
 def _unobserved(obj: JsonObject) -> InProgress | None:

@@ -1,10 +1,9 @@
-"""The control plane's own certificates: a certificate authority for one server, made at the first start and kept beside the
-data.
+"""The control plane's own certificates: a certificate authority for one server, created at the first start and kept
+beside the data.
 
-Clients trust the authority, because the kubeconfig carries its certificate. The server's certificate is made anew at each
-start, for the address on which it listens and for the names by which processes inside a cluster know its API server. Keys
-are P-256 and never leave their files, which have mode 0600. The authority is valid for ten years, the server's certificate
-for one.
+Clients trust the authority, because the kubeconfig carries its certificate. Each start creates a new certificate of the
+server, for its address and for the names of the API server inside a cluster. Keys are P-256 and never leave their files,
+which have mode 0600. The authority is valid for ten years, the server's certificate for one.
 """
 
 import ipaddress
@@ -33,7 +32,7 @@ AUTHORITY_KEY: Final = "ca.key"
 AUTHORITY_DAYS: Final = 3650
 SERVER_DAYS: Final = 365
 RENEW_DAYS: Final = 30
-"""The remaining validity, in days, below which the authority is made anew."""
+"""The remaining validity, in days, below which the authority is replaced."""
 SERVICE_ADDRESS: Final = "10.0.0.1"
 """The cluster IP of the Service ``kubernetes``."""
 NAMES: Final = (
@@ -84,7 +83,7 @@ def _read(certificate_path: Path, key_path: Path) -> Authority:
         key = load_pem_private_key(key_path.read_bytes(), password=None)
     except (ValueError, TypeError) as error:
         raise CertificateError(
-            f"{certificate_path} and {key_path} are no certificate and key: {error}; remove both, and new ones are made"
+            f"{certificate_path} and {key_path} are not a certificate and a key: {error}; remove both, and new ones are made"
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         raise CertificateError(f"{key_path} is not the key of {certificate_path}; remove both, and new ones are made")
@@ -156,7 +155,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))  # tolerates clocks that differ
+        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))  # tolerates clients whose clocks are behind
         .not_valid_after(now.astimezone(UTC) + timedelta(days=days))
     )
 

@@ -28,7 +28,7 @@ _GROUP_NAME: Final = "authentication.k8s.io"
 
 
 def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], asked: Attributes) -> User:
-    """Return the user as which the request runs: ``user``, or the user that it impersonates.
+    """Return the user that the request runs as: ``user``, or the user that the headers name.
 
     Raises StatusError: 403 if the impersonation is not allowed, and 400 if there are groups, a UID or extra fields without a
     user name.

@@ -1,7 +1,7 @@
 """Role-based access control: what a user's bindings allow. Pure, except that it reads the stored roles and bindings.
 
 An administrator (``system:masters``) may do everything; no rule is consulted. Any other user may do what a rule of a bound
-role allows. A role is bound to the user, to one of its groups, or to the service account that it is: by a ClusterRoleBinding
+role allows. A role is bound to the user, to one of its groups, or to its service account: by a ClusterRoleBinding
 everywhere, by a RoleBinding in its namespace. Rules only allow; no rule forbids anything.
 """
 
@@ -104,7 +104,7 @@ def _is(user: User, subject: JsonObject, namespace: str) -> bool:
 
 
 def _source(binding: JsonObject, reference: JsonObject, subject: JsonObject, namespace: str) -> str:
-    """Return the source of a permission as a review names it: ``RoleBinding "b/ns" of Role "r" to Group "g"``."""
+    """Return the source of a permission in the form of reviews: ``RoleBinding "b/ns" of Role "r" to Group "g"``."""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = find_str(binding, "metadata", "name")
     who = find_str(subject, "name")

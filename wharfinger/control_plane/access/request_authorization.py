@@ -1,4 +1,4 @@
-"""Authorization of requests: each is checked before anything else is done with it. Raises StatusError (403)."""
+"""The authorization of requests, before anything else is done for them. Refused requests raise StatusError (403)."""
 
 from typing import Final
 
@@ -15,7 +15,8 @@ _NAME_TERM: Final = "metadata.name="
 
 
 def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: str = "") -> Attributes:
-    """Return the attributes of a request for a resource; a list or watch that selects one name has that name."""
+    """Return the attributes of a request for a resource; for a list or watch that selects one name by ``field_selector``, they
+    contain that name."""
     namespaces = route.plural == "namespaces" and not route.group
     name = route.name
     if not name and verb in {"list", "watch", "deletecollection"}:
@@ -47,7 +48,8 @@ def authorize_resource(view: ClusterView, asked: Attributes) -> None:
 
 
 def authorize_creation(view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str) -> None:
-    """Refuse an update or apply of an absent object if the user may not create it. Raises StatusError (403)."""
+    """Refuse an update or an apply that would create an absent object, if the user may not create that object. Raises
+    StatusError (403)."""
     if not user.administrator:
         route = ResourceRoute(kind.group, version, namespace, kind.plural, name)
         authorize_resource(view, attributes_of(user, route, "create"))
@@ -62,7 +64,7 @@ def authorize(view: ClusterView, asked: Attributes) -> None:
 
 
 def forbidden(asked: Attributes, why: str) -> status.StatusError:
-    """Return a 403 error about a resource, which need not be a served one."""
+    """Return a 403 error about a resource, whether that resource is served or not."""
     qualified = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
     what = f'{qualified} "{asked.name}"' if asked.name else qualified
     named: JsonObject = {"name": asked.name} if asked.name else {}

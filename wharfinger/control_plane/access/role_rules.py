@@ -11,7 +11,7 @@ ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """The attributes of a request: for a resource or, if ``path`` is not empty, for a path that is no resource."""
+    """The attributes of a request: for a resource or, if ``path`` is not empty, for a path that is not a resource."""
 
     user: User
     verb: str

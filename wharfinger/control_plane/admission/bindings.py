@@ -1,10 +1,11 @@
-"""The cache of bound policies. It is kept until a policy or binding changes, so that writes cost nothing while no policy is
-bound.
+"""The cache of bound policies and configured webhooks. It is kept until one of them changes, so that writes cost nothing while
+there are none.
 """
 
 from typing import Final
 
 from wharfinger.control_plane.admission.validating import CompiledPolicy, enforce
+from wharfinger.control_plane.admission.webhooks import CONFIGURATIONS, Webhooks
 from wharfinger.control_plane.api.common.admission import Admission
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.objects.amounts import text
@@ -25,18 +26,21 @@ _EXEMPT: Final = frozenset(
 
 
 class BoundPolicies:
-    """The policies that have bindings, compiled. Call it with every change.
+    """The policies that have bindings, compiled, and the validating webhooks. Call it with every change.
 
-    ``backend.policies`` is set to it while at least one policy is bound.
+    While there is at least one of them, ``backend.policies`` is this object; otherwise it is None.
     """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._bound: list[tuple[CompiledPolicy, list[JsonObject]]] = []
+        self._webhooks = Webhooks(backend)
         self.load()
 
     def __call__(self, change: Change) -> None:
-        if change.key.collection in (POLICIES, BINDINGS):
+        if change.key.collection == CONFIGURATIONS:
+            self._webhooks.load()
+        if change.key.collection in (POLICIES, BINDINGS, CONFIGURATIONS):
             self.load()
 
     def load(self) -> None:
@@ -50,12 +54,14 @@ class BoundPolicies:
             policy = self._backend.storage.get(Key(POLICIES, "", name))
             if policy is not None:
                 self._bound.append((compiled.get(_state(policy)) or CompiledPolicy(policy), bindings))
-        self._backend.policies = self if self._bound else None
+        self._backend.policies = self if self._bound or self._webhooks else None
 
     def enforce(self, admission: Admission) -> None:
-        """Evaluate the bound policies. Raises StatusError."""
+        """Evaluate the bound policies, and then the webhooks. Raises StatusError, and VerdictsNeededError."""
         if admission.kind.group_kind not in _EXEMPT:
             enforce(admission, self._backend.catalog, self._bound)
+        if self._webhooks:
+            self._webhooks.judge(admission)
 
 
 def _state(obj: JsonObject) -> tuple[str, str]:

@@ -70,7 +70,7 @@ def check(admission: Admission) -> None:
 
 
 def charge(admission: Admission, backend: Backend) -> None:
-    """Record the use that plugins count for this write. Raises StatusError."""
+    """Let the plugins that count usage (quotas) record this write. Raises StatusError."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.charge is not None:
             plugin.charge(admission, backend)

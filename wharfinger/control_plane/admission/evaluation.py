@@ -50,7 +50,7 @@ class Outcome:
 
 
 def step_of(text: str, environment: Environment, *wanted: Type) -> Step:
-    """Compile an expression that must have one of these types (none given: any)."""
+    """Compile an expression whose type must be one of ``wanted``; without ``wanted``, any type is allowed."""
     found = compiled(text, environment)
     if problem := refusal(found, *wanted):
         return Step(text, problem=problem)
@@ -86,7 +86,7 @@ class Variables(CelMap):
         return iter(self._steps)
 
     def find(self, key: Value) -> tuple[bool, Value]:
-        """Return whether there is such a variable, and its value. Raises CelError."""
+        """Return whether the variable exists, and its value. Raises CelError."""
         if not isinstance(key, str) or key not in self._steps:
             return False, None
         if key not in self._known:

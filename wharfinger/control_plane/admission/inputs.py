@@ -26,13 +26,13 @@ _OF_NAMESPACES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleAsker:
-    """A user whose permissions expressions can check."""
+    """A user, and the means by which expressions check this user's permissions."""
 
     view: ClusterView
     user: User
 
     def account(self, namespace: str, name: str) -> "RoleAsker":
-        """Return the same checker for a service account."""
+        """Return a checker like this one for a service account."""
         groups = (*service_account_groups(namespace), "system:authenticated")
         return RoleAsker(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 

@@ -30,9 +30,8 @@ def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:
 def parameters(
     served: Served | None, binding: JsonObject, namespace: str, view: ClusterView
 ) -> list[JsonObject | None]:
-    """Return the parameters with which a policy is evaluated, one after the other; None means no parameter.
-
-    Raises ConfigurationError.
+    """Return the parameters of a policy, which is evaluated once for each of them. None among them means an evaluation
+    without a parameter. Raises ConfigurationError.
     """
     reference = part(binding, "spec", "paramRef")
     if served is None or reference is None:

@@ -54,7 +54,7 @@ def at_resource(resource: Resource, obj: JsonObject | None, subresource: str = "
 def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:
     """Return the ``request`` variable of expressions; empty fields are left out.
 
-    ``matched`` is the resource as which the policy sees the request.
+    ``matched`` is the resource as the rules of the policy name it, ``asked`` the resource as the user has requested it.
     """
     user = admission.user
     who: dict[str, JsonValue] = {

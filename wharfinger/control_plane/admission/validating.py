@@ -35,7 +35,7 @@ _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """The reason why a policy denies a request; ``reason`` is one of Status."""
+    """The reason why a policy denies a request; ``reason`` is a reason of a Status."""
 
     message: str
     reason: str = "Invalid"
@@ -182,7 +182,8 @@ def _misconfigured(admission: Admission, policy: CompiledPolicy, binding: str, w
 def _acted(
     admission: Admission, policy: CompiledPolicy, binding: JsonObject, denials: Sequence[Denial]
 ) -> list[status.StatusError]:
-    """Return the refusals that a binding's actions make of denials, and add its warnings (there is no audit log)."""
+    """Return the refusals if the binding's actions include ``Deny``, and add warnings if they include ``Warn``. ``Audit``
+    has no effect, because there is no audit log."""
     name, actions = text(binding, "metadata", "name"), texts(binding, "spec", "validationActions")
     refused: list[status.StatusError] = []
     for denial in denials:

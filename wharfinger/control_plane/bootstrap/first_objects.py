@@ -1,9 +1,9 @@
 """The first objects of a cluster: its own APIServices, priority classes, flow control and the first Service.
 
-``first_objects.json`` (made by ``generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and bindings
-are in :mod:`~wharfinger.control_plane.bootstrap.roles`. All of them are written once, at the first start, and none if the
-marker object is already there. So later changes and deletions by a user are kept. The objects that the server needs are
-restored by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
+``first_objects.json`` (made by ``generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and
+bindings are in :mod:`~wharfinger.control_plane.bootstrap.roles`. They are written together, once: at a start at which the
+marker object does not exist. So later changes and deletions by a user are kept. The objects that the server itself needs
+are restored by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
 """
 
 from functools import cache
@@ -27,7 +27,7 @@ from wharfinger.kube.times import format_time
 DATA: Final = Path(__file__).with_name("first_objects.json")
 _MAX_DATA_BYTES: Final = 100_000
 _MARK: Final = Key(Collection("apiregistration.k8s.io", "apiservices"), "", "v1.")
-"""The marker object: if it is stored, all of them were written."""
+"""The marker object: if it is stored, the first objects were written."""
 
 
 def install(backend: Backend) -> None:

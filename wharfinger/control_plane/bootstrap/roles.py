@@ -68,7 +68,7 @@ def _read(listed: JsonValue) -> Iterator[tuple[Key, JsonObject]]:
 def _entries(labels: JsonObject, fields: JsonObject) -> list[JsonValue]:
     """Return the managed fields of a role or binding.
 
-    The server owns all of it, except the rules of an aggregated role: the aggregation controller owns those.
+    The server owns all fields, except the rules of an aggregated role, which the aggregation controller owns.
     """
     owned: JsonObject = {
         "f:metadata": {

@@ -51,13 +51,14 @@ def shown(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def settled(served: Served, obj: JsonObject) -> JsonObject:
-    """Return an object in the served version as it is shown after it was stored, with all fields that others imply."""
+    """Return an object of the served version as a client reads it back: with all fields that its other fields imply."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return obj if conversion is None else conversion.shown(conversion.stored(obj))
 
 
 def check_annotations(served: Served, obj: JsonObject) -> None:
-    """Refuse (400) an annotation that holds a number in the server's own type, if its value is not a number."""
+    """Refuse (400) an annotation whose value is not a number although the server's internal type has a number in its
+    place."""
     known = _NUMBERS.get(served.kind.group_kind)
     if known is None:
         return

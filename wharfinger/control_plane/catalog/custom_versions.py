@@ -1,9 +1,9 @@
 """The versions of a custom kind: an object is stored in one version and shown in any (conversion strategy None).
 
-A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's defaults.
-The conversion to another version drops fields that this version does not declare and adds none of its defaults. The same
-happens to a written object that is converted to the storage version. Only ``managedFields`` are not converted, so entries
-that were made in another version are kept as long as both versions declare all of the fields.
+A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's
+defaults. The conversion to another version drops fields that the other version does not declare, and adds none of its
+defaults. The same happens to a written object that is converted to the storage version. Only ``managedFields`` are not
+converted, so entries that were made in another version are kept as long as both versions declare all of the fields.
 
 Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
 """
@@ -51,9 +51,9 @@ def stored_custom(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:
-    """Return the first problem of any state of the object with a version that its managed fields name, or "".
+    """Return the first mismatch between the object's ``states`` and the other versions in its managed fields, or "".
 
-    A problem is a field that the version does not declare.
+    A mismatch is a field that such a version does not declare.
     """
     return next((what for version in _other_versions(served, entries_of) for what in _undeclared(version, states)), "")
 

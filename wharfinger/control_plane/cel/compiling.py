@@ -24,7 +24,7 @@ def judged(
 ) -> Checked | str:
     """Return the checked expression, or its errors in the API server's words.
 
-    ``patches``: see :func:`~wharfinger.control_plane.cel.checking.checker.check`; ``more`` are macros in addition to the
+    With ``patches``, the expression may construct objects and JSON patches; ``more`` are macros in addition to the
     standard ones.
     """
     if len(text) > MAX_CHARS:
@@ -38,6 +38,6 @@ def judged(
         issues = checked.issues or literal_issues(checked)
     except NotAnExpressionError:
         return syntax_errors(text)
-    except RecursionError:  # a chain of thousands of links
+    except RecursionError:  # such as ``a + a + …`` with thousands of operands
         return TOO_DEEP
     return told(issues, text) if issues else checked

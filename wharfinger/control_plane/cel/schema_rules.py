@@ -46,7 +46,7 @@ class Scope:
             return Compiled("failed to convert to declType for CEL validation rules")
         try:
             return self._program(text, prefix, declared, wanted, optional_old=optional_old, message=message)
-        except RecursionError:  # a chain of thousands of links
+        except RecursionError:  # such as ``a + a + …`` with thousands of operands
             return Compiled(prefix + TOO_DEEP)
 
     def _program(

@@ -1,9 +1,10 @@
-"""The binding of volume claims to volumes, and the finalizers that protect those in use.
+"""The binding of volume claims to volumes, and the finalizers that protect claims and volumes that are in use.
 
-A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is none, it
-is bound one second later to a volume that is not an object, as if by a provisioner; with ``wharfinger.dev/ready-after``
-after that time if it is longer, and with ``wharfinger.dev/never-ready`` never. The finalizer of a claim that is being
-deleted is removed once no Pod uses it, that of a volume once no claim is bound to it.
+A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is no such
+volume, the claim is bound one second later to a volume that is not an object, as if by a provisioner. The annotation
+``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` such a claim is never
+bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is being deleted, its
+finalizer is removed once no claim is bound to it.
 """
 
 from collections.abc import Iterable
@@ -33,7 +34,7 @@ from wharfinger.formats.quantity import parse_quantity
 CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
 PROVISION_S: Final = 1.0
-"""Seconds until a claim is bound for which there is no volume."""
+"""Seconds until a claim without a fitting volume is bound."""
 
 
 class ClaimController:

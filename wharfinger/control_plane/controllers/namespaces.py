@@ -56,7 +56,7 @@ class NamespaceController:
         return (change.key,)
 
     def _of_content(self, change: Change) -> Iterable[Key]:
-        """Yield the namespace of a deleted object if it always has that object, or if it is being deleted itself."""
+        """Yield the namespace of a deleted object if every namespace has that object, or if the namespace is being deleted."""
         if change.type is not ChangeType.DELETED or not change.key.namespace:
             return
         key = Key(NAMESPACES, "", change.key.namespace)

@@ -1,6 +1,6 @@
 """Services with a selector: the addresses of the Pods behind them, and the address of a load balancer.
 
-Each Service has an Endpoints object and one EndpointSlice per address family, made with it. A Service of type
+The controller creates an Endpoints object for each Service, and one EndpointSlice per address family. A Service of type
 ``LoadBalancer`` gets an address from 198.51.100.0/24 (reserved for documentation) three seconds after it is created.
 """
 

@@ -1,9 +1,9 @@
 """The evaluation of rules in CEL (``x-kubernetes-validations``) on new and old values, within one cost budget for all
 rules.
 
-A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes an optional. A failed rule that does not
-use ``oldSelf`` is only a warning if the value, or the nearest part around it that has an old value, is unchanged. A rule
-that cannot be evaluated has failed.
+A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes ``oldSelf`` as an optional. A failed
+rule that does not use ``oldSelf`` is only a warning if the value, or the nearest part around it that has an old value, is
+unchanged. A rule that cannot be evaluated has failed.
 """
 
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """The pair of a value with its old value, or without one, the pair of the nearest part around it."""
+    """A value paired with its old value; if it has none, ``nearest`` is the pair of the nearest enclosing value."""
 
     current: Pair | None
     nearest: Pair | None
@@ -121,7 +121,7 @@ def _field_path(document: JsonObject, schema: JsonObject) -> str:
 
 
 class RuleSet:
-    """The rules of a schema, false if there are none; ``root`` is set for an object with metadata."""
+    """The rules of a schema; it is falsy if there are none. ``root`` is set for an object with metadata."""
 
     def __init__(self, schema: JsonObject, *, root: bool) -> None:
         self._node: _Node | None = None

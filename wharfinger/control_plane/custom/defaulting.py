@@ -13,11 +13,11 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, enc
 from wharfinger.formats.schemas.structural import members, parts
 
 _MOST: Final = 16 * 1024 * 1024
-"""The limit of defaults in one object, in bytes."""
+"""The maximum total size of the defaults in one object, in bytes."""
 
 
 def defaulted(schema: JsonObject, obj: JsonObject) -> JsonObject:
-    """Return the object with its defaults and without disallowed nulls. Raises ShapeError for too large defaults."""
+    """Return the object with its defaults and without disallowed nulls. Raises ShapeError if the defaults are too large."""
     result = _filled(schema, without_nulls(schema, obj), _Budget(_MOST))
     return result if isinstance(result, dict) else obj
 

@@ -21,7 +21,7 @@ def embeds(schema: JsonObject) -> bool:
 
 
 def embedded_errors(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> list[FieldError]:
-    """Return the errors of the embedded objects in a value; ``root`` is set if the value is one of them."""
+    """Return the errors of the embedded objects in a value; ``root`` is set if the value itself is an embedded object."""
     errors: list[FieldError] = []
     if isinstance(value, dict) and (root or schemas.flag(schema, schemas.EMBEDDED)):
         errors += _object_errors(value, path)
@@ -42,7 +42,7 @@ def _object_errors(obj: JsonObject, path: str) -> list[FieldError]:
 
 
 def _metadata_errors(metadata: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of metadata; the rules are those of any object, but the name may be missing."""
+    """Return the errors of metadata; the rules are the same as for any object, except that the name may be missing."""
     named: JsonObject = {"metadata": {**metadata, "name": metadata.get("name") or "unnamed"}}
     found = core_meta_errors(named, namespaced=bool(metadata.get("namespace")), name=segment_name, finalizers=False)
     return [replace(error, field=path + error.field.removeprefix("metadata")) for error in found]

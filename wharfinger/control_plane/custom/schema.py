@@ -28,7 +28,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 MAX_ERRORS: Final = 1_000
 """The maximum number of errors that are reported for one object."""
 _MOST_COMPLETE: Final = 20_000
-"""The maximum number of remembered states of objects, for complete and for incomplete ones each."""
+"""The maximum number of object states to remember; complete and incomplete states have this limit each."""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
@@ -80,7 +80,7 @@ class CustomSchema:
         try:
             completed = self.defaulted(as_object(pruned(self._document, obj, root=True)[0], "the object"))
         except ShapeError:
-            return obj  # it was small enough when it was written; the next write reports the error
+            return obj  # the defaults were small enough at the last write; the next write reports the error
         if completed == obj and state not in self._lacking:
             self.is_complete(obj)  # a completed copy does not prove that the stored one is complete
         elif completed != obj:
@@ -88,7 +88,7 @@ class CustomSchema:
         return completed
 
     def is_complete(self, obj: JsonObject) -> None:
-        """Remember that a stored object has all defaults in its current state, so that later reads skip the search."""
+        """Remember that a stored object has all defaults in its current state, so that later reads don't check it again."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if None not in state:
             _remember(self._complete, state)
@@ -134,7 +134,8 @@ class CustomSchema:
         return errors + embedded_errors(self._document, obj) if self._embeds else errors
 
     def _status_errors(self, obj: JsonObject, pair: Pair | None) -> list[FieldError]:
-        """Return the errors of ``status`` alone; messages have paths inside it, fields have those of the object."""
+        """Return the errors of ``status`` alone. Paths in their messages begin inside ``status``, their ``field`` begins
+        with ``status``."""
         schema = schemas.child(schemas.child(self._document, "properties") or {}, "status")
         errors: list[FieldError] = []
         if schema is not None and "status" in obj:

@@ -43,7 +43,7 @@ class Found:
     held: int = 0
 
     def add(self, text: str, error: FieldError) -> None:
-        """Add an error unless its text is already known; ``text`` is that of kube-openapi."""
+        """Add an error unless its text is already known; ``text`` is kube-openapi's message."""
         self.problems.setdefault(text, error)
 
     def merge(self, other: "Found") -> None:
@@ -62,7 +62,8 @@ _BRANCHES: Final = frozenset({*schemas.BRANCHES, "not"})
 
 @dataclass(slots=True)
 class Checker:
-    """The validator of values below one place; ``base`` is its field path, "" for an object. Raises TooMuchError."""
+    """The validator of the values below one field; ``base`` is the path of that field, "" for a whole object. Raises
+    TooMuchError."""
 
     base: str = ""
     steps: int = MAX_STEPS
@@ -75,7 +76,7 @@ class Checker:
         """Validate a value; if it is unchanged, its errors are dropped."""
         self.steps -= 1
         if self.steps < 0:
-            raise TooMuchError(f"judging the object by its schema takes more than {MAX_STEPS} steps")
+            raise TooMuchError(f"validating the object by its schema takes more than {MAX_STEPS} steps")
         found = _judged(self, schema, value, path, pair)
         return Found(held=found.held) if found.problems and pair is not None and pair.same() else found
 

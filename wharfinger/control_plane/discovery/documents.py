@@ -1,4 +1,4 @@
-"""Discovery: what is served, in the old shape (one document a group version) and the aggregated one (KEP-3352)."""
+"""Discovery of the served resources, in the old form (one document per group version) and the aggregated form (KEP-3352)."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ VERSION: Final[JsonObject] = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-"""The version whose behaviour is followed."""
+"""The Kubernetes version whose behaviour this server follows."""
 
 
 _PATHS: Final = (
@@ -64,19 +64,20 @@ def _group(group: str, versions: tuple[str, ...]) -> JsonObject:
 
 
 def groups(catalog: Catalog) -> JsonObject:
-    """``/apis``."""
+    """Return the document of ``/apis``."""
     listed: list[JsonValue] = [_group(name, versions) for name, versions in catalog.groups().items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
 
 
 def group(catalog: Catalog, name: str) -> JsonObject | None:
-    """``/apis/<group>``, or None where there is none."""
+    """Return the document of ``/apis/<group>``, or None if there is no such group."""
     versions = catalog.groups().get(name)
     return None if not versions else {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
 
 
 def resources(catalog: Catalog, group_name: str, version: str) -> JsonObject | None:
-    """``/apis/<group>/<version>``, or None where it is not served; the core group's document names no apiVersion."""
+    """Return the document of ``/apis/<group>/<version>``, or None if it is not served; the core group's document has no
+    apiVersion."""
     served = catalog.resources(group_name, version)
     if not served:
         return None
@@ -115,13 +116,13 @@ def _entries(served: Served) -> list[JsonObject]:
 
 
 def storage_version_hash(kind: Kind) -> str:
-    """Tells clients whether the storage version changed (``discovery.StorageVersionHash``)."""
+    """Return the hash from which clients see whether the storage version changed (``discovery.StorageVersionHash``)."""
     text = f"{kind.group}/{kind.storage_version}/{kind.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> JsonObject:
-    """All groups (or the core group alone) with all their resources in one document."""
+    """Return all groups (or the core group alone) with all their resources in one document."""
     items: list[JsonValue] = []
     for name, versions in catalog.groups().items():
         if (name == "") == core:
@@ -160,14 +161,14 @@ def _aggregated(served: Served) -> JsonObject:
 
 
 def _response_kind(served: Served, item: Subresource) -> JsonObject:
-    """Built-in kinds leave group and version empty: they are those around them."""
+    """Return the kind of a subresource; for built-in kinds, an empty group and version mean those of the resource."""
     if served.kind.custom and not item.group:
         return {"group": served.kind.group, "version": served.version.name, "kind": item.kind}
     return {"group": item.group, "version": item.version, "kind": item.kind}
 
 
 def paths(catalog: Catalog) -> JsonObject:
-    """``/``."""
+    """Return the document of ``/``: the list of paths."""
     listed = [*_PATHS, *health.paths()]
     for name, versions in catalog.groups().items():
         if name:

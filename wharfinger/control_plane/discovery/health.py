@@ -1,4 +1,5 @@
-"""``/healthz``, ``/livez``, ``/readyz``: the checks of a kube-apiserver by name, all of which hold while this process answers."""
+"""``/healthz``, ``/livez``, ``/readyz``: the checks of a kube-apiserver by name, all of which pass as long as this process
+answers."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -52,7 +53,7 @@ def _verbose(endpoint: str, excluded: Sequence[str]) -> str:
 
 
 def paths() -> list[str]:
-    """All endpoints with their checks."""
+    """Return the paths of all endpoints and of their checks."""
     return [
         f"/{endpoint}{f'/{check}' if check else ''}" for endpoint, checks in CHECKS.items() for check in ("", *checks)
     ]

@@ -1,8 +1,8 @@
-"""OpenAPI as clients ask for it: an index and a document a group version (version 3), and everything in one (version 2).
-
-What is said of built-in kinds is data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); custom kinds are described
-as they come (:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept as bytes with their hash until
-the catalog changes: the hash is in the index, and it is the ETag, so that clients request only the documents that changed.
+"""OpenAPI as clients request it: an index and one document per group version (version 3), or a single document (version
+2). The descriptions of built-in kinds are stored data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); the
+descriptions of custom kinds are generated from their definitions
+(:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept as bytes with their hash until the catalog
+changes: the hash is in the index, and it is the ETag, so that clients request only the documents that changed.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ from wharfinger.formats.json.value import JsonObject, encode_json, find, find_ob
 
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""The media type that clients ask for, which is no valid one (RFC 9110 §8.3.1 has no ``@``), and the one of the answer."""
+"""The media type that clients request (which RFC 9110 §8.3.1 does not allow, because of its ``@``), and that of the
+response."""
 _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
@@ -28,7 +29,7 @@ class Document:
 
     body: bytes
     hash: str
-    """SHA-512 of the JSON, in capitals: the ETag, and what the index says."""
+    """The SHA-512 of the JSON in capital hex digits; it is the ETag, and part of the URL in the index."""
 
 
 class OpenApi:
@@ -41,11 +42,11 @@ class OpenApi:
         self._fixed: dict[str, Document] = {}
 
     def index(self) -> Document:
-        """``/openapi/v3``: where each document is."""
+        """Return the document of ``/openapi/v3``: the URLs of all version 3 documents."""
         return self._keep("index", self._index)
 
     def version_3(self, name: str) -> Document | None:
-        """One document (``apis/apps/v1``), or None where there is none."""
+        """Return one document (``apis/apps/v1``), or None if there is none."""
         if name not in self._fixed and (body := raw_document(f"v3/{name}")) is not None:
             self._fixed[name] = _made(body)
         if name in self._fixed:
@@ -54,11 +55,11 @@ class OpenApi:
         return self._keep(name, lambda: encode_json(_custom_document(served))) if served else None
 
     def version_2(self) -> Document:
-        """``/openapi/v2``."""
+        """Return the document of ``/openapi/v2``."""
         return self._keep("v2", self._version_2)
 
     def version_2_protobuf(self) -> Document:
-        """Return the document in protobuf, with the same hash."""
+        """Return the document of ``/openapi/v2`` in protobuf, with the hash of its JSON form."""
         made = self._keep("v2 protobuf", lambda: version_2_protobuf(self._whole()))
         return Document(made.body, self.version_2().hash)
 
@@ -76,7 +77,7 @@ class OpenApi:
         return encode_json(self._whole())
 
     def _whole(self) -> JsonObject:
-        """Version 2 of everything."""
+        """Return the version 2 document of all kinds."""
         whole = document("v2")
         paths, definitions = dict(find_object(whole, "paths")), dict(find_object(whole, "definitions"))
         for served in (item for listed in self._custom_versions().values() for item in listed):
@@ -111,7 +112,7 @@ def _sorted(value: JsonObject) -> JsonObject:
 
 
 def _custom_document(served: list[Served]) -> JsonObject:
-    """Version 3 of a custom group version."""
+    """Return the version 3 document of a custom group version."""
     template = document("custom/v3")
     shared = {
         name: item for name, item in find_object(template, "components", "schemas").items() if "token" not in name

@@ -1,4 +1,4 @@
-"""OpenAPI documents as HTTP answers: media types, ETags, redirects to the hash that holds now, compressed where asked."""
+"""OpenAPI documents as HTTP responses: media types, ETags, redirects to the current hash, and compression on request."""
 
 import gzip
 from typing import Final
@@ -18,7 +18,7 @@ _COMPRESSION: Final = 1
 
 
 def version_2(documents: OpenApi, request: Request) -> Response:
-    """``/openapi/v2``."""
+    """Return the response to ``/openapi/v2``."""
     vary = (("vary", "Accept-Encoding"), ("vary", "Accept"))
     for media in _accepted(request):
         if media in {VERSION_2_PROTOBUF_ASKED, VERSION_2_PROTOBUF_TYPE}:
@@ -29,7 +29,7 @@ def version_2(documents: OpenApi, request: Request) -> Response:
 
 
 def version_3(documents: OpenApi, name: str, request: Request) -> Response:
-    """``/openapi/v3`` (``name`` is "") and the documents below it."""
+    """Return the response to ``/openapi/v3`` (``name`` is ""), or to one of the documents below it."""
     if not name:
         return Response(200, documents.index().body, "text/plain; charset=utf-8")
     found = documents.version_3(name)
@@ -47,7 +47,7 @@ def version_3(documents: OpenApi, name: str, request: Request) -> Response:
 
 
 def _accepted(request: Request) -> list[str]:
-    """Media types of the Accept header, without their parameters, in order."""
+    """Return the media types of the Accept header, without their parameters, in order."""
     return [parse_media_type(clause)[0] for clause in request.headers.get("accept", "").split(",")]
 
 

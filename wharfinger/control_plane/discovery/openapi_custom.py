@@ -1,8 +1,7 @@
-"""Custom kinds in OpenAPI: their schemas as a kube-apiserver publishes them, their paths as it describes its own.
-
-Paths are not built but copied: ``custom/v3`` and ``custom/v2`` of the data hold what a server said of two sample kinds, one
-in namespaces and one not, and a kind's names are put in the place of theirs. Schemas are expanded (the meaning of an
-embedded object or an int-or-string is written out), and for version 2 cut down to what kubectl can read (apiextensions'
+"""Custom kinds in OpenAPI: their schemas and their paths, as a kube-apiserver publishes them. Paths are not built but copied:
+``custom/v3`` and ``custom/v2`` of the data hold a server's documents of two sample kinds, one namespaced and one cluster-scoped,
+and the names of the sample kinds are replaced with those of the actual kind. Schemas are expanded (the meaning of an embedded
+object or an int-or-string is written out), and for version 2 cut down to what kubectl can read (apiextensions'
 ``ToStructuralOpenAPIV2``).
 """
 
@@ -34,13 +33,13 @@ _NAMESPACED: Final = ("Kindtoken", "Listtoken")
 
 
 def schema_name(served: Served, kind: str = "") -> str:
-    """``com.example.v1.Gadget``: the group backwards."""
+    """Return the name of a schema, such as ``com.example.v1.Gadget``, which begins with the group in reverse."""
     group = ".".join(reversed(served.kind.group.split(".")))
     return f"{group}.{served.version.name}.{kind or served.kind.kind}"
 
 
 def parts(served: Served, version: str) -> JsonObject:
-    """``paths`` and ``definitions`` of one kind, for version ``v3`` or ``v2``."""
+    """Return ``paths`` and ``definitions`` of one kind, for version ``v3`` or ``v2``."""
     kind, list_kind = _NAMESPACED if served.kind.namespaced else _CLUSTER
     template = document(f"custom/{version}")
     held = template if version == "v2" else {**template, "definitions": find(template, "components", "schemas")}
@@ -70,7 +69,7 @@ def parts(served: Served, version: str) -> JsonObject:
 
 
 def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
-    """Return the paths of the sample kind that the kind has."""
+    """Return those paths of the sample kind ``plural`` that the actual kind has too."""
     known = {item.name for item in served.version.subresources}
     found: JsonObject = {}
     for path, item in paths.items():
@@ -181,7 +180,7 @@ def _names(value: JsonValue) -> list[str]:
 
 
 def _mapped(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:
-    """Return a copy with every inner schema changed; empty members are left out, as Go leaves them out."""
+    """Return a copy with every inner schema changed; empty members are left out, as in Go."""
     found: JsonObject = {}
     for name, value in schema.items():
         if name in {"items", "additionalProperties"} and isinstance(value, dict):

@@ -1,6 +1,6 @@
 """The OpenAPI documents of built-in kinds, as a kube-apiserver v1.36 sends them, byte by byte.
 
-They are one compressed file (``openapi.xz``, made by ``generate_documents.py``), opened when a client first asks.
+They are one compressed file (``openapi.xz``, made by ``generate_documents.py``), opened at the first request of a client.
 """
 
 import lzma
@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json, fi
 
 DATA: Final = Path(__file__).with_name("openapi.xz")
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of all documents together."""
+"""The maximum size of all documents together, in bytes."""
 
 
 @cache
@@ -24,7 +24,7 @@ def _archive() -> tuple[JsonObject, bytes]:
 
 
 def version_3_names() -> list[str]:
-    """``api/v1``, ``apis/apps/v1``, ``version`` …: the groups and versions that have a document."""
+    """Return the names of the version 3 documents: ``api/v1``, ``apis/apps/v1``, ``version`` …."""
     return [name.removeprefix("v3/") for name in _archive()[0] if name.startswith("v3/")]
 
 

@@ -62,7 +62,7 @@ def _number(value: JsonValue) -> bytes:
 
 
 def _any(value: JsonValue) -> bytes:
-    """``Any``: its YAML."""
+    """Return a value as an ``Any`` message, which contains it as YAML."""
     text = value.encode() if isinstance(value, str) and value.isidentifier() else encode_json(value)
     return _block(2, text + b"\n")
 
@@ -96,7 +96,7 @@ def _named(number: int, writer: Writer) -> Writer:
 
 
 def _wrapped(number: int, writer: Writer) -> Writer:
-    """One alternative of a union."""
+    """Return a writer of one alternative of a union."""
     return lambda value: _field(number, writer, value)
 
 
@@ -113,7 +113,7 @@ def _additional(value: JsonValue) -> bytes:
 
 
 def _parameter(value: JsonValue) -> bytes:
-    """``Parameter``: a body, or something of a path, a query or the headers."""
+    """Return a ``Parameter`` message: a body, or a parameter in the path, the query or the headers."""
     place = find(value, "in")
     if place == "body":
         return _block(1, _BODY(value))

@@ -1,5 +1,5 @@
-"""Faults on purpose: rules that a person or a test writes, the plan that applies them, and the handler that injects them in
-front of ``http``.
+"""Fault injection: the rules, which users or tests write, the plan that selects faults by them, and the handler that
+injects the faults in front of ``http``.
 
 ``plan`` and ``rule`` are pure.
 """

@@ -1,7 +1,6 @@
-"""A handler in front of the control plane's own one, which applies the faults of the plan to requests.
-
-The order is that of a network and a server: a partition delays everything; then come latency, requests that are dropped or
-refused before they are processed, the request itself (perhaps on an older state), and faults of the answer.
+"""A handler in front of the control plane's handler, which applies the faults of the plan to requests. The order of faults is
+that of a network and a server: partitions, then latency, then dropping or refusing the request before it is processed, then the
+request itself (perhaps on an older state), and finally faults of the response.
 """
 
 import logging
@@ -33,16 +32,15 @@ from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import encode
 from wharfinger.control_plane.wire.negotiation import Encoding
 from wharfinger.control_plane.wire.routes import ResourceRoute, parse_route
-from wharfinger.httpd.messages import CutError, Handler, NoAnswer, Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Answer, CutError, Handler, NoAnswer, Request, Response, StreamingResponse
 
 log: Final = logging.getLogger(__name__)
 PIECE_BYTES: Final = 16 * 1024
-Answer: TypeAlias = Response | StreamingResponse | NoAnswer
 Chunks: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes]]]
 
 
 class FaultyHandler:
-    """A ``Handler`` that injects faults in front of another one.
+    """A ``Handler`` that injects faults in front of another handler.
 
     ``past(n)`` returns a handler whose reads show the state n revisions ago; ``injected`` counts the faults by rule.
     """
@@ -133,7 +131,7 @@ class FaultyHandler:
         return answer
 
     def _partitions(self, call: Call) -> list[float]:
-        """Return when the partitions begin that a stream of this request would run into."""
+        """Return the start times of the partitions that would cut off a stream of this request."""
         found = (
             rule.fault.next(self._now())
             for rule in self._rules

@@ -1,4 +1,5 @@
-"""Decides, request by request, which faults there are: pure, and the same again for the same seed and the same requests."""
+"""The decision which faults to inject into each request. It is deterministic: the same seed and requests give the same
+faults."""
 
 import random
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from wharfinger.control_plane.faults.rule import Call, Partition, Rule
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """The number of requests that each rule has seen, and the number that it hit."""
+    """The number of requests that each rule has selected, and the number that it has hit."""
 
     asked: tuple[int, ...]
     hits: tuple[int, ...]
@@ -49,5 +50,5 @@ def _hit(rule: Rule, index: int, asked: int, hits: int, seed: int) -> bool:
         return False
     if rule.times is not None and hits >= rule.times:
         return False
-    # A generator for each decision: what others ask in between changes nothing.
+    # Each decision has its own generator, so requests that the rule does not select do not change it.
     return rule.chance >= 1 or random.Random(f"{seed} {index} {asked}").random() < rule.chance  # noqa: S311 - no secret

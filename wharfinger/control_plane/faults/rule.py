@@ -1,7 +1,6 @@
-"""A rule of faults: the requests that it selects, which of those it hits, and the fault.
-
-Of the requests that fit its selection, a rule lets ``skip`` pass, then takes each ``every``-th, ``times`` of them, each with
-``chance``.
+"""A rule of faults: the requests that it selects, which of them it hits, and the fault. A rule ignores the first ``skip``
+requests that match its selection. Of the others, it hits every ``every``-th with the probability ``chance``, at most ``times``
+times.
 """
 
 from dataclasses import dataclass, field
@@ -22,17 +21,18 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class DropBefore:
-    """The connection is closed without an answer, and nothing was done."""
+    """Close the connection without an answer, before the request is processed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropAfter:
-    """The request is done, and the connection is closed without an answer."""
+    """Process the request, then close the connection without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """A Status is answered, and nothing was done. ``retry_after_s`` 0: no such header."""
+    """Answer with a Status without processing the request; if ``retry_after_s`` is 0, the answer has no Retry-After
+    header."""
 
     code: int
     reason: str
@@ -42,7 +42,7 @@ class ErrorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CutWatch:
-    """A watch breaks off after so many events, or so long, whichever comes first; None: not by that."""
+    """A watch that ends after ``events`` events or ``after_s`` seconds, whichever comes first; None means no such limit."""
 
     events: int | None
     after_s: float | None
@@ -50,7 +50,7 @@ class CutWatch:
 
 @dataclass(frozen=True, slots=True)
 class StaleRead:
-    """A get or list is answered from so many revisions ago, as far as they are known."""
+    """A get or list that is answered from the state ``back`` revisions ago, or from the oldest known state."""
 
     back: int
 
@@ -64,10 +64,10 @@ class SlowList:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition from ``start_s`` on (seconds since the control plane began), for ``length_s``, again each ``period_s``
-    (0: once).
+    """A partition that begins at ``start_s`` (seconds since the control plane started), lasts ``length_s`` seconds, and recurs
+    every ``period_s`` seconds (0: never).
 
-    Requests hang until it is over, and are then dropped and undone; open watches end when it begins.
+    Requests hang until it is over, and are then dropped without being processed; open watches end when it begins.
     """
 
     start_s: float
@@ -75,12 +75,12 @@ class Partition:
     period_s: float
 
     def until(self, now_s: float) -> float | None:
-        """Return when the present partition ends; None if there is none."""
+        """Return when the current partition ends; None if there is none."""
         began = self._began(now_s)
         return began + self.length_s if began is not None and now_s < began + self.length_s else None
 
     def next(self, now_s: float) -> float | None:
-        """Return when the next one begins; None if none does."""
+        """Return when the next partition begins; None if there is none."""
         if now_s < self.start_s:
             return self.start_s
         began = self._began(now_s)
@@ -98,7 +98,8 @@ Fault: TypeAlias = Latency | DropBefore | DropAfter | ErrorAnswer | CutWatch | S
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request as rules see it: the verb of RBAC, ``plural`` or ``plural.group``, the kind's name, and who sent it."""
+    """A request as rules see it: its RBAC verb, resource (``plural`` or ``plural.group``), kind and object, and the client's
+    User-Agent as ``agent``."""
 
     verb: str
     resource: str
@@ -113,7 +114,7 @@ class Selection:
     """The requests to which a rule applies. The patterns are shell patterns, matched against the fields of a :class:`Call`."""
 
     verbs: frozenset[str] = frozenset()
-    """Empty: all that the fault can hit."""
+    """The selected verbs; empty selects all verbs that the fault can hit."""
     kind: str = "*"
     namespace: str = "*"
     name: str = "*"

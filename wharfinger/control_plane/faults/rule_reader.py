@@ -1,6 +1,5 @@
-"""Reads rules of faults: a YAML file with a list of them, or a line as one types it.
-
-A line holds rules, with ``;`` between them; a rule is the name of its fault and ``key=value`` words::
+"""The reader of fault rules: a YAML file with a list of rules, or a line from the command line. A line contains rules separated
+by ``;``; a rule is the name of its fault and ``key=value`` words::
 
     latency verb=list,watch kind=secrets delay=200ms; error code=503 verb=patch times=2 skip=1
 
@@ -74,7 +73,8 @@ class FaultRuleError(FormatError):
 
 
 def read_rules(source: str) -> tuple[Rule, ...]:
-    """Read the rules of a file, if there is one of that name, or of the line itself. Raises FaultRuleError, OSError."""
+    """Read the rules in a file if ``source`` names a YAML or JSON file, or else in ``source`` itself. Raises FaultRuleError,
+    OSError."""
     path = Path(source)
     if "=" not in source and path.suffix in {".yaml", ".yml", ".json"}:
         data = path.read_bytes()[: MAX_BYTES + 1]
@@ -83,7 +83,7 @@ def read_rules(source: str) -> tuple[Rule, ...]:
 
 
 def parse_file(data: bytes, what: str) -> tuple[Rule, ...]:
-    """Rules of a YAML document. Raises FaultRuleError."""
+    """Return the rules in a YAML document. Raises FaultRuleError."""
     if len(data) > MAX_BYTES:
         raise FaultRuleError(f"{what} has more than {MAX_BYTES} bytes; rules are a few lines")
     try:
@@ -91,15 +91,17 @@ def parse_file(data: bytes, what: str) -> tuple[Rule, ...]:
     except FormatError as error:
         raise FaultRuleError(str(error)) from error
     if not isinstance(listed, list):
-        raise FaultRuleError(f"{what} is no list of rules; write - fault: latency, and its keys below")
+        raise FaultRuleError(
+            f"{what} is not a list of rules; start each rule with '- fault: latency', and its keys below"
+        )
     rules = [_rule(_words(item, f"rule {number}"), f"rule {number}") for number, item in enumerate(listed, 1)]
     return _bounded(rules)
 
 
 def parse_line(text: str) -> tuple[Rule, ...]:
-    """Rules as one types them. Raises FaultRuleError."""
+    """Return the rules in a line. Raises FaultRuleError."""
     if len(text) > MAX_BYTES:
-        raise FaultRuleError(f"rules of more than {MAX_BYTES} characters; put them into a file")
+        raise FaultRuleError(f"the rules have more than {MAX_BYTES} characters; put them into a file")
     rules = []
     for number, part in enumerate((part for part in text.split(";") if part.strip()), 1):
         name, *pairs = part.split()
@@ -107,31 +109,31 @@ def parse_line(text: str) -> tuple[Rule, ...]:
         for pair in pairs:
             key, separator, value = pair.partition("=")
             if not separator:
-                raise FaultRuleError(f"rule {number}: {pair!r} is no key=value")
+                raise FaultRuleError(f"rule {number}: {pair!r} is not key=value")
             if key in words:
-                raise FaultRuleError(f"rule {number}: {key} is said twice")
+                raise FaultRuleError(f"rule {number}: {key} is given twice")
             words[key] = value
         rules.append(_rule(words, f"rule {number}"))
     if not rules:
-        raise FaultRuleError(f"no rule in it; write one such as: latency delay=200ms (faults: {', '.join(_OWN)})")
+        raise FaultRuleError(f"found no rule; write one such as: latency delay=200ms (faults: {', '.join(_OWN)})")
     return _bounded(rules)
 
 
 def _bounded(rules: list[Rule]) -> tuple[Rule, ...]:
     if len(rules) > MAX_RULES:
-        raise FaultRuleError(f"{len(rules)} rules; {MAX_RULES} at most")
+        raise FaultRuleError(f"found {len(rules)} rules; at most {MAX_RULES} are allowed")
     return tuple(rules)
 
 
 def _words(item: JsonValue, what: str) -> dict[str, str]:
     if not isinstance(item, dict):
-        raise FaultRuleError(f"{what} is no mapping; write fault: latency, and its keys beside it")
+        raise FaultRuleError(f"{what} is not a mapping; write 'fault: latency' and the fault's keys")
     words = {}
     for key, value in item.items():
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
             words[key] = ",".join(str(part) for part in value)
         elif isinstance(value, bool | dict | list) or value is None:
-            raise FaultRuleError(f"{what}: {key} is neither a text nor a number")
+            raise FaultRuleError(f"{what}: {key} is neither a string nor a number")
         else:
             words[key] = str(value)
     return words
@@ -161,7 +163,7 @@ def _selection(name: str, words: Mapping[str, str], what: str) -> Selection:
     verbs = frozenset(verb for verb in words.get("verb", "").split(",") if verb)
     possible = _HITS.get(name, frozenset(VERBS))
     if wrong := sorted(verbs - possible):
-        raise FaultRuleError(f"{what}: verb {', '.join(wrong)}; it can hit {', '.join(sorted(possible))}")
+        raise FaultRuleError(f"{what}: cannot hit verb {', '.join(wrong)}; it can hit {', '.join(sorted(possible))}")
     chosen = {key: words[key] for key in ("kind", "namespace", "name", "agent") if key in words}
     return Selection(verbs=verbs or _HITS.get(name, frozenset()), **chosen)
 
@@ -194,9 +196,9 @@ def _fault(name: str, words: Mapping[str, str], what: str) -> Fault:
 def _error(words: Mapping[str, str], what: str) -> ErrorAnswer:
     code = _count(words, "code", what, default=500)
     if not 400 <= code <= 599:
-        raise FaultRuleError(f"{what}: code {code}; an error is from 400 to 599")
+        raise FaultRuleError(f"{what}: code {code} is not an error code; use one from 400 to 599")
     reason = words.get("reason", _REASONS.get(code, ""))
-    message = words.get("message", "a fault that a rule asked for")
+    message = words.get("message", "an injected fault")
     return ErrorAnswer(code, reason, message, _count(words, "retry-after", what))
 
 
@@ -204,7 +206,7 @@ def _partition(words: Mapping[str, str], what: str) -> Partition:
     length = _seconds(words, "for", what)
     period = _seconds(words, "period", what, default=0.0)
     if period and period <= length:
-        raise FaultRuleError(f"{what}: a period of {period:g} s has no room for a partition of {length:g} s")
+        raise FaultRuleError(f"{what}: a partition of {length:g} s does not fit in a period of {period:g} s")
     return Partition(_seconds(words, "start", what, default=0.0), length, period)
 
 
@@ -218,7 +220,7 @@ def _seconds(words: Mapping[str, str], key: str, what: str, *, default: float | 
     except DurationError as error:
         raise FaultRuleError(f"{what}: {key}: {error}") from error
     if found > MAX_DELAY_S:
-        raise FaultRuleError(f"{what}: {key} of {found:g} s; {MAX_DELAY_S:g} s at most")
+        raise FaultRuleError(f"{what}: {key} is {found:g} s; the maximum is {MAX_DELAY_S:g} s")
     return found
 
 
@@ -227,7 +229,7 @@ def _count(words: Mapping[str, str], key: str, what: str, *, default: int = 0, l
         return default
     text = words[key]
     if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < least:
-        raise FaultRuleError(f"{what}: {key}={text} is no number of {least} or more")
+        raise FaultRuleError(f"{what}: {key}={text} is not a number of at least {least}")
     return int(text)
 
 
@@ -238,5 +240,5 @@ def _chance(words: Mapping[str, str], what: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found <= 1:
-        raise FaultRuleError(f"{what}: chance={text} is no number from 0 to 1")
+        raise FaultRuleError(f"{what}: chance={text} is not a number from 0 to 1")
     return found

@@ -1,5 +1,5 @@
-"""HTTP: from a request to its answer. It has the handler, allowed methods, requests for objects and for documents, tables,
-response forms, metrics, commits, and the in-memory transport for tests.
+"""HTTP: from a request to its response. This package has the handler, allowed methods, requests for objects and for documents,
+tables, response forms, metrics, commits, and the in-memory transport for tests.
 
-May import every room but ``faults`` and ``controllers``.
+May import every sibling package except ``faults`` and ``controllers``.
 """

@@ -1,8 +1,8 @@
 """The methods that a path allows, by the kind that it names.
 
-Built-in and custom kinds differ, as in the kube-apiserver, where two programs answer for them. A path of a built-in group
-without a resource is a Status (404), and one of a custom group is plain text. A method that is not allowed is 405 of the
-path for built-in kinds, while custom ones look only at the verb.
+Built-in and custom kinds differ, as in the kube-apiserver, where two servers handle them. If a path names no resource, the answer
+is a Status (404) in a built-in group, and plain text in a custom group. For built-in kinds, a 405 depends on the path, while for
+custom kinds it depends only on the verb.
 """
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ def nothing_there(group: str) -> Exception:
 
 
 def check_method(served: Served, route: ResourceRoute, method: str) -> None:
-    """Refuse a method where it is not taken. Raises StatusError (404, 405), or NotServedError."""
+    """Refuse a method that the path does not allow. Raises StatusError (404, 405), or NotServedError."""
     if served.kind.custom:
         _check_custom(served, route, method)
         return
@@ -75,7 +75,7 @@ def _taken(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | No
 
 
 def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:
-    """Check the method of a custom kind: a POST may name an object (and creates the one of its body), and only a GET
+    """Check the method of a custom kind: a POST may name an object (and creates the object in its body), and only a GET
     watches.
     """
     kind = served.kind

@@ -1,7 +1,6 @@
-"""One wait for the disk for all requests of one moment: an answer is sent after the commit of the state that it shows.
-
-The first request that has to wait lets all other tasks run that are ready, then commits the writes of all of them. Reads
-wait too while something is uncommitted, because they may have seen it.
+"""Group commit: concurrent requests wait for the disk together, and an answer is sent after the commit of the state that it
+shows. The first request that has to wait lets all other ready tasks run, then commits the writes of all of them. Reads wait too
+while something is uncommitted, because they may have seen it.
 """
 
 import trio
@@ -18,7 +17,8 @@ class Commits:
         self._over: trio.Event | None = None
 
     async def settle(self) -> None:
-        """Return when all that was written by now is committed, at once where it is. Raises CommitError."""
+        """Wait until everything that has been written so far is committed; return at once if it already is. Raises
+        CommitError."""
         if self._backend.settled:
             return
         failed_before = self._backend.failed_commits
@@ -26,11 +26,11 @@ class Commits:
             await self._over.wait()
         else:
             over = self._over = trio.Event()
-            await trio.lowlevel.cancel_shielded_checkpoint()  # others wait for this one
+            await trio.lowlevel.cancel_shielded_checkpoint()  # lets other requests write first
             self._over = None
             try:
                 self._backend.commit()
             finally:
                 over.set()
-        if self._backend.failed_commits != failed_before:  # whichever request tried to commit
-            raise CommitError("what was written could not be kept, and was undone; look at the disk")
+        if self._backend.failed_commits != failed_before:  # true for every request that waited for this commit
+            raise CommitError("the writes could not be committed and were undone; check the disk")

@@ -1,4 +1,4 @@
-"""Every answer that is not about an object: discovery, OpenAPI, health, version, metrics, the index of paths."""
+"""The answers to requests that name no resource: discovery, OpenAPI, health, version, metrics, and the index of paths."""
 
 import hashlib
 from typing import Final
@@ -81,7 +81,7 @@ class Documents:
         return document_response(request, document, negotiate(accept, (), custom=elsewhere))
 
     def _by_any_method(self, route: Route, request: Request) -> Response | None:
-        """Answer a route that treats every method alike."""
+        """Answer a route that treats every method in the same way; return None for other routes."""
         match route:
             case HealthRoute(endpoint, check):
                 return health.health(endpoint, check, request)
@@ -132,7 +132,7 @@ class Documents:
 
 
 def _group_of(route: Route) -> str | None:
-    """Return the group of a document of discovery; "" if one server alone answers for it, None if it has none."""
+    """Return the group of a discovery document ("" for ``/version`` too), or None for other routes."""
     match route:
         case GroupRoute(group) | ResourcesRoute(group, _):
             return group
@@ -143,7 +143,7 @@ def _group_of(route: Route) -> str | None:
 
 
 def _nowhere(route: Route, request: Request) -> Exception:
-    """Under a built-in group a Status says that nothing is there, elsewhere plain text."""
+    """Return the 404 error of a path: a Status under a built-in group, plain text elsewhere."""
     built_in = isinstance(route, ResourcesRoute) and route.group in GROUP_ORDER
     return status.no_such_resource() if built_in or request.path.startswith(_OF_RESOURCES) else NotServedError()
 
@@ -153,7 +153,7 @@ def _exposed(request: Request, text: str) -> Response:
 
 
 def _accept(request: Request, media: str) -> None:
-    """Refuse a client that does not accept the only form that there is."""
+    """Refuse a client that does not accept the only available media type."""
     accept = request.headers.get("accept", "")
     if accept and {"*/*", media}.isdisjoint(named_media(accept)):
         raise status.not_acceptable((media,))

@@ -12,6 +12,7 @@ from wharfinger.control_plane.access.impersonation import impersonated, imperson
 from wharfinger.control_plane.access.request_authorization import attributes_of, authorize
 from wharfinger.control_plane.access.role_rules import Attributes
 from wharfinger.control_plane.access.users import Authenticator, User, misplaced_space
+from wharfinger.control_plane.admission.webhooks import VerdictsNeededError
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.discovery.health import PLAIN
 from wharfinger.control_plane.http.allowed_methods import NotServedError
@@ -19,34 +20,40 @@ from wharfinger.control_plane.http.commits import Commits
 from wharfinger.control_plane.http.document_requests import Documents
 from wharfinger.control_plane.http.metrics import Metrics, Series, series_of
 from wharfinger.control_plane.http.object_requests import Answer, WatchAnswer, handle_resource, verb_of
+from wharfinger.control_plane.http.pod_commands import PodCommands
 from wharfinger.control_plane.http.response_forms import document_response, with_common_headers
+from wharfinger.control_plane.http.webhook_calls import WebhookCalls
+from wharfinger.control_plane.special_endpoints.endpoint import PodCommand
 from wharfinger.control_plane.storage.interface import StorageError
 from wharfinger.control_plane.verbs.watching import Bells, watch_events
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.negotiation import Encoding, Representation, error_representation
 from wharfinger.control_plane.wire.routes import BrokenRoute, ResourceRoute, Route, parse_route
-from wharfinger.httpd.messages import Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Request, Response, StreamingResponse, Upgrade
 
 log: Final = logging.getLogger(__name__)
 WARNINGS_CHARS: Final = 4096
-"""Characters of all warnings of one answer, as in the kube-apiserver; the rest is left out."""
+"""The maximum length of all warnings of one answer in characters, as in the kube-apiserver; further warnings are omitted."""
 WARNING_CHARS: Final = 256
-"""Characters of one warning, where there are too many of all."""
+"""The length to which each warning is cut if all together are longer than ``WARNINGS_CHARS``."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-content-type-options", "nosniff"),))
 
 
 class ControlPlaneHandler:
-    """Answers requests; a ``Handler`` of :mod:`wharfinger.httpd.messages`."""
+    """The ``Handler`` (:mod:`wharfinger.httpd.messages`) that answers every request to the control plane."""
 
     def __init__(self, backend: Backend, bells: Bells, authenticator: Authenticator) -> None:
         self._backend = backend
         self._bells = bells
         self._authenticator = authenticator
         self.metrics = Metrics()
+        self.commands: PodCommands | None = None
+        """The commands of Pods; None if the server runs none."""
         self.documents = Documents(backend, self.metrics)
         self._commits = Commits(backend)
+        self._webhooks = WebhookCalls(backend)
 
     @property
     def address(self) -> str:
@@ -58,21 +65,21 @@ class ControlPlaneHandler:
         self.documents.address = address
 
     def reading(self, backend: Backend) -> "ControlPlaneHandler":
-        """One that answers from another state, and is counted here."""
+        """Return a handler that answers from another backend, and shares the metrics of this one."""
         other = ControlPlaneHandler(backend, self._bells, self._authenticator)
-        other.metrics, other.documents = self.metrics, self.documents
+        other.metrics, other.documents, other.commands = self.metrics, self.documents, self.commands
         return other
 
     def pace_watches(self, seconds: float) -> None:
         """Set the time in which watches of a busy collection gather events (``Bells.pace_s``)."""
         self._bells.pace_s = seconds
 
-    async def __call__(self, request: Request) -> Response | StreamingResponse:
+    async def __call__(self, request: Request) -> Response | StreamingResponse | Upgrade:
         began = monotonic()
         route = parse_route(request.path)
         self.metrics.in_flight(request.method, 1)
         try:
-            response = self._answered(route, request)
+            response = await self._judged(route, request)
             try:
                 await self._commits.settle()
             except StorageError as error:
@@ -82,7 +89,18 @@ class ControlPlaneHandler:
         self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
         return with_common_headers(request, response)
 
-    def _answered(self, route: Route, request: Request) -> Response | StreamingResponse:
+    async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
+        """Answer a request; webhooks are called in between if the write needs their verdicts."""
+        try:
+            return self._answered(route, request)
+        except VerdictsNeededError:
+            pass
+        try:
+            return await self._webhooks.with_verdicts(lambda: self._answered(route, request))
+        except status.StatusError as error:
+            return _failure(request, error)
+
+    def _answered(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
         try:
             return self._answer(route, request)
         except status.StatusError as error:
@@ -93,7 +111,7 @@ class ControlPlaneHandler:
         except StorageError as error:
             return _unkept(request, error)
 
-    def _answer(self, route: Route, request: Request) -> Response | StreamingResponse:
+    def _answer(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
         if isinstance(route, BrokenRoute):
             return _broken(request.path)
         user = self._authorized(route, request)
@@ -101,6 +119,10 @@ class ControlPlaneHandler:
             answer = handle_resource(self._backend, user, route, request)
             if isinstance(answer, WatchAnswer):
                 return self._stream(answer, series_of(self._backend.catalog, route, request))
+            if isinstance(answer, PodCommand):
+                if self.commands is None:
+                    raise status.bad_request("this server runs no commands")
+                return self.commands.answer(request, answer)
             return _whole(request, answer)
         return self.documents.answer(route, request)
 
@@ -131,7 +153,8 @@ class ControlPlaneHandler:
 
 
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Warning headers (RFC 7234 §5.5) as clients print them, each once; where all are too long, each is cut and fewer go."""
+    """Return the Warning headers (RFC 7234 §5.5) without repetitions; if they are too long, each is cut and the last are
+    omitted."""
     texts = tuple(text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text))
     if sum(map(len, texts)) > WARNINGS_CHARS:
         texts = tuple(text[:WARNING_CHARS] for text in texts)

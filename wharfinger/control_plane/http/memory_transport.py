@@ -1,6 +1,6 @@
 """An httpx transport that answers from a handler in the same process: real clients, no sockets, no threads.
 
-So simulations run under trio's mock clock with the autojump. Streams are real streams: a watch's producer runs while its
+This lets simulations run under trio's mock clock with autojump. Streams are real streams: a watch's producer runs while its
 response is read, and ends when the response is closed or its reader is cancelled.
 """
 
@@ -10,18 +10,19 @@ import httpx
 import trio
 
 from wharfinger.httpd.head import joined
-from wharfinger.httpd.messages import CutError, Handler, NoAnswer, Request, Response, StreamingResponse
+from wharfinger.httpd.messages import CutError, Handler, NoAnswer, Request, Response, StreamingResponse, Upgrade
 from wharfinger.httpd.target import RefusedRequestError, parse_target
 
 
 class MemoryTransport(httpx.AsyncBaseTransport):
-    """Answers by calling a handler; whatever the handler raises comes out of the request, so that bugs are seen."""
+    """A transport that answers by calling a handler; exceptions of the handler propagate to the client, so that bugs are
+    visible."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """One request. Always a checkpoint, as a real transport is."""
+        """Answer one request. This is always a checkpoint, as with a real transport."""
         await trio.lowlevel.checkpoint()
         body = await request.aread()
         try:
@@ -35,6 +36,8 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         answer = await self._handler(Request(request.method, target.path, target.query, headers, body))
         if isinstance(answer, NoAnswer):
             raise httpx.ReadError("the control plane closed the connection without an answer")
+        if isinstance(answer, Upgrade):
+            raise httpx.UnsupportedProtocol("a connection in memory cannot change its protocol; connect over TCP")
         typed = [("content-type", answer.content_type)] if answer.content_type else []
         sent = [(name.encode(), value.encode()) for name, value in (*typed, *answer.headers)]
         if isinstance(answer, Response):

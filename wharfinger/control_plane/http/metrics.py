@@ -30,7 +30,7 @@ _PROC: Final = Path("/proc/self")
 
 
 class Series(NamedTuple):
-    """The labels by which requests are counted, beside their answers' codes."""
+    """The labels by which requests are counted, in addition to the status code."""
 
     component: str = ""
     dry_run: str = ""
@@ -105,11 +105,11 @@ class Metrics:
         self.durations: dict[Series, Durations] = {}
         self.watches: Counter[Series] = Counter()
         self.faults: Counter[str] = Counter()
-        """Faults that were made on purpose, by the name of their rule."""
+        """The number of injected faults by the name of their rule."""
         self._in_flight: Counter[str] = Counter()
 
     def in_flight(self, method: str, more: int) -> None:
-        """Count a request in (1) when it begins to be answered, and out (-1) when it is."""
+        """Change the number of requests in progress: ``more`` is 1 when a request begins, and -1 when it has been answered."""
         self._in_flight["readOnly" if method == "GET" else "mutating"] += more
 
     def count(self, series: Series, code: int, seconds: float) -> None:
@@ -122,7 +122,7 @@ class Metrics:
         durations.seconds += seconds
 
     def text(self, backend: Backend) -> str:
-        """Return the exposition; metric names are the kube-apiserver's if the meaning is."""
+        """Return all metrics as text; metrics that the kube-apiserver has too have the same names."""
         kinds = [
             (kind, count)
             for kind in backend.catalog.kinds()
@@ -132,13 +132,13 @@ class Metrics:
             *_metric(
                 "apiserver_current_inflight_requests",
                 "gauge",
-                "Requests that are being answered.",
+                "Requests in progress.",
                 (f'{{request_kind="{kind}"}} {self._in_flight[kind]}' for kind in ("mutating", "readOnly")),
             ),
             *_metric(
                 "apiserver_longrunning_requests",
                 "gauge",
-                "Watches that are open.",
+                "Open watches.",
                 (f"{{{_labels(series, skipped='dry_run')}}} {count}" for series, count in sorted(self.watches.items())),
             ),
             "# HELP apiserver_request_duration_seconds How long requests took, in seconds.",
@@ -151,7 +151,7 @@ class Metrics:
             *_metric(
                 "apiserver_request_total",
                 "counter",
-                "Requests by what they are for and the code of their answer.",
+                "Answered requests by resource, verb and status code.",
                 (
                     f'{{code="{code}",{_labels(series)}}} {count}'
                     for (series, code), count in sorted(self.requests.items())
@@ -173,7 +173,7 @@ class Metrics:
             *_metric(
                 "wharfinger_faults_injected_total",
                 "counter",
-                "Faults made on purpose.",
+                "Injected faults by the name of their rule.",
                 (f'{{fault="{name}"}} {count}' for name, count in sorted(self.faults.items())),
             ),
             *_metric(

@@ -18,7 +18,7 @@ from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.http.allowed_methods import check_method, nothing_there
 from wharfinger.control_plane.http.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.control_plane.objects.name_rules import segment_name
-from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, asked_for
+from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, PodCommand, asked_for
 from wharfinger.control_plane.special_endpoints.table import ANSWERERS
 from wharfinger.control_plane.verbs.creation import check_namespace_open, create
 from wharfinger.control_plane.verbs.deletion import delete
@@ -65,14 +65,14 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.httpd.messages import Request
 
 _OTHERS: Final = frozenset({"Status", "TokenRequest"})
-"""Kinds that subresources answer with, which are not those of the resource."""
+"""Kinds of subresource responses that differ from the kind of the resource."""
 _PLAIN: Final = Representation(Encoding.JSON)
 _CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-"""Subresources that pass a connection on to something behind the API server, whatever forms the client accepts."""
+"""Subresources that forward a connection to a kubelet or a Pod; the request's Accept header is not checked for them."""
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""The views of objects and lists; a mismatch of the two is refused only when the answer is there."""
+"""The views of objects and lists; an object view of a list, or the reverse, is refused only once the answer exists."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> tuple[Backend, Served, str, str]:
-        """Return the key of the object. Raises StatusError (400) for an invalid name, unless the body is to state it."""
+        """Return the key of the object. Raises StatusError (400) for an invalid name, except in a PUT."""
         name = self.route.name
         if self.request.method != "PUT" and (problems := segment_name(name, False)):  # noqa: FBT003
             raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")
@@ -178,7 +178,9 @@ class _Call(msgspec.Struct, frozen=True):
         return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
 
 
-def handle_resource(backend: Backend, user: User, route: ResourceRoute, request: Request) -> Answer | WatchAnswer:
+def handle_resource(
+    backend: Backend, user: User, route: ResourceRoute, request: Request
+) -> Answer | WatchAnswer | PodCommand:
     """Answer a request for a resource. Raises StatusError, and NotServedError for an unknown resource."""
     served = backend.catalog.find(route.group, route.version, route.plural)
     if served is None:
@@ -204,7 +206,7 @@ def handle_resource(backend: Backend, user: User, route: ResourceRoute, request:
 
 
 def verb_of(route: ResourceRoute, request: Request) -> str:
-    """Return the verb of RBAC; on the old watch paths it is always the same."""
+    """Return the RBAC verb of a request; on the old watch paths it is always ``watch``."""
     if route.watch:
         return "watch"
     if request.method in {"GET", "HEAD"}:
@@ -237,7 +239,7 @@ def _collection(call: _Call) -> Answer | WatchAnswer:
 def _object(call: _Call) -> Answer | WatchAnswer:
     match call.request.method:
         case "GET" | "HEAD":
-            if call.route.watch:  # a parameter makes no watch of one object
+            if call.route.watch:  # the old path; on a get of one object, the parameter ``watch`` is ignored
                 return _watch(call, call.list_options(call.request.query))
             call.represented(_VIEWS)
             return call.answered(get(*call.place, asked_revision(call.request.query)))
@@ -247,7 +249,7 @@ def _object(call: _Call) -> Answer | WatchAnswer:
             return _patch(call)
         case "DELETE":
             return _delete(call)
-        case "POST":  # of custom kinds only: it creates what its body names
+        case "POST":  # custom kinds only; it creates the object in its body
             return _collection(call)
         case _:
             raise status.method_not_allowed()
@@ -267,8 +269,8 @@ def _subresource(call: _Call) -> Answer:
             raise status.method_not_allowed()
 
 
-def _virtual(call: _Call, answerer: Answerer) -> Answer:
-    """Return an answer that storage alone does not have."""
+def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
+    """Return the answer of a virtual resource or subresource, which is computed instead of read from storage."""
     request, written = call.request, call.request.method == "POST"
     connected = call.route.subresource.partition("/")[0] in _CONNECTED
     if not connected:
@@ -283,6 +285,8 @@ def _virtual(call: _Call, answerer: Answerer) -> Answer:
         body, call.write_options("CreateOptions"), request.query,
     )  # fmt: skip
     found = answerer(asked)
+    if isinstance(found, PodCommand):
+        return found
     if isinstance(found, str):
         return Answer(200, {}, Representation(Encoding.JSON), call.warnings, found)
     if found.get("kind") == call.served.kind.list_kind:
@@ -368,7 +372,7 @@ def _delete_collection(call: _Call) -> Answer:
     for item in page.items:
         metadata = find_object(item, "metadata")
         place = find_str(metadata, "namespace"), find_str(metadata, "name")
-        if call.backend.get(call.served, *place) is not None:  # a page of the past may hold what is gone
+        if call.backend.get(call.served, *place) is not None:  # an old page may list deleted objects
             delete(call.backend, call.served, *place, options)
     representation = call.listed()
     include = call.included(representation)

@@ -1,8 +1,8 @@
-"""The last form of an answer: JSON for people to read, compressed where it is long, and the headers that every answer has.
+"""The final form of a response: indented JSON for people, compression if it is long, and the headers that every response has.
 
-Rules and figures are the kube-apiserver's: a client that asks for ``pretty``, or whose User-Agent is a browser's or curl's,
-gets JSON over many lines; answers over 128 KiB are compressed for clients that accept gzip; errors that fit nothing a client
-accepts are JSON.
+Rules and figures are the kube-apiserver's: a client that asks for ``pretty``, or whose User-Agent is a browser's or
+curl's, gets indented JSON; answers over 128 KiB are compressed for clients that accept gzip; errors are JSON if the
+client accepts none of the available media types.
 """
 
 import gzip
@@ -14,10 +14,10 @@ from typing import Final
 from wharfinger.control_plane.wire.bodies import encode
 from wharfinger.control_plane.wire.negotiation import Encoding, Representation
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.httpd.messages import Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Request, Response, StreamingResponse, Upgrade
 
 COMPRESSED_BYTES: Final = 128 * 1024
-"""Answers that are longer are worth compressing."""
+"""The size in bytes above which answers are compressed."""
 _COMPRESSION: Final = 1
 _PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -28,7 +28,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def for_people(request: Request) -> bool:
-    """Return whether JSON is indented if the Accept header does not say so."""
+    """Return whether to indent JSON when the Accept header does not decide it."""
     asked = request.query.get("pretty")
     if asked and asked[0]:
         return asked[0] in _TRUE
@@ -48,7 +48,7 @@ def document_response(
 
 
 def indented(body: bytes) -> bytes:
-    """JSON over many lines, without a line feed at its end."""
+    """Return the JSON indented, without a line feed at its end."""
     return _escaped(json.dumps(json.loads(body), indent=2, ensure_ascii=False).encode())
 
 
@@ -58,7 +58,7 @@ def compressed(request: Request, response: Response) -> Response:
 
 
 def compressed_always(request: Request, response: Response, *, vary: bool = False) -> Response:
-    """Return an answer compressed whatever its length, if the client accepts that."""
+    """Return an answer of any length compressed, if the client accepts that."""
     if not takes_gzip(request):
         return response
     body = gzip.compress(response.body, _COMPRESSION, mtime=0)
@@ -73,7 +73,7 @@ def takes_gzip(request: Request) -> bool:
 
 
 def common_headers(request: Request, given: Sequence[tuple[str, str]], flow: Headers = ()) -> Headers:
-    """Return the headers of an answer with the common ones: the request's id, and that the answer must not be stored."""
+    """Return the headers of an answer together with the common headers, such as the request's id and ``Cache-Control``."""
     audit_id = request.headers.get("audit-id", "")
     if not audit_id or len(audit_id) > _AUDIT_ID_CHARS:
         audit_id = _new_id()
@@ -90,12 +90,14 @@ def _new_id() -> str:
 
 
 def with_common_headers(
-    request: Request, answer: Response | StreamingResponse, flow: Headers = ()
-) -> Response | StreamingResponse:
+    request: Request, answer: Response | StreamingResponse | Upgrade, flow: Headers = ()
+) -> Response | StreamingResponse | Upgrade:
     """Return an answer with the common headers."""
     headers = common_headers(request, answer.headers, flow)
     if isinstance(answer, Response):
         return Response(answer.status, answer.body, answer.content_type, headers)
+    if isinstance(answer, Upgrade):
+        return Upgrade(answer.protocol, answer.run, headers)
     return StreamingResponse(answer.status, answer.open_chunks, answer.content_type, headers)
 
 

@@ -31,7 +31,8 @@ _FIELDS_AS_ANNOTATIONS: Final = {
     "Deployment.apps": frozenset({"deprecated.deployment.rollback.to"}),
     "HorizontalPodAutoscaler.autoscaling": frozenset(ROUND_TRIP),
 }
-"""Annotations that only exist in what a version of a kind shows: metadata on its own is that of the server's type."""
+"""Annotations that only exist in some API versions of a kind; a metadata-only view leaves them out, as in the server's internal
+type."""
 
 
 def has_tables(served: Served, subresource: str) -> bool:
@@ -43,7 +44,7 @@ def has_tables(served: Served, subresource: str) -> bool:
 
 
 def check_include_object(value: str) -> str:
-    """``includeObject`` of a request for a Table; "" is Metadata. Raises StatusError (400)."""
+    """Return the ``includeObject`` option of a request for a Table; "" means Metadata. Raises StatusError (400)."""
     if value not in {"", "Metadata", "Object", "None"}:
         raise status.bad_request(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{value}": '
@@ -93,7 +94,7 @@ def _row(served: Served, item: JsonObject, include: str, now: datetime) -> JsonO
 
 
 def partial(served: Served, item: JsonObject) -> JsonObject:
-    """Return the metadata of an object, without annotations that stand for fields of the server's own types."""
+    """Return the metadata of an object, without annotations that represent fields of the server's internal types."""
     metadata = item.get("metadata") or {}
     hidden = _FIELDS_AS_ANNOTATIONS.get(served.kind.group_kind)
     if hidden is not None and isinstance(metadata, dict):
@@ -106,7 +107,7 @@ def partial(served: Served, item: JsonObject) -> JsonObject:
 def object_view(
     served: Served, item: JsonObject, view: View, include: str, now: datetime, *, headers: bool = True
 ) -> JsonObject:
-    """One object in a view."""
+    """Return one object in a view."""
     if view is View.TABLE:
         metadata = item.get("metadata")
         version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None

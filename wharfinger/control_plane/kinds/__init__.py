@@ -1,5 +1,5 @@
-"""The words in which kinds are described: the description of a served kind (``kind``), how its fields merge and print
+"""The model of kinds: the description of a served kind (``kind``), how its fields merge and print
 (``type_shapes``, from ``list_types.json``), the reader of JSON schemas, and functions that need only these.
 
-Which kinds there are is decided in ``catalog``. May import ``storage`` (for the name of a collection) and no other room.
+The list of existing kinds is in ``catalog``. May import ``storage`` (for the name of a collection) and no other sibling package.
 """

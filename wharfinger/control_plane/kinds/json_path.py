@@ -12,31 +12,31 @@ from wharfinger.formats.json.value import JsonValue, find
 
 
 class JsonPathError(Exception):
-    """The path cannot be read."""
+    """The path cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``.name``."""
+    """The step ``.name``."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``[0]``."""
+    """The step ``[0]``."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """``[*]``: all items, or all values."""
+    """The step ``[*]``: all items, or all values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """``[?(@.a.b=="x")]``: items whose field compares so."""
+    """The step ``[?(@.a.b=="x")]``: items whose field satisfies the comparison."""
 
     path: tuple[str, ...]
     equal: bool

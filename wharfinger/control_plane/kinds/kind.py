@@ -1,7 +1,6 @@
-"""A served kind: names, versions, subresources, columns, and the few switches by which kinds differ.
-
-Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), custom ones are made of their
-definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`); everything after that treats both alike.
+"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ. Built-in kinds are rows of
+one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), and custom ones are created from their definitions
+(:mod:`~wharfinger.control_plane.catalog.custom_kinds`); all other code treats both in the same way.
 """
 
 from collections.abc import Callable
@@ -30,18 +29,18 @@ class Generation(StrEnum):
     """The way in which ``metadata.generation`` is kept."""
 
     NONE = "none"
-    """Not at all: the client's value is kept."""
+    """The server does not set a generation; the client's value is kept."""
     SPEC = "spec"
-    """1 at creation, one more with each change outside metadata and status."""
+    """The generation is 1 at creation, and grows by 1 with each change outside metadata and status."""
     FIRST = "first"
-    """1 at creation, and ever after."""
+    """The generation is always 1."""
     LATER = "later"
-    """None at creation; then as ``SPEC``."""
+    """The generation is absent at creation, and grows by 1 with each later change outside metadata and status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a Table; ``cell`` computes its value of an object at a time."""
+    """A column of a Table; ``cell`` computes its value for an object at a given time."""
 
     name: str
     cell: Callable[[JsonObject, datetime], JsonValue]
@@ -62,7 +61,7 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource as discovery lists it; ``group`` and ``version`` are "" where its kind is of those around it."""
+    """A subresource as discovery lists it; ``group`` and ``version`` are "" if its kind has those of the resource."""
 
     name: str
     kind: str
@@ -79,7 +78,7 @@ class KindVersion:
     columns: tuple[Column, ...]
     lists: ListTypes
     schema: JsonObject = field(default_factory=dict)
-    """``openAPIV3Schema`` of a custom kind; empty for built-in ones."""
+    """The ``openAPIV3Schema`` of a custom kind; empty for built-in kinds."""
     embeds: bool = False
     """True if the schema has embedded objects, which are checked separately."""
     status: bool = False
@@ -88,9 +87,9 @@ class KindVersion:
     warning: str = ""
     """The warning at every use of a deprecated version; "" for none."""
     selectable: tuple[str, ...] = ()
-    """Dotted paths a field selector may name, beside name and namespace."""
+    """The dotted paths that a field selector may use, in addition to name and namespace."""
     subresources: tuple[Subresource, ...] = ()
-    """The subresources by name: all that discovery lists, answered or not."""
+    """The subresources by name: all that discovery lists, implemented or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +123,12 @@ class Kind:
     unserved: tuple[KindVersion, ...] = ()
     """Versions of a custom kind that are only stored."""
     stored: Collection | None = None
-    """The collection of its objects, for a kind whose objects are another kind's (events.k8s.io)."""
+    """The collection in which its objects are stored, if they are objects of another kind too (events.k8s.io)."""
 
     resource: str = field(init=False, compare=False)
-    """``deployments.apps``, or ``pods`` for the core group."""
+    """The resource with its group: ``deployments.apps``, or ``pods`` for the core group."""
     group_kind: str = field(init=False, compare=False)
-    """``Deployment.apps``, or ``Pod`` for the core group."""
+    """The kind with its group: ``Deployment.apps``, or ``Pod`` for the core group."""
     collection: Collection = field(init=False, compare=False)
     """The collection of its objects in storage."""
     stored_api_version: str = field(init=False, compare=False)
@@ -153,5 +152,5 @@ class Kind:
         return next((version for version in self.versions if version.name == name), None)
 
     def api_version(self, version: str) -> str:
-        """``apps/v1``, or ``v1`` for the core group."""
+        """Return the apiVersion of a version: ``apps/v1``, or ``v1`` for the core group."""
         return f"{self.group}/{version}" if self.group else version

@@ -1,6 +1,5 @@
-"""Looking into one node of a schema (``JSONSchemaProps``); a value of the wrong type is read as absent.
-
-Bodies are decoded before they come here, so a wrong type is not a user's mistake that would have to be reported.
+"""Accessors for one node of a schema (``JSONSchemaProps``); a value of the wrong type is read as absent. No error is needed for
+wrong types, because the decoding of request bodies has already rejected them.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,7 +59,7 @@ def values(schema: JsonObject, name: str) -> list[JsonValue]:
 
 
 def child(schema: JsonObject, name: str) -> JsonObject | None:
-    """One schema such as ``not``."""
+    """Return one schema, such as ``not``."""
     found = schema.get(name)
     return found if isinstance(found, dict) else None
 
@@ -74,7 +73,7 @@ def children(schema: JsonObject, name: str) -> dict[str, JsonObject]:
 
 
 def properties(schema: JsonObject | None) -> dict[str, JsonObject]:
-    """``properties``."""
+    """Return the schemas in ``properties`` by name."""
     return {} if schema is None else children(schema, "properties")
 
 
@@ -104,7 +103,7 @@ def rules(schema: JsonObject) -> list[JsonObject]:
 
 
 def list_type(schema: JsonObject) -> str:
-    """``atomic``, ``set``, ``map`` or "" for none."""
+    """Return the list type: ``atomic``, ``set``, ``map``, or "" for none."""
     return text(schema, LIST_TYPE)
 
 
@@ -120,5 +119,5 @@ def walked(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def has(schema: JsonObject, wanted: Callable[[JsonObject], bool]) -> bool:
-    """Return whether a schema, or one in it, is as wanted."""
+    """Return whether a schema, or any schema in it, satisfies ``wanted``."""
     return any(wanted(node) for node in walked(schema))

@@ -1,19 +1,18 @@
 """The merge rules of the fields of a kind: which lists are sets, which are keyed, which lists and maps only change as a
 whole.
 
-Three formats need the answer: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
+Three formats need these rules: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
 ``-list-map-keys``, ``-map-type``), and strategic merge patches (``x-kubernetes-patch-merge-key``,
-``-patch-strategy``). A :class:`ListTypes` is the answer for one place in a document; walk it with
+``-patch-strategy``). A :class:`ListTypes` holds the rules for one place in a document; navigate it with
 :meth:`ListTypes.field` and :attr:`ListTypes.element`, or :meth:`ListTypes.at`.
 
-Built-in kinds come from ``list_types.json`` beside this file (made by ``tools/kubernetes/generate_list_types.py``; read at
-first use, kept as raw JSON, turned into objects where it is walked), custom kinds from their definition's schema.
-An undeclared field is :attr:`Relation.UNKNOWN`: its form follows the value (objects merge by member, lists change as
-a whole).
+Built-in kinds come from ``list_types.json`` beside this file (made by ``tools/kubernetes/generate_list_types.py``; read at first
+use, kept as raw JSON, and converted to objects on access), and custom kinds from the schema of their definition. An undeclared
+field is :attr:`Relation.UNKNOWN`: its form follows the value (objects merge by member, lists change as a whole).
 
-The data also has what Go prints of an empty struct (:attr:`ListTypes.zero`): the API server compares a created object with
-such an empty one, so a struct that is always there is never "added". And it has Go's names of the types and what they hold
-(:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which bodies are read and refused
+The data also contains the form in which Go prints an empty struct (:attr:`ListTypes.zero`): the API server compares a created
+object with such an empty one, so a struct that is always printed is never "added". It also contains the Go names of the types and
+their scalar types (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which request bodies are decoded and rejected
 (:mod:`~wharfinger.control_plane.wire.decoding`).
 """
 
@@ -41,7 +40,7 @@ MAX_DATA_BYTES: Final = 400_000
 
 
 class Relation(StrEnum):
-    """The relation of a value to what is inside it."""
+    """The relation of a value to its members or items."""
 
     SCALAR = "scalar"
     QUANTITY = "quantity"
@@ -50,12 +49,13 @@ class Relation(StrEnum):
     SET = "set"
     """A list of scalars, each at most once."""
     KEYED = "keyed list"
-    """A list of objects that are told apart by :attr:`ListTypes.keys`."""
+    """A list of objects that are identified by :attr:`ListTypes.keys`."""
     ATOMIC_MAP = "atomic map"
     MAP = "map"
-    """Arbitrary names to :attr:`ListTypes.element`."""
+    """A map with arbitrary names, whose values follow :attr:`ListTypes.element`."""
     STRUCT = "struct"
-    """Declared names (:attr:`ListTypes.fields`), and where :attr:`ListTypes.element` is not None any other."""
+    """An object with declared names (:attr:`ListTypes.fields`); if :attr:`ListTypes.element` is not None, other names are allowed
+    too."""
     UNKNOWN = "unknown"
 
 
@@ -97,7 +97,7 @@ _GO_TYPES: Final = {
 _SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
-"""Relations whose value is one field: nothing inside is owned or merged by itself."""
+"""The relations of values that are one field: nothing inside is owned or merged separately."""
 
 
 _TEXTS: Final = {str}
@@ -109,17 +109,17 @@ def _no_fields() -> "Mapping[str, ListTypes]":
 
 @dataclass(frozen=True, eq=False)
 class ListTypes:
-    """The merge rules of the value at one place of a document, and of what is inside it. Immutable; compared by identity."""
+    """The merge rules of the value at one place of a document, and of its members or items. Immutable; compared by identity."""
 
     relation: Relation
     keys: tuple[str, ...] = ()
-    """``x-kubernetes-list-map-keys`` of a keyed list."""
+    """The ``x-kubernetes-list-map-keys`` of a keyed list."""
     key_defaults: Mapping[str, JsonValue] = field(default_factory=dict)
     """The defaults of keys that an item leaves out (``protocol: TCP``)."""
     merge_key: str = ""
-    """The key strategic merge patches tell items apart by; "" for scalars and for lists that are replaced."""
+    """The key by which strategic merge patches identify items; "" for scalars and for lists that are replaced."""
     strategies: frozenset[str] = frozenset()
-    """``x-kubernetes-patch-strategy``: of ``merge``, ``replace``, ``retainKeys``."""
+    """The ``x-kubernetes-patch-strategy``: any of ``merge``, ``replace`` and ``retainKeys``."""
     element: "ListTypes | None" = None
     """The rules of a list's items or a map's values."""
     zero: JsonObject = field(default_factory=dict)
@@ -127,23 +127,23 @@ class ListTypes:
     pointers: frozenset[str] = frozenset()
     """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
     scalar: Scalar = Scalar.ANY
-    """The type of a scalar, if the data has it; for UNKNOWN, whether it is a schema or something else."""
+    """The type of a scalar, if the data has it; for UNKNOWN, it distinguishes a schema from other values."""
     go_type: str = ""
     """Go's name of the type (``v1.PodSpec``, ``[]string``), if the data has it."""
     embedded: Mapping[str, str] = field(default_factory=dict)
-    """The fields of a struct that belong to a struct embedded in it, by its name: ``emptyDir`` → ``VolumeSource``."""
+    """The fields of a struct that belong to an embedded struct, with that struct's name: ``emptyDir`` → ``VolumeSource``."""
     closed: bool = False
     """True if a struct has no members but its fields, even if it has none."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
 
     @cached_property
     def fields(self) -> "Mapping[str, ListTypes]":
-        """The declared members of a struct, in the order of Go's."""
+        """The declared members of a struct, in the order of the Go type."""
         return self.load_fields()
 
     @cached_property
     def plain_fields(self) -> Mapping[str, bool]:
-        """The members of a struct that are texts and nothing more, and whether an empty one is printed."""
+        """The members of a struct that are plain strings; the value is True if the member is printed even when empty."""
         return {
             name: name in self.zero or name in self.pointers
             for name, types in self.fields.items()
@@ -152,11 +152,11 @@ class ListTypes:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the value changes only as a whole."""
+        """Return whether the value is replaced only as a whole."""
         return self.relation in WHOLE
 
     def declares(self, name: str) -> bool:
-        """Return whether a member of that name may be here."""
+        """Return whether the value may have a member of that name."""
         return self.element is not None or name in self.fields or not (self.fields or self.closed)
 
     def field(self, name: str) -> "ListTypes":
@@ -183,7 +183,7 @@ class ListTypes:
         return here
 
     def of(self, value: JsonValue) -> "ListTypes":
-        """Return the relation itself; for UNKNOWN, the one that follows from the value's form."""
+        """Return these rules themselves; for UNKNOWN, the rules that follow from the value's form."""
         if self.relation is not Relation.UNKNOWN:
             return self
         if isinstance(value, dict):
@@ -202,7 +202,7 @@ _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
 
 @cache
 def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
-    """Return the root of a built-in kind (core: group ""); of a kind that is not in the data, only its metadata is known."""
+    """Return the root of a built-in kind (core: group ""); for a kind that is not in the data, only the metadata is known."""
     name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
     return _struct(name) if name else _custom_root({})
 
@@ -256,7 +256,7 @@ def _custom_root(schema: JsonObject) -> ListTypes:
 
 
 def _of_schema(schema: JsonObject) -> ListTypes:
-    """One node of a structural schema (apiextensions.k8s.io/v1)."""
+    """Return the rules of one node of a structural schema (apiextensions.k8s.io/v1)."""
     kind = find_str(schema, "type")
     if kind == "array":
         return _list_of_schema(schema)
@@ -288,7 +288,7 @@ _SCHEMA_SCALARS: Final = {
     ("number", ""): Scalar.FLOAT,
     ("boolean", ""): Scalar.BOOL,
 }
-"""The scalars by type and format; a string of any other format is as good as any scalar."""
+"""The scalars by type and format; all other combinations are a scalar of any type."""
 
 
 @cache
@@ -350,7 +350,7 @@ def _struct(name: str) -> ListTypes:
 
 
 def _name_and_code(text: str) -> tuple[str, str]:
-    """``replicas=*i`` → ``("replicas", "=*i")``; a name alone has no code."""
+    """Split a field of the data file: ``replicas=*i`` → ``("replicas", "=*i")``; a name alone has no code."""
     name, equals, code = text.partition("=")
     return name, equals + code
 
@@ -361,7 +361,7 @@ def _scalar(code: str) -> ListTypes:
     letter, _, go_type = code.lstrip("=*").partition(":")
     scalar = Scalar(letter)
     if scalar is Scalar.ANY:
-        return RAW  # any JSON: nothing is asked of it
+        return RAW  # any JSON is valid
     if scalar in _SCHEMAS:
         return ListTypes(Relation.UNKNOWN, scalar=scalar)
     relation = Relation.QUANTITY if scalar is Scalar.QUANTITY else Relation.SCALAR
@@ -369,12 +369,12 @@ def _scalar(code: str) -> ListTypes:
 
 
 def _zero_keys(code: JsonValue, element: ListTypes) -> JsonObject:
-    """Return the values of the keys of a list that an item leaves out and Go prints all the same."""
+    """Return the zero values of the list keys that Go prints even if an item leaves them out."""
     return {key: element.zero[key] for key in find_str(code, "k").split() if key in element.zero}
 
 
 def _of_code(code: JsonValue) -> ListTypes:
-    """One field or element as the data file writes it."""
+    """Return the rules of one field or element from its form in the data file."""
     if isinstance(code, str):
         return RAW if not code else _scalar(code) if code.startswith("=") else _struct(code)
     strategies = frozenset(strategy for strategy in find_str(code, "s").split(",") if strategy)

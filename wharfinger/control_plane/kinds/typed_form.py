@@ -4,7 +4,7 @@ Reading JSON into Go structs and printing it again changes it. Fields that no st
 values of optional fields are left out, structs held by value are printed even when empty, and quantities become canonical.
 Objects are kept in this form, so that comparing them finds changes of meaning only.
 
-Sources: ``encoding/json``'s omitempty, ``list_types.json`` (what a struct prints when zero), and the canonical form of
+Sources: ``encoding/json``'s omitempty, ``list_types.json`` (the printed form of an empty struct), and the canonical form of
 ``resource.Quantity``.
 """
 
@@ -16,11 +16,11 @@ from wharfinger.kube.quantities import MILLI, canonical_quantity
 
 _AMOUNTS: Final = "v1.ResourceList"
 _UNROUNDED: Final = "v1.Overhead"
-"""The type of resource amounts whose kind has no defaults, so that nothing rounds them."""
+"""The type whose resource amounts are not rounded, because its kind has no defaulting."""
 
 
 def typed_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return a copy of an object as its Go type prints it; ``lists`` of a custom kind only shapes its metadata."""
+    """Return a copy of an object as its Go type prints it; for a custom kind, ``lists`` only affects the metadata."""
     return _struct_form(obj, lists)
 
 
@@ -28,7 +28,7 @@ def _struct_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
     formed: JsonObject = {}
     plain = lists.plain_fields
     for name, value in obj.items():
-        if type(value) is str and name in plain:  # most of what there is
+        if type(value) is str and name in plain:  # the most frequent type
             if value or plain[name]:
                 formed[name] = value
             continue

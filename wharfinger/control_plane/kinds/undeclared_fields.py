@@ -1,4 +1,5 @@
-"""Fields that the schema does not declare: found, and removed (field validation, KEP-2885; pruning of custom resources).
+"""The search for fields that the schema does not declare, and their removal (field validation, KEP-2885; pruning of
+custom resources).
 
 The declared fields come from the kind's :class:`ListTypes`, so built-in and custom kinds are treated in the same way. An
 object whose custom schema declares no properties keeps all of its fields.
@@ -11,9 +12,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the object without undeclared fields, and the paths of these fields (``spec.containers[0].imge``), sorted.
 
-    The object itself is not altered; it is returned if it has no undeclared fields.
+    The object is not altered; if it has no undeclared fields, the same object is returned.
     """
-    if _is_declared(obj, lists):  # nearly always
+    if _is_declared(obj, lists):  # the usual case
         return obj, ()
     unknown: list[str] = []
     return _members(obj, lists, "", unknown), tuple(sorted(unknown))

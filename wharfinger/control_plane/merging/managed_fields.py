@@ -1,14 +1,13 @@
 """``metadata.managedFields``: the managers of each field of an object, kept up to date across writes (KEP-555).
 
-Every writer is a *manager*; the fields that it owns are one entry per manager, operation, apiVersion and subresource (an
-entry made by ``Apply`` is the same whatever version it was made with). An Update owns what it changed, and takes it from all
-other managers; a field that was removed has no owner. Two rules keep entries bounded and accurate: fields that the server
-alone decides are never tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which are merged
-into one named ``ancient-changes``.
+Every writer is a *manager*; the fields that it owns are one entry per manager, operation, apiVersion and subresource (entries of
+``Apply`` are not distinguished by version). An Update owns what it changed, and takes it from all other managers; a field that
+was removed has no owner. Two rules keep entries bounded and accurate: fields that the server alone decides are never tracked, and
+at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which are merged into one named ``ancient-changes``.
 
-The API server compares objects as the client sent them, with defaults filled in: before the strategies of a kind allocate
-addresses or set a first status. Callers pass ``after`` at that point, in which the parts that the endpoint may not change
-(status on the main resource, spec on ``/status``) are the old ones already.
+The API server compares objects as the client sent them, with defaults filled in, but before the strategy of the kind allocates
+addresses or sets an initial status. Callers pass ``after`` in this state; the parts that the endpoint may not change (status on
+the main resource, spec on ``/status``) already have their old values.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
-from wharfinger.control_plane.merging.typed_fields import KeylessItemError, changes, compare
+from wharfinger.control_plane.merging.typed_fields import Changes, Comparison, KeylessItemError, changes, compare
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
@@ -38,7 +37,7 @@ from wharfinger.kube.times import format_time
 MAX_UPDATE_ENTRIES: Final = 10
 ANCIENT_MANAGER: Final = "ancient-changes"
 _MOST_REMEMBERED: Final = 8192
-"""Bytes of a FieldsV1 that is kept as read."""
+"""The maximum size in bytes of a FieldsV1 whose parsed form is cached."""
 
 _SERVER_METADATA: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
@@ -52,7 +51,7 @@ UNTRACKED: Final = FieldSet.of_paths(
 
 
 class Operation(StrEnum):
-    """The way in which a manager came to own fields."""
+    """The kind of write by which a manager owns its fields."""
 
     APPLY = "Apply"
     UPDATE = "Update"
@@ -60,7 +59,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Manager:
-    """The owner of an entry; two entries differ in it. ``api_version`` is "" for Apply."""
+    """The owner of an entry; an object has at most one entry per owner. ``api_version`` is "" for Apply."""
 
     operation: Operation
     name: str
@@ -86,7 +85,8 @@ class Owned:
 
 Managers = Mapping[Manager, Owned]
 Elsewhere: TypeAlias = Callable[[str], "tuple[JsonObject, JsonObject, ListTypes] | None"]
-"""Both states of an object at another apiVersion, and its types; None where there is no such version."""
+"""A function that returns both states of an object at a given apiVersion, and its types there; None if there is no such
+version."""
 
 
 def record_update(
@@ -99,23 +99,24 @@ def record_update(
     lists: ListTypes,
     elsewhere: Elsewhere | None = None,
 ) -> JsonObject:
-    """``after`` with the managedFields that an Update (PUT, POST, any patch but apply) leaves; a new object.
+    """Return a copy of ``after`` with the managedFields after an Update (PUT, POST, any patch except apply).
 
     ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until a
     manager applies it. The managedFields in the request are treated as by the API server: entries replace the stored ones,
     ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
     """
     try:
+        change = changes(plain(before if before is not None else lists.zero), plain(after), lists)
         if before is not None and elsewhere is None:
-            known = _only_later(before, after, manager, subresource, now, lists)
+            known = _only_later(before, after, change, manager, subresource, now)
             if known is not None:
                 return {**after, "metadata": {**find_object(after, "metadata"), "managedFields": known}}
         managers = managers_of_request(before, after, subresource)
         if managers or before is None:
             own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
-            managers = updated(managers, before, after, own, now, lists, elsewhere)
+            managers = _changed(managers, change.compared(), own, now, elsewhere)
     except KeylessItemError:
-        managers = {}  # as upstream, which cannot say whose is what
+        managers = {}  # as upstream, which cannot determine the owners
     return with_managers(after, managers)
 
 
@@ -128,16 +129,23 @@ def updated(
     lists: ListTypes,
     elsewhere: Elsewhere | None = None,
 ) -> Managers:
-    """Return the managers after one of them made this Update; ``before`` None compares with an empty object of the kind.
-
-    ``elsewhere`` is given if versions of the kind differ: other managers lose what changed at their own version.
+    """Return the managers after ``manager`` changed the object from ``before`` to ``after``. If ``before`` is None,
+    ``after`` is compared with an empty object of the kind. If versions of the kind differ in form, ``elsewhere`` returns
+    both states in the version of another manager's entry, which then loses the fields that changed in that version.
     """
     change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
+    return _changed(managers, change, manager, now, elsewhere)
+
+
+def _changed(
+    managers: Managers, change: Comparison, manager: Manager, now: datetime, elsewhere: Elsewhere | None
+) -> Managers:
+    """Return the managers after ``manager`` made a change."""
     taken = change.added.union(change.modified)
     own = taken.difference(UNTRACKED)
     kept = {}
     for other, owned in managers.items():
-        lost = taken if other != manager or own is not taken else EMPTY  # what it takes is its own again in a moment
+        lost = taken if other != manager or own is not taken else EMPTY  # its own entry is added again below
         removed = change.removed
         states = elsewhere(owned.api_version) if elsewhere and owned.api_version != manager.api_version else None
         if states is not None:
@@ -153,19 +161,16 @@ def updated(
 
 
 def _only_later(
-    before: JsonObject, after: JsonObject, name: str, subresource: str, now: datetime, lists: ListTypes
+    before: JsonObject, after: JsonObject, change: Changes, name: str, subresource: str, now: datetime
 ) -> list[JsonValue] | None:
-    """Return the entries after a change of fields that only their manager owns: unchanged, but later. None for other
-    changes.
-
-    Most updates are like their manager's last one, and need no sets to be built.
+    """Return the entries after a change of fields that only this manager owns, with only the time of its entry updated; None for
+    other changes. Most updates change the same fields as the manager's last one, so no field sets need to be built.
     """
     stored, said = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
     if not isinstance(stored, list) or not stored or len(stored) > MAX_UPDATE_ENTRIES:
         return None
     if said and said != stored and not subresource:
         return None
-    change = changes(plain(before), plain(after), lists)
     taken = [*change.added, *change.modified]
     if change.removed or not all(path and path not in UNTRACKED for path in taken):
         return None
@@ -191,7 +196,7 @@ def _only_later(
 
 
 def _is_of(entry: JsonObject, name: str, api_version: str, subresource: str) -> bool:
-    """Return whether an entry is that of the Updates of a manager."""
+    """Return whether an entry records the Updates of this manager."""
     return (
         entry.get("manager") == name
         and entry.get("operation") == "Update"
@@ -201,7 +206,7 @@ def _is_of(entry: JsonObject, name: str, api_version: str, subresource: str) -> 
 
 
 def _fields_as_written(entry: JsonValue) -> FieldSet | None:
-    """Return the fields of an entry; None if it has none, or is not in the form that is written here."""
+    """Return the fields of an entry; None if it has none, or is not in the form that this module writes."""
     if not isinstance(entry, dict) or "time" not in entry:
         return None
     written = entry.get("fieldsV1")
@@ -214,14 +219,15 @@ def _fields_as_written(entry: JsonValue) -> FieldSet | None:
 
 
 def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:
-    """Return the sort key of a written entry, as :func:`_entry_order` has it."""
+    """Return the sort key of a written entry, the same as that of :func:`_entry_order`."""
     names = ("operation", "time", "manager", "apiVersion", "subresource")
     operation, time, name, version, subresource = (find_str(entry, field) for field in names)
     return operation, time, name, version, subresource
 
 
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
-    """Return the managers that an update starts from: the request's, if it may and does state them, else the stored ones."""
+    """Return the managers before an update. These are the managers in the request, if it contains any and is not for a
+    subresource; otherwise the stored ones."""
     if not subresource:
         if _is_reset(after):
             return {}
@@ -274,7 +280,7 @@ def _read_entry(entry: JsonObject) -> tuple[Manager, Owned]:
 
 
 def _fields(written: JsonObject) -> FieldSet:
-    """FieldsV1, read; most objects of a kind are owned alike."""
+    """Parse a FieldsV1, with a cache, because most objects of a kind have the same owned fields."""
     encoded = encode_json(written)
     return _read_fields(encoded) if len(encoded) <= _MOST_REMEMBERED else FieldSet.from_fields_v1(written)
 
@@ -324,12 +330,12 @@ def _capped(managers: Managers) -> Managers:
 
 
 def _is_reset(obj: JsonObject) -> bool:
-    """``managedFields: [{}]``, by which a client throws all entries away."""
+    """Return whether an object has ``managedFields: [{}]``, with which a client removes all entries."""
     return find(obj, "metadata", "managedFields") == [{}]
 
 
 def plain(obj: JsonObject) -> JsonObject:
-    """Return the object without its entries, which are not fields; itself if it has none."""
+    """Return the object without ``managedFields``; the same object if it has none."""
     if find(obj, "metadata", "managedFields") is None:
         return obj
     metadata = {**find_object(obj, "metadata")}

@@ -1,7 +1,7 @@
 """The lists that strategic merge patches merge: the keys that identify their items, and the order of the result.
 
-Items named by a patch (or by its ``$setElementOrder``) are in its order, all others in their old order, each before the
-named items that it preceded. Errors of a list have the words of Go, whose types the messages name.
+Items named by a patch (or by its ``$setElementOrder``) follow its order; all others keep their old order, each before the named
+items that it preceded. Error messages about lists use the wording and the type names of Go.
 
 Source: the design proposal on order in strategic merge patches, and apimachinery's ``strategicpatch``.
 """
@@ -18,18 +18,19 @@ _LIST: Final = "[]interface {}"
 
 
 class PatchError(FormatError):
-    """The patch contradicts itself or the kind: an item without its key, an unknown directive, an impossible order."""
+    """The patch contradicts itself or the types of the kind: an item without its key, an unknown directive, an impossible
+    order."""
 
 
 class PatchFormatError(PatchError):
-    """A directive that is not well formed."""
+    """A directive of the patch is malformed."""
 
     def __init__(self, directive: str) -> None:
         super().__init__(f"invalid patch format of {directive}")
 
 
 class PatchContentError(PatchError):
-    """A patch contains a list in a list."""
+    """The patch contains a list in a list."""
 
 
 def as_list(value: JsonValue) -> list[JsonValue]:
@@ -63,12 +64,12 @@ def item_identity(item: JsonValue, key: str) -> bytes:
 
 
 def identity_of(value: JsonValue) -> bytes:
-    """Return a value that is equal to another if Go's values are: ``1`` is not ``1.0``."""
+    """Return a key that is the same for values that are equal in Go: ``1`` does not equal ``1.0``."""
     return type(value).__name__.encode() + canonical_json(value)
 
 
 def are_objects(*lists: list[JsonValue]) -> bool:
-    """Return whether the items of lists are objects. Raises PatchError if they are not all alike."""
+    """Return whether the items of lists are objects. Raises PatchError if there are none, or if their types differ."""
     kinds: list[type] = []
     for item in (item for items in lists for item in items):
         kinds.append(type(item))
@@ -82,7 +83,7 @@ def are_objects(*lists: list[JsonValue]) -> bool:
 
 
 def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return the items that are in an order, and the others."""
+    """Return the items that ``order`` contains, and the others."""
     if not key:
         wanted = {identity_of(item) for item in order}
         return [item for item in items if identity_of(item) in wanted], [
@@ -109,8 +110,8 @@ def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple
 def ordered(
     named: list[JsonValue], others: list[JsonValue], order: Sequence[JsonValue], live: Sequence[JsonValue], key: str
 ) -> list[JsonValue]:
-    """Return the items named in ``order`` in that order, and each other item before the named ones that it preceded in the
-    live list.
+    """Return all items: those named in ``order`` in that order, and each other item before the named ones that it
+    preceded in the live list.
     """
     wanted, standing = _places(order, key), _places(live, key)
     named = sorted(named, key=lambda item: wanted.get(item_identity(item, key), -1))

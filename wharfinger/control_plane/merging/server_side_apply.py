@@ -1,11 +1,11 @@
 """Server-side apply (KEP-555): a manager states the fields that it wants, and owns exactly these.
 
-The intent is merged into the live object by the kind's list types. What this manager owned by its last apply, left out
-now and no other manager owns, is removed. A field that would change while another manager owns it is a conflict, unless forced;
-a field two managers agree on is owned by both.
+The intent is merged into the live object by the kind's list types. A field is removed if this manager owned it by its last apply,
+the intent omits it, and no other manager owns it. A change of a field that another manager owns is a conflict, unless forced; if
+two managers set a field to the same value, both own it.
 
 The steps, each a pure function of documents and field sets: merge → prune → compare with live → conflicts → entries.
-Defaults are not this module's: callers fill them in afterwards, as the API server does.
+This module does not apply defaults: callers fill them in afterwards, as the API server does.
 """
 
 from dataclasses import replace
@@ -48,11 +48,11 @@ _SERVER_OWNED: Final = frozenset({"uid", "resourceVersion", "generation", "creat
 
 
 class ApplyRefusedError(FormatError):
-    """The intent is none: it carries managedFields (``metadata.managedFields must be nil``, a bad request)."""
+    """The intent is invalid, because it contains managedFields (``metadata.managedFields must be nil``, a bad request)."""
 
 
 class UndeclaredFieldError(FormatError):
-    """The intent has fields the schema does not have, or a list has an item twice; the API server answers with 500."""
+    """The intent has fields that the schema does not declare, or a list has an item twice; the API server answers with 500."""
 
 
 class ApplyConflict(Exception):  # noqa: N818 - the name of the thing in the API
@@ -89,11 +89,11 @@ def apply(
 ) -> JsonObject:
     """Return the object after ``manager`` applied ``intent`` to ``live`` (None: it is created), with its managedFields.
 
-    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent; fields
-    that the endpoint does not change have to be removed before (status on the main resource). Defaults are to be filled in
-    afterwards. ``reached`` is what such a write reaches of ``live``: the fields that ``before-first-apply`` is recorded to
-    own. An apply that changes nothing, not even what it does not reach (``sent`` is the intent with that), keeps the time of
-    the entry, and a new entry has none.
+    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent; fields that
+    the endpoint does not change have to be removed before (status on the main resource). Defaults are to be filled in afterwards.
+    ``reached`` is the part of ``live`` that the endpoint may change; ``before-first-apply`` is recorded as the owner of its
+    fields. ``sent`` is the intent including the fields that the endpoint does not change. If even ``sent`` would change nothing,
+    the entry keeps its time, and a new entry has no time.
 
     Raises ApplyRefusedError, UndeclaredFieldError, and ApplyConflict unless ``force``.
     """
@@ -129,7 +129,7 @@ def _settle(
     force: bool,
     allowed: FieldSet,
 ) -> dict[Manager, Owned]:
-    """Return the other managers without what changed. Raises ApplyConflict."""
+    """Return the managers; all except ``own`` lose the fields that changed. Raises ApplyConflict."""
     change = compare(before, after, lists)
     taken = change.added.union(change.modified)
     conflicts = {other: owned.fields.intersection(taken) for other, owned in sorted(managers.items()) if other != own}
@@ -150,7 +150,8 @@ def _settle(
 
 
 def _prune(merged: JsonObject, managers: Managers, last: Owned | None, lists: ListTypes) -> JsonObject:
-    """Return the object without the fields that the applying manager owned by its last apply, and no manager owns now."""
+    """Return the object without the fields that the applying manager owned by its last apply and that no manager owns
+    now."""
     if last is None:
         return merged
     formerly = with_named_parents(last.fields, lists)
@@ -248,12 +249,12 @@ def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListType
 
 
 def _birth(intent: JsonObject) -> JsonObject:
-    """Return the object that an apply of an absent object starts from."""
+    """Return the initial object for an apply that creates it."""
     return {"apiVersion": find(intent, "apiVersion"), "kind": find(intent, "kind")}
 
 
 def place_of(intent: JsonObject) -> str:
-    """Return the object of an intent, as failures name it: ``ns/name; apps/v1, Kind=Deployment``."""
+    """Return the name of an intent's object in error messages: ``ns/name; apps/v1, Kind=Deployment``."""
     metadata = intent.get("metadata")
     namespace, name = (value if isinstance(value := find(metadata, key), str) else "" for key in ("namespace", "name"))
     version, kind = find_str(intent, "apiVersion"), find_str(intent, "kind")
@@ -261,7 +262,8 @@ def place_of(intent: JsonObject) -> str:
 
 
 def _checked(intent: JsonObject, lists: ListTypes, *, fresh: bool) -> JsonObject:
-    """Return the intent without fields that only the server sets, unless it is new. Refuse entries and unknown fields."""
+    """Return the intent without fields that only the server sets; a new object keeps them. Refuse managed fields and unknown
+    fields."""
     entries = find(intent, "metadata", "managedFields")
     if isinstance(entries, list) and all(map(_is_entry, entries)):
         raise ApplyRefusedError("metadata.managedFields must be nil")
@@ -276,15 +278,13 @@ def _checked(intent: JsonObject, lists: ListTypes, *, fresh: bool) -> JsonObject
 
 
 def _is_entry(value: JsonValue) -> bool:
-    """Return whether a value looks like an entry of managed fields."""
+    """Return whether a value has the form of an entry of managed fields."""
     time = find(value, "time")
     return isinstance(value, dict) and (time is None or (isinstance(time, str) and parse_time(time) is not None))
 
 
 def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:
-    """Return the fields that ``kubectl apply --server-side`` takes without a conflict: those of its client-side apply
-    before.
-    """
+    """Return the fields that ``kubectl apply --server-side`` takes without a conflict: those of its last client-side apply."""
     text = find(live, "metadata", "annotations", LAST_APPLIED)
     if manager != KUBECTL or live is None or not isinstance(text, str):
         return EMPTY

@@ -1,15 +1,15 @@
 """Strategic merge patches: Kubernetes' own patch format, whose lists merge by key (``kubectl edit``, ``kubectl patch``).
 
-A patch is a partial object. Lists whose field declares a merge key are merged item by item, and directives in the patch
-say what a partial object cannot:
+A patch is a partial object. Lists whose field declares a merge key are merged item by item, and directives in the patch express
+what a partial object cannot:
 
 * ``$patch: replace | delete`` in an object, or in an item of a list;
 * ``$deleteFromPrimitiveList/<field>``: scalars to take out of a merged list;
 * ``$setElementOrder/<field>``: the order of a merged list;
 * ``$retainKeys``: the only members that stay (unions such as a Deployment's ``strategy``).
 
-At each object, what it retains comes first, then its ordered lists, then everything else. Directives that were followed are
-gone from the patch, and so are the nulls of what it adds; other directives are shown if the result fits no kind.
+In each object, ``$retainKeys`` is applied first, then ordered lists, then everything else. Applied directives are removed from
+the patch, as are nulls in the values that it adds; other directives stay, and are shown if the result does not fit the kind.
 
 Source: the strategic merge patch document of Kubernetes' API conventions, the design proposals on order and retained
 keys, and apimachinery's ``strategicpatch``. Custom kinds do not offer the format.
@@ -42,7 +42,7 @@ _LISTS: Final = frozenset({Relation.ATOMIC_LIST, Relation.SET, Relation.KEYED})
 
 
 def strategic_merge(target: JsonObject, patch: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return the target with the patch applied, as a new object. Raises PatchError if it is no patch of this kind."""
+    """Return the target with the patch applied, as a new object. Raises PatchError if it is not a valid patch for this kind."""
     return merge_and_rest(target, patch, lists)[0]
 
 
@@ -86,7 +86,7 @@ def _retain(target: JsonObject, patch: JsonObject) -> None:
 
 
 def _merge_ordered(target: JsonObject, patch: JsonObject, lists: ListTypes) -> None:
-    """Merge the lists that the patch has an order for, and take them out of it."""
+    """Merge the lists for which the patch has an order, and remove these lists from the patch."""
     for directive in [name for name in patch if name.startswith(SET_ORDER)]:
         order = as_list(patch.pop(directive))
         field = _directed_field(directive, SET_ORDER, "setElementOrder list")
@@ -109,7 +109,7 @@ def _merge_ordered(target: JsonObject, patch: JsonObject, lists: ListTypes) -> N
 
 
 def _merge_member(target: JsonObject, name: str, value: JsonValue, lists: ListTypes) -> None:
-    """One member of a patch that is no directive about its object, or takes items out of a list."""
+    """Merge one member of a patch: an ordinary value, or a directive that removes items from a list."""
     deleting = name.startswith(DELETE_FROM_LIST)
     if deleting:
         name = _directed_field(name, DELETE_FROM_LIST, "primitive list") or name
@@ -137,7 +137,7 @@ def _merge_member(target: JsonObject, name: str, value: JsonValue, lists: ListTy
 def _merge_list(
     live: list[JsonValue], patch: list[JsonValue], types: ListTypes, *, deleting: bool = False
 ) -> list[JsonValue]:
-    """One list merged into another: patched items by the patch's order, the others where they stood."""
+    """Merge one list into another: patched items follow the order of the patch, the others keep their places."""
     if not live and not patch:
         return live
     if not are_objects(live, patch):
@@ -159,7 +159,7 @@ def _merge_list(
 def _without_special_items(
     live: list[JsonObject], patch: list[JsonObject], key: str
 ) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return a list and its patch after the items with ``$patch`` were followed."""
+    """Return a list and its patch after the items with ``$patch`` have been applied and removed."""
     items: list[JsonValue] = []
     replaced = False
     for item in patch:
@@ -180,7 +180,7 @@ def _without_special_items(
 
 
 def _merge_items(live: list[JsonValue], patch: list[JsonValue], types: ListTypes) -> list[JsonValue]:
-    """Return the items of a patch merged into those of the same key, or added."""
+    """Return the live items after each item of the patch is merged into the one with the same key, or added."""
     merged, key = as_objects(live), types.merge_key
     places: dict[bytes, int] = {}
     for index, item in enumerate(merged):
@@ -216,7 +216,7 @@ def _check_order(patch: list[JsonValue], order: list[JsonValue], types: ListType
 
 
 def _field(lists: ListTypes, name: str) -> ListTypes:
-    """Return the declared type of a member of an object. Raises PatchError if it has none of that name."""
+    """Return the declared type of a member of an object. Raises PatchError if there is no such member."""
     if lists is RAW:
         raise PatchError(f"unable to find api field in struct RawExtension for the json field {quoted(name)}")
     if not lists.closed:
@@ -245,7 +245,7 @@ def _go_kind(types: ListTypes) -> str:
 
 
 def _directed_field(name: str, directive: str, what: str) -> str:
-    """Return the field that a directive is about."""
+    """Return the field that a directive refers to."""
     prefix, slash, field = name.partition("/")
     if not slash or prefix != directive:
         raise PatchFormatError(what)
@@ -253,14 +253,14 @@ def _directed_field(name: str, directive: str, what: str) -> str:
 
 
 class _Directed:
-    """An object that is no value, but a directive for an existing one."""
+    """The marker of an object that is not a value, but a directive for an existing object."""
 
 
 _DIRECTED: Final = _Directed()
 
 
 def _set(target: JsonObject, name: str, value: JsonValue) -> None:
-    """Put in a value of the patch without the objects in it that say ``$patch``."""
+    """Set a member to a value of the patch, without the objects in it that have ``$patch``."""
     kept = _without_directives(value)
     if isinstance(kept, _Directed):
         target.pop(name, None)

@@ -1,7 +1,6 @@
-"""The check that a document fits its kind's types, as before a merge of server-side apply (structured-merge-diff's
-validation).
-
-Its words are those of that library: values are shown as Go prints its wrapper of them.
+"""The check that a document fits its kind's types, which server-side apply makes before it merges
+(structured-merge-diff's validation). Messages are those of that library: values are shown as Go prints the wrappers in
+which the library holds them.
 """
 
 import json
@@ -65,7 +64,7 @@ def _list_problems(value: list[JsonValue], lists: ListTypes, path: FieldPath) ->
 
 
 def _element_problem(item: JsonValue, lists: ListTypes) -> str:
-    """Return why an item has no key; "" if it has one."""
+    """Return the reason that an item has no key, or "" if it has one."""
     if lists.relation is Relation.KEYED:
         if item is None:
             return "associative list with keys may not have a null element"
@@ -100,7 +99,7 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
     if scalar is Scalar.BOOL:
         return "" if isinstance(value, bool) else f"expected boolean, got &{{{map_text(value)}}}"
     if scalar is Scalar.INT_OR_STRING:
-        return ""  # whose schema says several types: that is no scalar there
+        return ""  # its schema allows several types, so upstream does not treat it as a scalar
     return f"expected any scalar, got &{{{map_text(value)}}}" if isinstance(value, dict | list) else ""
 
 

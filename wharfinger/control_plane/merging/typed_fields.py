@@ -1,7 +1,7 @@
 """Documents together with the types of their kind: which fields an object has, and what differs between two of them.
 
-A :class:`~wharfinger.kube.field_sets.FieldSet` says nothing of values and needs no schema; going from documents to sets
-needs one, since only :class:`ListTypes` know whether a list is a set, is keyed, or changes as a whole.
+A :class:`~wharfinger.kube.field_sets.FieldSet` contains no values and needs no schema; computing a set from a document needs a
+schema, because only :class:`ListTypes` record whether a list is a set, is keyed, or changes as a whole.
 
 Sources: KEP-555 and structured-merge-diff, whose comparison this is.
 """
@@ -16,10 +16,8 @@ from wharfinger.kube.field_sets import FieldPath, FieldSet, same_value
 
 
 def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
-    """Return the fields that a manager owns that applies this object.
-
-    These are leaves, atomic values, items of lists, members of maps, and empty or null members; structs and lists are not
-    owned.
+    """Return the fields that a manager owns after it applies this object. These are leaves, atomic values, items of lists,
+    members of maps, and empty or null members; structs and lists are not owned.
     """
     found: list[FieldPath] = []
     _collect(obj, lists, (), found)
@@ -27,7 +25,7 @@ def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
 
 
 def with_named_parents(fields: FieldSet, lists: ListTypes) -> FieldSet:
-    """Return the fields with every declared member that has paths below it, as if it had been set itself.
+    """Return the fields, plus every declared member that has paths below it, as if that member had been set itself.
 
     The members of a struct are not owned themselves (only their contents are), so the fields to prune have to include them.
     """
@@ -64,7 +62,7 @@ def _collect(value: JsonValue, lists: ListTypes, path: FieldPath, found: list[Fi
 
 
 def item_element(item: JsonValue, lists: ListTypes) -> str:
-    """Return the path element of one item of a set or keyed list; missing keys are defaulted, or left out.
+    """Return the path element of one item of a set or keyed list; missing keys get their default, or are left out.
 
     Raises KeylessItemError if the item has none of the keys.
     """
@@ -106,7 +104,7 @@ class _Comparer:
         self.removed: list[FieldPath] = []
 
     def note(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
-        """One field as a whole."""
+        """Record the difference, if any, of one field as a whole."""
         if isinstance(before, _Absent):
             self.added.append(path)
         elif isinstance(after, _Absent):
@@ -137,7 +135,7 @@ class _Comparer:
                     self.modified.append((*path, f"f:{name}"))
                 continue
             if not path and _are_same(left, right):
-                continue  # most of an object is as it was: found out at the top, not anew at each level
+                continue  # compared as a whole, at the top level only, because most members are unchanged
             self.walk(left, right, lists.field(name), (*path, f"f:{name}"))
 
     def _walk_list(self, before: list[JsonValue], after: list[JsonValue], lists: ListTypes, path: FieldPath) -> None:
@@ -176,7 +174,7 @@ class Changes(NamedTuple):
 def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
     """Return what an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
 
-    An added struct, map or list counts itself beside its content; a null that becomes a list or object does not.
+    An added struct, map or list is reported itself, in addition to its content; a null that becomes a list or object is not.
     """
     comparer = _Comparer()
     comparer.walk(before, after, lists, ())

@@ -1,7 +1,6 @@
-"""The reading of objects that come out of strategic merge patches, which reach Go's types without becoming JSON again.
-
-The kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation``) is not its JSON decoder: members are read
-in the order of Go's fields, the first that does not fit ends the reading, and the messages differ.
+"""The conversion of the results of strategic merge patches, which become Go types without becoming JSON again. The
+kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation``) differs from its JSON decoder: members are
+read in the order of Go's fields, the first invalid member ends the conversion, and the messages differ.
 """
 
 from base64 import b64encode
@@ -19,7 +18,8 @@ _INTEGERS: Final = frozenset({Scalar.INT32, Scalar.INT64})
 
 
 def restored(value: JsonObject, lists: ListTypes) -> Decoded:
-    """Return the object as a kind's Go type holds it, and the fields that it does not have, sorted. Raises DecodingError."""
+    """Return the object as a kind's Go type holds it, and the fields that this type does not have, sorted. Raises
+    DecodingError."""
     unknown: list[str] = []
     try:
         obj = _struct(value, lists, "", unknown)
@@ -111,7 +111,7 @@ def _own_integer(value: JsonValue) -> JsonValue:
 
 
 def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a string, bool or number; numbers are converted if nothing but their size is lost."""
+    """Return a string, bool or number; numbers are converted if only their size is lost."""
     scalar, kind = types.scalar, _go_kind(value)
     if (scalar, kind) in {(Scalar.STRING, "string"), (Scalar.BOOL, "bool"), (Scalar.FLOAT, "float64")}:
         return value
@@ -131,7 +131,7 @@ def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
 
 
 def _wrapped(value: int, scalar: Scalar) -> int:
-    """Return a number of 64 bits as one of the scalar's size, in which it may not fit."""
+    """Convert a 64-bit number to the size of the scalar; a number that does not fit wraps around."""
     half: int = 1 << (31 if scalar is Scalar.INT32 else 63)
     return (value + half) % (2 * half) - half
 

@@ -1,7 +1,7 @@
 """IP addresses and ranges in the fields that are older than strict rules for them (``util/validation/ip.go``).
 
-Such fields accept an address that is not in canonical form, with a warning; what two programs may read differently (zeros
-before a number, IPv4 inside IPv6) is refused, except where an update leaves it as it was.
+Such fields accept an address that is not in canonical form, with a warning; ambiguous forms (leading zeros, IPv4 inside IPv6) are
+refused, unless an update leaves the value unchanged.
 """
 
 import ipaddress
@@ -35,7 +35,7 @@ def is_ipv6(text: str) -> bool:
 
 
 def legacy_ip_errors(field: str, value: str, old: Collection[str] = ()) -> list[FieldError]:
-    """``IsValidIPForLegacyField``; ``old`` are values that stood there before and are let through."""
+    """Return the errors of ``IsValidIPForLegacyField``; ``old`` are the previous values of the field, which are accepted."""
     if value in old:
         return []
     address = parse_ip(value)
@@ -49,7 +49,7 @@ def legacy_ip_errors(field: str, value: str, old: Collection[str] = ()) -> list[
 
 
 def endpoint_ip_errors(field: str, value: str) -> list[FieldError]:
-    """``ValidateEndpointIP``: addresses that no other host can reach."""
+    """Return the errors of ``ValidateEndpointIP``, which refuses addresses that no other host can reach."""
     address = parse_ip(value)
     if address is None:
         return [invalid(field, value, "must be a valid IP address")]
@@ -73,7 +73,7 @@ def _is_link_local_multicast(address: Address) -> bool:
 
 
 def ip_warnings(field: str, value: str) -> list[str]:
-    """``GetWarningsForIP``: forms that are not standard."""
+    """Return the warnings of ``GetWarningsForIP`` about addresses in a form that is not standard."""
     address = parse_ip(value)
     if address is None:
         return []
@@ -86,7 +86,7 @@ def ip_warnings(field: str, value: str) -> list[str]:
 
 
 def parse_cidr(text: str) -> "tuple[Address, ipaddress.IPv4Network | ipaddress.IPv6Network] | None":
-    """Return the address and the network of a CIDR; None if it is none."""
+    """Return the address and the network of a CIDR; None if the text is not a CIDR."""
     base, slash, bits = text.partition("/")
     address = parse_ip(base)
     if address is None or not slash or not re.fullmatch(r"[0-9]{1,9}", bits) or int(bits) > address.max_prefixlen:
@@ -95,7 +95,8 @@ def parse_cidr(text: str) -> "tuple[Address, ipaddress.IPv4Network | ipaddress.I
 
 
 def legacy_cidr_errors(field: str, value: str, old: Collection[str] = ()) -> list[FieldError]:
-    """``IsValidCIDRForLegacyField``."""
+    """Return the errors of ``IsValidCIDRForLegacyField``; ``old`` are the previous values of the field, which are
+    accepted."""
     if value in old:
         return []
     parsed = parse_cidr(value)
@@ -113,7 +114,7 @@ def legacy_cidr_errors(field: str, value: str, old: Collection[str] = ()) -> lis
 
 
 def cidr_errors(field: str, value: str) -> list[FieldError]:
-    """``IsValidCIDR``: in its canonical form."""
+    """Return the errors of ``IsValidCIDR``: the range must be in its canonical form."""
     if errors := legacy_cidr_errors(field, value):
         return errors
     parsed = parse_cidr(value)
@@ -122,7 +123,7 @@ def cidr_errors(field: str, value: str) -> list[FieldError]:
 
 
 def cidr_warnings(field: str, value: str) -> list[str]:
-    """``GetWarningsForCIDR``."""
+    """Return the warnings of ``GetWarningsForCIDR`` about ranges in a form that is not standard."""
     parsed = parse_cidr(value)
     if parsed is None:
         return []

@@ -1,4 +1,5 @@
-"""Numbers and percentages in specs and statuses: not negative, not above others, not over a hundred percent."""
+"""Numbers and percentages in specs and statuses: checks that they are not negative, not above others, not over a hundred
+percent."""
 
 import re
 from collections.abc import Iterable
@@ -36,19 +37,19 @@ def text(value: JsonValue, *path: str) -> str:
 
 
 def not_negative(value: JsonValue, path: str) -> list[FieldError]:
-    """``path: Invalid value: -1: …`` of an integer below zero; everything else is fine."""
+    """Return the error (``path: Invalid value: -1: …``) of an integer below zero; every other value is accepted."""
     if isinstance(value, int) and value < 0:
         return [invalid(path, value, NEGATIVE)]
     return []
 
 
 def none_negative(obj: JsonValue, path: str, names: Iterable[str]) -> list[FieldError]:
-    """:func:`not_negative` of several members of an object that stands at ``path``."""
+    """Return the errors of :func:`not_negative` for several members of the object at ``path``."""
     return [error for name in names for error in not_negative(find(obj, name), f"{path}.{name}")]
 
 
 def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) -> list[FieldError]:
-    """Return an error for each of (member, other member, name of the other) that is greater than the other."""
+    """Return an error for each pair (member, other member, name of the other) whose member is greater than the other one."""
     return [
         invalid(f"{path}.{name}", number(obj, name), f"cannot be greater than {called}")
         for name, other, called in pairs

@@ -1,7 +1,7 @@
-"""The form in which kube-apiserver's own types print, which some refusals show instead of the object as it was sent.
+"""The printed form of kube-apiserver's internal types, which some refusals show instead of the object that was sent.
 
-"Pod updates may not change fields other than …" continues with the difference of two specs as Go prints the server's
-internal structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json`` (made by
+"Pod updates may not change fields other than …" continues with the difference between two specs, printed as the server's internal
+Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json`` (made by
 ``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]
@@ -17,6 +17,7 @@ from typing import Final
 
 from wharfinger.control_plane.wire.field_errors import html_escaped
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.field_sets import same_value
 
 _TABLE: Final = Path(__file__).with_name("internal_types.json")
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
@@ -24,7 +25,7 @@ _CONTEXT: Final = 3
 
 
 def internal_form(name: str, value: JsonValue) -> JsonObject:
-    """Return a struct as the server's own type prints it; ``name`` is in the table, such as ``core.PodSpec``."""
+    """Return a struct as the server's internal type prints it; ``name`` is in the table, such as ``core.PodSpec``."""
     found: JsonObject = {}
     source = value if isinstance(value, dict) else {}
     if name == "core.PodSpec":
@@ -42,7 +43,7 @@ def internal_form(name: str, value: JsonValue) -> JsonObject:
 
 def same_form(name: str, one: JsonValue, other: JsonValue) -> bool:
     """Return whether two structs mean the same: an empty value equals an absent one."""
-    return _filled(internal_form(name, one)) == _filled(internal_form(name, other))
+    return same_value(one, other) or _filled(internal_form(name, one)) == _filled(internal_form(name, other))
 
 
 def _filled(value: JsonValue) -> JsonValue:

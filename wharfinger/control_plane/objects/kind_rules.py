@@ -28,9 +28,9 @@ def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
 class Rules:
     """The rules of one kind, in addition to those of metadata, which all kinds share.
 
-    ``create`` validates a new object, ``update`` (new, old) a changed one (and has to validate the new one as a whole if the
-    kind's strategy does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) are the warnings
-    about an accepted object, ``status_warnings`` about a status; ``subresources`` are further ways to change the object.
+    ``create`` validates a new object, ``update`` (new, old) a changed one (it has to validate the whole new object if the kind's
+    strategy in kube-apiserver does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) are the
+    warnings about an accepted object, ``status_warnings`` about a status; ``subresources`` are further ways to change the object.
     """
 
     create: Create = _nothing

@@ -13,7 +13,8 @@ MISMATCH: Final = "`selector` does not match template `labels`"
 
 
 def selector_errors(selector: JsonValue, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """Return the errors of a selector, none for None. ``any_value`` tolerates values that are no label values."""
+    """Return the errors of a selector; a selector that is None has no errors. With ``any_value``, the values need not be
+    valid label values."""
     if not isinstance(selector, dict):
         return []
     errors = labels_errors(selector.get("matchLabels"), f"{path}.matchLabels")
@@ -51,7 +52,7 @@ def _requirement_errors(term: JsonObject, path: str, *, any_value: bool) -> list
 
 
 def is_readable(selector: JsonValue) -> bool:
-    """Return whether a selector can be evaluated at all; None can (it selects nothing)."""
+    """Return whether a selector can be evaluated at all; for None this is true (it selects nothing)."""
     return not selector_errors(selector, "")
 
 
@@ -120,7 +121,7 @@ def template_labels(spec: JsonValue) -> dict[str, str]:
 
 
 def labels_of(value: Labels) -> dict[str, str]:
-    """Return the texts of an object of labels; a null reads as ""."""
+    """Return labels as strings; a null reads as ""."""
     return {key: _text(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 

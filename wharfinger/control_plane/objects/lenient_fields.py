@@ -1,4 +1,5 @@
-"""Parts of foreign objects by name, forgiving: a value of another shape is read as absent (intake has refused it before)."""
+"""Lenient access to parts of objects: a value of an unexpected type is read as absent (request decoding has already refused
+it)."""
 
 from collections.abc import Hashable, Sequence
 

@@ -1,4 +1,4 @@
-"""The rules of ``metadata.managedFields``, and of the names of those who manage fields."""
+"""The rules of ``metadata.managedFields``, and of the names of field managers."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ SUBRESOURCE_LIMIT: Final = 256
 
 
 def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
-    """``ValidateManagedFields``."""
+    """Return the errors of ``ValidateManagedFields``."""
     errors: list[FieldError] = []
     entries = metadata.get("managedFields")
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -31,7 +31,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
 
 
 def is_sound(entry: JsonObject) -> bool:
-    """Return whether an entry is like most, so that its details need no check."""
+    """Return whether an entry has the usual valid form, so that its details need no check."""
     manager, subresource = entry.get("manager"), entry.get("subresource")
     return (
         entry.get("operation") in ("Update", "Apply")

@@ -1,9 +1,7 @@
-"""The rules of ``metadata`` in every kind, and how often each kind's strategy asks them.
-
-kube-apiserver judges metadata more than once, and an error stands in the answer as often as it was found (its message
-only once): a new object is judged by its kind, with the kind's rule of names, and only where that finds nothing by the
-store. A changed one is judged by the store first (as new, and as a change), then by its kind, in the kind's own order.
-:data:`METADATA` holds that order as letters:
+"""The rules of ``metadata`` in every kind, and how often each kind's strategy checks them. kube-apiserver validates metadata more
+than once, and reports an error as often as it was found (its message only once). A new object is validated by its kind, with the
+kind's rule of names, and by the store only if the kind finds no error. A changed object is validated by the store first (as new,
+and as a change), then by its kind, in the kind's own order. :data:`METADATA` holds that order as letters:
 
 == ====================================================================================================
 M  as new (``ValidateObjectMeta``), with the kind's rule of names
@@ -11,7 +9,7 @@ U  as a change (``ValidateObjectMetaUpdate``)
 O  the kind's own rules (:class:`~wharfinger.control_plane.objects.kind_rules.Rules`)
 == ====================================================================================================
 
-Kinds whose own rules ask in between call :func:`core_meta_errors` and :func:`meta_update_errors` themselves.
+Kinds whose own rules check metadata in between call :func:`core_meta_errors` and :func:`meta_update_errors` themselves.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +47,7 @@ _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimest
 _UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
 """The fields that differ in the metadata of most updates."""
 _UNJUDGED: Final = "Pod"
-"""A binding's labels and annotations become a Pod's without being judged."""
+"""The kind whose stored metadata may be invalid: a binding's labels and annotations become a Pod's without validation."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -58,8 +56,8 @@ _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "bloc
 class MetadataRules:
     """The rules of a kind's strategy for metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
 
-    ``name`` is its rule of names; ``finalizers`` says whether finalizers must be standard or qualified, which kinds of other
-    API servers (and webhook configurations) do not require.
+    ``name`` is its rule of names; ``finalizers`` is true if finalizers must have standard or qualified names; kinds of
+    other API servers, and webhook configurations, do not require this.
     """
 
     name: NameRule = subdomain_name
@@ -136,7 +134,7 @@ NEEDS_REVISION: Final = frozenset(
         DEFINITION,
     }
 )
-"""Kinds that are not replaced without saying which revision is (``AllowUnconditionalUpdate``); so are custom ones."""
+"""Kinds whose updates have to state a resourceVersion (``AllowUnconditionalUpdate`` is false); custom kinds require it too."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)
@@ -160,8 +158,8 @@ def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldErro
 def updated_errors(
     kind: Kind, new: JsonObject, old: JsonObject, order: str, own: Callable[[], list[FieldError]]
 ) -> list[FieldError]:
-    """Return the errors of a changed object's metadata; ``order`` is the order of checks of the kind for this way of
-    writing.
+    """Return the errors of a changed object's metadata; ``order`` is the kind's order of checks for this type of write
+    (see the module).
     """
     rules = metadata_rules(kind)
     if kind.group_kind != _UNJUDGED and is_as_stored(new, old):
@@ -183,7 +181,7 @@ def updated_errors(
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
     """Return whether metadata equals that of the stored, valid object, except for valid managed fields.
 
-    Some ways of writing (``/status`` of some kinds) check fewer finalizers and prefixes than others do.
+    Some writes (``/status`` of some kinds) check finalizers and name prefixes less strictly than others.
     """
     metadata, before = _metadata(new), _metadata(old)
     if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
@@ -200,14 +198,15 @@ def core_meta_errors(
     name: NameRule = subdomain_name,
     finalizers: bool = True,
 ) -> list[FieldError]:
-    """``ValidateObjectMeta`` as the rules of built-in kinds call it; ``old`` is the stored object, if it is known."""
+    """Return the errors of ``ValidateObjectMeta``, for the rules of built-in kinds; ``old`` is the stored object, if it
+    is known."""
     if old is not None and is_as_stored(obj, old):
         return []
     return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
 
 
 def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = True) -> list[FieldError]:
-    """``ValidateObjectMetaUpdate`` as built-in kinds' own rules call it."""
+    """Return the errors of ``ValidateObjectMetaUpdate``, for the rules of built-in kinds."""
     return _change_errors(new, old, finalizers=finalizers)
 
 
@@ -272,7 +271,7 @@ def _label_errors(metadata: JsonObject) -> list[FieldError]:
 
 
 def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
-    """``ValidateLabels``: of a map of labels, also a selector."""
+    """Return the errors of ``ValidateLabels`` for a map of labels, which may also be a selector."""
     errors: list[FieldError] = []
     for key, value in labels.items() if isinstance(labels, dict) else ():
         if problems := key_problems(key):
@@ -284,7 +283,8 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
 
 
 def annotation_errors(annotations: JsonValue, field: str) -> list[FieldError]:
-    """``ValidateAnnotations``: keys in any case, 256 KiB together."""
+    """Return the errors of ``ValidateAnnotations``: keys may be in any case, and all annotations together have at most
+    256 KiB."""
     if not isinstance(annotations, dict):
         return []
     errors: list[FieldError] = []
@@ -348,7 +348,8 @@ def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
 
 
 def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: bool = True) -> list[FieldError]:
-    """``validateKubeFinalizerName`` of each: without a domain, only the standard ones."""
+    """Return the errors of ``validateKubeFinalizerName`` for each finalizer: without a domain, only standard names are
+    valid."""
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"{field}[{index}]" if indexed else field, finalizer, why)

@@ -1,4 +1,4 @@
-"""The rules of objects' names, kind by kind: each rule takes a name, and whether something is appended to it."""
+"""The rules of objects' names, kind by kind: each rule takes a name, and whether it is a prefix to which a suffix is appended."""
 
 import ipaddress
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from wharfinger.control_plane.objects.names import dns_label_problems, ip_proble
 from wharfinger.control_plane.wire.field_errors import quoted
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
-"""(name, whether it is a prefix that something is appended to) → problems."""
+"""A function (name, whether it is a prefix to which a suffix is appended) → problems."""
 
 
 def _masked(name: str, *, prefix: bool) -> str:
-    """Return a prefix as it is checked: a dash at its end is allowed."""
+    """Return the text to check for a name or prefix; a prefix may end with a dash."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
 def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of a rule
-    """``NameIsDNSSubdomain``: most kinds."""
+    """Return the problems of ``NameIsDNSSubdomain``, the rule for most kinds."""
     return subdomain_problems(_masked(name, prefix=prefix))
 
 
@@ -28,19 +28,20 @@ def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
 
 
 def label_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """``NameIsDNSLabel``: namespaces, services, what names pods one by one."""
+    """Return the problems of ``NameIsDNSLabel``, the rule for namespaces, services, and kinds that number their pods."""
     return dns_label_problems(_masked(name, prefix=prefix))
 
 
 def segment_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """``IsPathSegmentName``: the rule of the store for all names, and the only one for kinds of RBAC."""
+    """Return the problems of ``IsPathSegmentName``: the rule of the store for all names, and the only rule for RBAC
+    kinds."""
     if name in {".", ".."} and not prefix:
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in name]
 
 
 def address_name(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
-    """``ValidateIPAddressName``: an address in its canonical form."""
+    """Return the problems of ``ValidateIPAddressName``: the name must be an address in its canonical form."""
     address = parse_ip(name)
     if address is None:
         return ip_problems(name)

@@ -24,7 +24,7 @@ MAX_INT32: Final = 2**31 - 1
 
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-][-._A-Za-z0-9]{0,62}")
-"""Most keys of ConfigMaps and Secrets."""
+"""A pattern that most keys of ConfigMaps and Secrets match, and all that match are valid."""
 
 
 @lru_cache(maxsize=64)
@@ -33,7 +33,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Return whether a whole text matches; the cache of patterns here is faster than the one of ``re``."""
+    """Return whether a whole text matches; the pattern cache of this module is faster than that of ``re``."""
     return _compiled(pattern).fullmatch(text) is not None
 
 
@@ -46,7 +46,7 @@ def rule(what: str, pattern: str, *examples: str) -> str:
 
 
 def between(low: int, high: int) -> str:
-    """Return the message about a number out of range."""
+    """Return the message for a number out of range."""
     return f"must be between {low} and {high}, inclusive"
 
 
@@ -56,7 +56,7 @@ def _too_long(text: str, limit: int) -> list[str]:
 
 
 def dns_label_problems(name: str) -> list[str]:
-    """RFC 1123 label: 63 characters, no dots."""
+    """Return the problems of an RFC 1123 label: at most 63 characters, without dots."""
     problems = _too_long(name, 63)
     if _matches(LABEL, name):
         return problems
@@ -67,7 +67,7 @@ def dns_label_problems(name: str) -> list[str]:
 
 
 def dns_1035_label_problems(name: str) -> list[str]:
-    """RFC 1035 label: as 1123, beginning with a letter."""
+    """Return the problems of an RFC 1035 label: like an RFC 1123 label, but it must begin with a letter."""
     problems = _too_long(name, 63)
     if _matches(_LABEL_1035, name):
         return problems
@@ -84,7 +84,7 @@ def namespace_name_problems(name: str) -> list[str]:
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """RFC 1123 subdomain: 253 characters."""
+    """Return the problems of an RFC 1123 subdomain: at most 253 characters."""
     problems = _too_long(name, 253)
     if _matches(SUBDOMAIN, name):
         return problems
@@ -93,7 +93,7 @@ def subdomain_problems(name: str) -> list[str]:
 
 
 def wildcard_subdomain_problems(name: str) -> list[str]:
-    """``*.`` and a subdomain."""
+    """Return the problems of a wildcard subdomain: ``*.`` and a subdomain."""
     problems = _too_long(name, 253)
     pattern = rf"\*\.{SUBDOMAIN}"
     if _matches(pattern, name):
@@ -106,7 +106,7 @@ def wildcard_subdomain_problems(name: str) -> list[str]:
 
 
 def domain_prefixed_path_errors(field: str, path: str) -> list[FieldError]:
-    """``acme.io/foo``: a subdomain, a slash, a path."""
+    """Return the errors of a path such as ``acme.io/foo``: a subdomain, a slash, and a path."""
     if not path:
         return [required(field)]
     host, _, rest = path.partition("/")
@@ -153,7 +153,7 @@ def environment_name_problems(name: str) -> list[str]:
 
 
 def port_name_problems(name: str) -> list[str]:
-    """IANA service name: 15 characters, a letter at least."""
+    """Return the problems of an IANA service name: at most 15 characters, at least one of them a letter."""
     problems = _too_long(name, 15)
     if not _matches("[-a-z0-9]+", name):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -179,7 +179,7 @@ def header_problems(name: str) -> list[str]:
 
 
 def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
-    """Return an IP address as old fields take it: leading zeros in an IPv4 number are accepted, a zone is not."""
+    """Return an IP address as older fields accept it: leading zeros in an IPv4 number are accepted, a zone is not."""
     if _matches(r"\d{1,9}(\.\d{1,9}){3}", text):
         text = ".".join(str(int(part)) for part in text.split("."))
     try:
@@ -190,5 +190,5 @@ def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def ip_problems(text: str) -> list[str]:
-    """Return the problems of an IP address in an old field."""
+    """Return the problems of an IP address in one of the older fields."""
     return [] if parse_ip(text) is not None else [_IP_RULE]

@@ -4,7 +4,7 @@ from wharfinger.formats.json.value import JsonObject, find_object
 
 
 def metadata_of(obj: JsonObject) -> JsonObject:
-    """``metadata``, to be read."""
+    """Return ``metadata``, which must not be altered."""
     return find_object(obj, "metadata")
 
 

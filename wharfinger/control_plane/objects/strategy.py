@@ -10,10 +10,11 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ClusterView(Protocol):
-    """A read-only view of the stored objects: those of a kind by group and plural name ("" for all namespaces), or one.
+    """A read-only view of the stored objects: all objects of a kind by group and plural name (namespace "" for all), or a single
+    object.
 
     It also has the time of the request, a source of random numbers (``draw(6)`` is one of 0 to 5), and whether the request
-    is a dry run, which must not use anything up.
+    is a dry run, which must not allocate anything.
     """
 
     @property
@@ -59,8 +60,8 @@ class Strategy:
     """The strategy of one kind, which prepares objects for storage.
 
     ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. They may raise
-    StatusError (a port that is taken), and do not alter their arguments. ``update`` is for the main resource; ``status`` for
-    the status subresource, ``subresources`` for further ways to change the object. ``create_errors`` and ``status_errors``
+    StatusError (a port that is taken), and do not alter their arguments. ``update`` is for the main resource; ``status`` is for
+    the status subresource, and ``subresources`` for further ways to change the object. ``create_errors`` and ``status_errors``
     return errors that depend on other objects; these are reported before all others.
     """
 

@@ -1,7 +1,6 @@
-"""The formats of strings that kube-apiserver checks (kube-openapi ``strfmt``), and those it warns of.
-
-They are not those of JSON Schema: a ``duration`` is Go's or counted in words, a ``uri`` may be an absolute path, and ``byte`` is
-standard base64 that is not empty. All of them are linear in the text.
+"""The formats of strings that kube-apiserver checks (kube-openapi ``strfmt``), and those that it warns about. They differ from
+those of JSON Schema: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute path, and ``byte`` is
+standard base64 that is not empty. All checks take time linear in the length of the text.
 """
 
 import ipaddress
@@ -55,7 +54,7 @@ def is_email(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """``1h30m``, ``3 days``."""
+    """Return whether a text is a duration such as ``1h30m`` or ``3 days``."""
     if _GO_DURATION.fullmatch(text):
         return True
     found = [unit.lower() for _, unit in _WORDS.findall(text)]
@@ -63,7 +62,7 @@ def is_duration(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """``2026-01-31``."""
+    """Return whether a text is a date such as ``2026-01-31``."""
     try:
         date.fromisoformat(text)
     except ValueError:
@@ -72,24 +71,24 @@ def is_date(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """``2026-01-31T12:00:00Z``."""
+    """Return whether a text is a timestamp such as ``2026-01-31T12:00:00Z``."""
     day, _, time = text.lower().partition("t")
     found = _TIME.fullmatch(time)
     return is_date(day) and found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
 
 
 def _sloppy(text: str) -> str:
-    """Return an address without the leading zeros that old versions of Go accepted."""
+    """Return an address without leading zeros, which old versions of Go accepted."""
     return ".".join(part.lstrip("0") or part[-1:] for part in text.split(".")) if ":" not in text else text
 
 
 def is_ipv4(text: str) -> bool:
-    """``10.0.0.1``; ``::ffff:10.0.0.1`` too, and leading zeros."""
+    """Return whether a text is an IPv4 address such as ``10.0.0.1``, or ``::ffff:10.0.0.1``; leading zeros are accepted."""
     return "." in text and _is_address(text)
 
 
 def is_ipv6(text: str) -> bool:
-    """``fe80::1``."""
+    """Return whether a text is an IPv6 address such as ``fe80::1``."""
     return ":" in text and _is_address(text)
 
 
@@ -102,7 +101,7 @@ def _is_address(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """``10.0.0.0/8``."""
+    """Return whether a text is an address range such as ``10.0.0.0/8``."""
     address, slash, length = text.partition("/")
     digits = bool(slash) and length.isascii() and length.isdigit() and len(length) <= 3
     return digits and _is_address(address) and int(length) <= (128 if ":" in address else 32)

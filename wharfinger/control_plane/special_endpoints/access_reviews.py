@@ -24,7 +24,7 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
 
 
 def self_subject_access_review(asked: Asked) -> JsonObject:
-    """May I."""
+    """Review the access of the user who sends the request."""
     review = reviewed(asked)
     _check(_exclusive(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, asked.options.user)
@@ -105,7 +105,7 @@ def _exclusive(review: JsonObject) -> list[FieldError]:
 
 
 def _go_form(path: JsonValue) -> JsonValue:
-    """Return a path as errors print it: by the names of the server's own type."""
+    """Return a path in the form of error messages: with the field names of the server's internal type."""
     return {"Path": find_str(path, "path"), "Verb": find_str(path, "verb")}
 
 

@@ -1,6 +1,6 @@
 """Requests that storage alone cannot answer: reviews, bindings, evictions, logs, tokens, proxies.
 
-The seam: a module writes ``answer(asked) -> document``, puts it into a table under the kind
+The interface: a module defines ``answer(asked) -> document``, puts it into a table under the kind
 (``SubjectAccessReview.authorization.k8s.io`` for a virtual kind, ``Pod/eviction`` for a subresource), and
 :mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables. Routes, methods, options, body and the form of
 the answer are handled by :mod:`~wharfinger.control_plane.http.object_requests`.
@@ -32,10 +32,21 @@ class Asked:
     query: Mapping[str, tuple[str, ...]]
 
 
-Answer: TypeAlias = JsonObject | str
-"""A document (an object, a list, a Status), or plain text."""
+@dataclass(frozen=True, slots=True)
+class PodCommand:
+    """A command to run in a Pod, once the client has upgraded the connection. ``uid`` and ``pod`` are those of the Pod."""
+
+    uid: str
+    pod: str
+    argv: tuple[str, ...]
+    stdin: bool
+
+
+Answer: TypeAlias = JsonObject | str | PodCommand
+"""A document (an object, a list, a Status), plain text, or a command whose streams are the answer."""
 Answerer: TypeAlias = Callable[[Asked], Answer]
-"""Answers or raises StatusError. A document that answers a POST is sent with 201, unless it is a Status, which has a code."""
+"""A function that returns the answer, or raises StatusError. An answer to a POST is sent with 201, except a Status, which has a
+code."""
 Answerers: TypeAlias = Mapping[str, Answerer]
 
 

@@ -100,7 +100,7 @@ def token_request(asked: Asked) -> JsonObject:
 
 
 def _check_place(asked: Asked, request: JsonObject) -> None:
-    """Refuse a request that names another account."""
+    """Refuse a token request whose body names an account other than the one in its path."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
         if given and given != wanted:

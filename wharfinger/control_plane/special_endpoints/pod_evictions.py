@@ -1,7 +1,7 @@
 """The subresources ``binding`` and ``eviction``, which put Pods on nodes and take them off.
 
-An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): one
-that the budget does not allow is answered with 429, to be retried.
+An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): if the
+budget does not allow the eviction, the answer is 429, and the client retries.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ _SUCCESS: Final[JsonObject] = {
 
 
 def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", message: str = "") -> JsonObject:
-    """Return a Pod with a condition that is true; one that is true already keeps its time."""
+    """Return a Pod with a condition set to true; if it is true already, it keeps its transition time."""
     now = format_time(asked.backend.now())
     said: JsonObject = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     said |= {name: value for name, value in (("reason", reason), ("message", message)) if value}
@@ -112,9 +112,9 @@ def _put(asked: Asked, plural: str, name: str, obj: JsonObject) -> None:
         asked.backend.put(asked.backend.key(served, asked.namespace, name), obj)
 
 
-def evict(asked: Asked) -> Answer:
+def evict(asked: Asked) -> JsonObject:
     """Delete a Pod if its disruption budget allows it. Raises StatusError (429)."""
-    if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # the same, and still read
+    if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # it has the form of policy/v1
         asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
     body = read_body(asked, kind_served("policy", "v1", "Eviction"))
     if text(body, "metadata", "name") != asked.name:
@@ -166,7 +166,7 @@ def _budgets(asked: Asked, pod: JsonObject) -> list[JsonObject]:
 
 
 def _is_unguarded(pod: JsonObject, budget: JsonObject) -> bool:
-    """Return whether a Pod is not ready, and its budget allows its loss."""
+    """Return whether a Pod is not ready, and its budget allows evicting it without counting a disruption."""
     conditions = parts(pod, "status", "conditions")
     if any(text(item, "type") == "Ready" and text(item, "status") == "True" for item in conditions):
         return False

@@ -1,7 +1,6 @@
-"""Looking into Pods: logs, commands, ports. There are no kubelets here to ask, so Pods of no node answer as upstream's do.
-
-A Pod that the simulation runs has an empty log; commands, attaching and forwarding have nothing to talk to there. A Pod on a node
-that is no object is answered as upstream answers: that node is not found.
+"""Access to Pods: logs, commands, ports. There are no kubelets here. A Pod that the simulation runs has an empty log, and refuses
+attaching and forwarding, and also commands unless the control plane runs them (``Backend.runs_commands``). For Pods without a
+node, and for Pods whose node does not exist (node not found), the answers are those of kube-apiserver.
 """
 
 import re
@@ -11,7 +10,7 @@ from wharfinger.control_plane.api.core.nodes import SIMULATED_NODE
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import parts
 from wharfinger.control_plane.objects.names import parse_ip
-from wharfinger.control_plane.special_endpoints.endpoint import Answer, Asked
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, Asked, PodCommand
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.field_errors import NEGATIVE, forbidden, invalid
 from wharfinger.control_plane.wire.status import FieldError
@@ -45,18 +44,36 @@ def log(asked: Asked) -> Answer:
 
 
 def stream(asked: Asked) -> Answer:
-    """``exec``, ``attach`` and ``portforward``: always refused. Raises StatusError."""
+    """Return the command of an ``exec`` if commands are run; refuse ``attach`` and ``portforward``. Raises StatusError."""
     pod = _pod(asked, asked.name)
     if asked.subresource.partition("/")[0] != "portforward":
         _container(asked, pod)
     if not text(pod, "spec", "nodeName"):
         raise status.bad_request(f"pod {asked.name} does not have a host assigned")
     _check_node(asked, pod)
+    if asked.subresource == "exec" and asked.backend.runs_commands:
+        return _command(asked, pod)
     raise status.bad_request("there is no kubelet to connect to: this Pod is simulated")
 
 
+def _command(asked: Asked, pod: JsonObject) -> PodCommand:
+    """Return the command of an ``exec``. Raises StatusError."""
+    argv = asked.query.get("command", ())
+    if not argv or not argv[0]:
+        raise status.bad_request("you must specify at least 1 command for the container")
+    if _is_on(asked, "tty"):
+        raise status.bad_request("commands of simulated Pods have no terminal; leave tty out")
+    if text(pod, "status", "phase") != "Running" or text(pod, "metadata", "deletionTimestamp"):
+        raise status.bad_request(f"the containers of pod {asked.name} do not run")
+    return PodCommand(text(pod, "metadata", "uid"), asked.name, tuple(argv), _is_on(asked, "stdin"))
+
+
+def _is_on(asked: Asked, name: str) -> bool:
+    return _given(asked, name).lower() in ("1", "true", "t")
+
+
 def proxy(asked: Asked) -> Answer:
-    """``proxy``: Pods have no addresses that could be reached. Raises StatusError."""
+    """Refuse ``proxy``: Pods have no reachable addresses. Raises StatusError."""
     names = asked.name.split(":")
     if len(names) > 3 or (len(names) == 3 and names[0] not in {"http", "https", ""}):
         raise status.bad_request(f'invalid pod request "{asked.name}"')

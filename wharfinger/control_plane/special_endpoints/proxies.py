@@ -1,4 +1,4 @@
-"""``proxy`` of services and nodes: nothing listens behind them here, and the answer is the one for that."""
+"""``proxy`` of services and nodes: nothing listens behind them here, so requests get the answer for an unavailable backend."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from wharfinger.control_plane.wire import status
 
 
 def _found(asked: Asked) -> str:
-    """Return the name of the existing object. Raises StatusError (404)."""
+    """Return the name of the requested object, which has to exist. Raises StatusError (404)."""
     name = asked.name
     if asked.served.kind.kind == "Service":  # scheme:name:port
         parts = name.split(":")

@@ -1,4 +1,4 @@
-"""The common beginning of all reviews: the body as an object of its kind, with its managed fields."""
+"""The first step of all reviews: converting the body to an object of its kind, with its managed fields."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
@@ -15,14 +15,14 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def read_body(asked: Asked, served: Served) -> JsonObject:
-    """Return the body as an object of a kind; its oddities become warnings. Raises StatusError (400)."""
+    """Return the body as an object of a kind; problems that are not errors become warnings. Raises StatusError (400)."""
     read = accepted(served, asked.body, asked.options.validation)
     asked.options.warnings.extend(read.warnings)
     return check_namespace(served, read.obj, asked.namespace)
 
 
 def check_name_parameter(name: str) -> None:
-    """Refuse a name by which nothing can be stored. Raises StatusError (400)."""
+    """Refuse a name that no stored object can have. Raises StatusError (400)."""
     if not name:
         raise status.bad_request("Name parameter required.")
     if problems := segment_name(name, False):  # noqa: FBT003 - no prefix

@@ -1,4 +1,5 @@
-"""Selectors in reviews of access: which objects it is about. Rights do not depend on them; errors in them are reported."""
+"""Selectors in access reviews, which restrict a review to some objects. Rights do not depend on them, but errors in them are
+reported."""
 
 from typing import Final
 
@@ -59,7 +60,7 @@ def _requirement_errors(requirement: JsonObject, path: str, *, labels: bool) -> 
 
 
 def evaluation_error(attributes: JsonValue) -> str:
-    """Return the message about selectors that cannot be read, wholly or partly; "" if all can."""
+    """Return the message about selectors that cannot be parsed in whole or in part; "" if there are none."""
     said = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)
@@ -71,7 +72,7 @@ def evaluation_error(attributes: JsonValue) -> str:
 
 
 def _read(selector: JsonObject, *, labels: bool) -> tuple[int, bool]:
-    """Return the number of understood requirements, and whether any is not understood."""
+    """Return the number of valid requirements in a selector, and whether any requirement is invalid."""
     requirements = parts(selector, "requirements")
     if requirements:
         understood = sum(_is_label(one) if labels else _is_field(one) for one in requirements)

@@ -1,7 +1,7 @@
 """Tokens of service accounts: JSON Web Tokens (RFC 7519) signed with ES256 by a key that is kept with the data.
 
-A token is good for its audience until it expires, for as long as its account is there with the same uid, and the object that it
-is bound to, too. Claims are those of kube-apiserver.
+A token is valid for its audience until it expires, as long as its account, and the object that it is bound to, still exist with
+the same uid. Claims are those of kube-apiserver.
 """
 
 import base64
@@ -45,19 +45,19 @@ from wharfinger.formats.json.value import (
 ISSUER: Final = "https://kubernetes.default.svc"
 MAX_TOKEN_BYTES: Final = 16 * 1024
 _KEY: Final = Key(Collection("wharfinger.internal", "signingkeys"), "", "service-accounts")
-"""The storage key of the signing key; no kind is served from there."""
+"""The storage key of the signing key; it belongs to no served kind."""
 _NUMBER_BYTES: Final = 32
 _BOUND: Final = {"pod": "pods", "secret": "secrets", "node": "nodes"}
 _CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 
 
 class TokenError(Exception):
-    """A token is invalid; the message says why, in the words of a review."""
+    """A token is invalid; the message is the reason, as in a TokenReview."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The object that a token is bound to beside its account: ``kind`` is ``pod``, ``secret`` or ``node``."""
+    """The object that a token is bound to in addition to its account: ``kind`` is ``pod``, ``secret`` or ``node``."""
 
     kind: str
     name: str
@@ -65,7 +65,7 @@ class Binding:
 
 
 class TokenSigner:
-    """Makes tokens, and believes those it made."""
+    """Signs tokens, and verifies the tokens that it has signed."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -73,7 +73,7 @@ class TokenSigner:
 
     @property
     def _signing_key(self) -> ec.EllipticCurvePrivateKey:
-        """The key, made when the first token is."""
+        """Return the signing key, which is created with the first token."""
         if self._key is None:
             stored = self._backend.storage.get(_KEY)
             self._key = _read_key(stored) if stored is not None else self._new_key()
@@ -123,7 +123,7 @@ class TokenSigner:
         return _encode(hashlib.sha256(der).digest())
 
     def key_set(self) -> JsonObject:
-        """``/openid/v1/jwks`` (RFC 7517)."""
+        """Return the document of ``/openid/v1/jwks`` (RFC 7517)."""
         numbers = self._signing_key.public_key().public_numbers()
         x, y = (_encode(number.to_bytes(_NUMBER_BYTES, "big")) for number in (numbers.x, numbers.y))
         return {
@@ -205,7 +205,7 @@ class TokenSigner:
 
 
 def discovery_document(address: str) -> JsonObject:
-    """``/.well-known/openid-configuration``."""
+    """Return the document of ``/.well-known/openid-configuration``."""
     return {
         "issuer": ISSUER,
         "jwks_uri": f"https://{address}/openid/v1/jwks",

@@ -1,7 +1,7 @@
-"""The latest changes of a storage, for watches and older lists: bounded in number and in the bytes that only it keeps.
-
-A change holds on to the state before it, which nothing else needs any more; those are the bytes that count. The oldest
-changes of all collections are dropped first, so one revision says for all collections which changes are still known.
+"""The latest changes of a storage, for watches and older lists: bounded in number and in memory. Each change holds the
+object as it was before the change. Only the history still needs these objects, so its memory limit counts them. The
+oldest changes of all collections are dropped first, so a single revision defines, for all collections, which changes are
+still known.
 """
 
 from bisect import bisect_right
@@ -15,12 +15,12 @@ from wharfinger.control_plane.storage.interface import Change, ChangeType, Colle
 HISTORY_LIMIT: Final = 20_000
 HISTORY_BYTES: Final = 16 * 1024 * 1024
 _OVERHEAD: Final = 300
-"""Bytes of the objects that make a change, about."""
+"""The approximate size in bytes of the Python objects that make up a change."""
 _REVISION: Final = attrgetter("revision")
 
 
 class _Log:
-    """The changes of one collection; the first ``start`` of the list are gone already."""
+    """The changes of one collection; the first ``start`` entries of the list are already dropped."""
 
     __slots__ = ("changes", "start")
 

@@ -1,15 +1,14 @@
-"""The storage of the control plane: objects by key, one revision for all of them, and the changes since, for watches.
+"""The storage of the control plane: objects by key, one revision for all of them, and the latest changes, for watches.
 
-The storage is synchronous and knows nothing of Kubernetes beyond ``metadata.resourceVersion``, which it stamps. Its laws,
-held for every implementation by ``tests/control_plane/support/storage_contract.py``:
+The storage is synchronous and independent of Kubernetes except for ``metadata.resourceVersion``, which it sets. Its invariants,
+tested for every implementation by ``tests/control_plane/support/storage_contract.py``:
 
 1. Each write takes the next revision; no two writes share one; a deletion is a write too.
 2. An object that was passed in or out never changes: neither side alters it afterwards.
 3. A list at a revision is the list as it was at that time, until that revision is compacted.
-4. The changes after a revision, applied in order to the list at that revision, give the present list.
-5. What :meth:`Storage.commit` has returned for is kept, even if the process dies. A write that was not committed may be
-undone,
-   so no client learns of it before: no answer goes out, and no watch goes beyond ``committed``.
+4. The changes after a revision, applied in order to the list at that revision, give the current list.
+5. Writes are permanent once :meth:`Storage.commit` has returned, even if the process dies. A write that is not committed may be
+undone, so no client sees it before: no answer is sent, and no watch goes beyond ``committed``.
 
 Only one process writes to a storage, and verbs never wait between reading and writing, so there is no compare-and-set here.
 """
@@ -35,7 +34,7 @@ class ChangeType(StrEnum):
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One write: the object after it (of a deletion: the last state, at the deletion's revision), and before it."""
+    """One write: the object after the write (for a deletion its last state, at the deletion's revision), and before it."""
 
     type: ChangeType
     record: Record
@@ -43,7 +42,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def revision(self) -> int:
-        """The revision it took."""
+        """The revision of this write."""
         return self.record.revision
 
     @property
@@ -53,17 +52,18 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def obj(self) -> JsonObject:
-        """The object after it."""
+        """The object after the write."""
         return self.record.obj
 
     @property
     def previous(self) -> JsonObject | None:
-        """The object before it."""
+        """The object before the write."""
         return None if self.before is None else self.before.obj
 
 
 class CompactedError(Exception):
-    """The changes after that revision are no longer known; ``oldest`` is the oldest revision whose changes are."""
+    """The changes after the requested revision are no longer known; ``oldest`` is the oldest revision after which all
+    changes are known."""
 
     def __init__(self, asked: int, oldest: int) -> None:
         super().__init__(f"revision {asked} is compacted; the oldest kept is {oldest}")
@@ -72,7 +72,7 @@ class CompactedError(Exception):
 
 
 class StorageError(Exception):
-    """A write could not be made, and nothing of it was; the message says why and what to do."""
+    """A write failed and had no effect; the message contains the reason and what to do."""
 
 
 class Storage(Protocol):
@@ -102,9 +102,8 @@ class Storage(Protocol):
         ...
 
     def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
-        """Objects in the order of ``namespace/name``, now or at a revision; "" lists all namespaces.
-
-        Raises CompactedError where ``at`` is older than :attr:`oldest`.
+        """Return the objects in the order of ``namespace/name``, now or at a revision; namespace "" lists all. Raises
+        CompactedError if ``at`` is older than :attr:`oldest`.
         """
         ...
 
@@ -115,15 +114,15 @@ class Storage(Protocol):
         ...
 
     def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
-        """Return the number of those objects."""
+        """Return the number of objects that :meth:`records` would yield."""
         ...
 
     def put(self, key: Key, obj: JsonObject) -> Change:
-        """Store the object under the next revision, which the stored copy bears as its resourceVersion."""
+        """Store the object under the next revision, which the stored copy has as its resourceVersion."""
         ...
 
     def delete(self, key: Key) -> Change:
-        """Remove the object. Raises KeyError where there is none."""
+        """Remove the object. Raises KeyError if there is none."""
         ...
 
     def changes(
@@ -136,7 +135,7 @@ class Storage(Protocol):
         ...
 
     def compact(self) -> None:
-        """Forget all changes: only the present can be listed and watched from then on."""
+        """Forget all changes: after that, only the current state can be listed and watched."""
         ...
 
     def commit(self) -> None:
@@ -148,7 +147,7 @@ class Storage(Protocol):
 
 
 class CommitError(StorageError):
-    """The error that a write could not be kept, and is undone. ``undone``: the changes that this amounts to, one for each
+    """Writes could not be committed, and are undone. ``undone`` contains the changes that undoing them caused, one for each
     object.
     """
 

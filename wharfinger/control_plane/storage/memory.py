@@ -1,7 +1,6 @@
-"""Storage in memory: for each collection its records by place and the places in order, and a bounded history.
-
-A list of now walks the places; a list at an earlier revision walks them, too, and undoes the changes since then. So the cost
-of a page depends on its size and on the changes, not on the number of objects.
+"""Storage in memory: for each collection its records by place (``namespace/name``), the places in order, and a bounded history. A
+list iterates over the places; a list at an earlier revision also undoes the changes since then. So the cost of a page depends on
+its size and on the changes, not on the number of objects.
 """
 
 from bisect import bisect_left, insort
@@ -20,7 +19,7 @@ _AFTER_SLASH: Final = chr(ord("/") + 1)
 
 
 class _Shelf:
-    """The objects of one collection."""
+    """The stored objects of one collection."""
 
     __slots__ = ("places", "records")
 
@@ -40,8 +39,8 @@ class _Shelf:
 class MemoryStorage:
     """State that is lost with the process: for tests and simulations, and as the cache of other storages.
 
-    It begins at ``revision`` with what ``bodies`` has (each as a storage stamped it, with its revision), and without a
-    history, which is bounded to ``history_limit`` changes and ``history_bytes``.
+    It begins at ``revision`` with the objects in ``bodies`` (each with the revision that a storage gave it). Its history is empty
+    at first, and limited to ``history_limit`` changes and ``history_bytes``.
     """
 
     def __init__(
@@ -108,7 +107,8 @@ class MemoryStorage:
         return last - first + sum((record is not None) - (place in shelf.records) for place, record in then.items())
 
     def _undone(self, collection: Collection, namespace: str, start: str, at: int) -> dict[str, Record | None]:
-        """Return the objects at a revision where something changed since, by place."""
+        """Return the objects that changed after a revision, by place, as they were at that revision (None if they did not
+        exist)."""
         then: dict[str, Record | None] = {}
         for change in self._history.after(collection, at, None, None):
             place = change.key.place
@@ -154,7 +154,7 @@ class MemoryStorage:
         self._history.clear(self._revision)
 
     def commit(self) -> None:
-        """Do nothing: nothing outlives the process."""
+        """Do nothing: this storage keeps nothing beyond the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
         """Undo the latest ``changes``, oldest first; return the resulting changes, at most one for each object."""

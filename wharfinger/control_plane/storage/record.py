@@ -1,8 +1,8 @@
 """One state of one stored object: JSON bytes, decoded when it is read.
 
-A tree of Python objects takes four times the memory of its JSON and costs time in the garbage collector; bytes do neither,
-and lists, watches and gets send them as they are. Recently decoded records stay decoded within a limit (:class:`Warmth`),
-since an object that was just written is usually read once more.
+A tree of Python objects takes four times the memory of its JSON and costs time in the garbage collector; bytes avoid both, and
+lists, watches and gets send them unchanged. Recently decoded records stay decoded within a limit (:class:`Warmth`), since an
+object that was just written is usually read once more.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ import msgspec
 from wharfinger.formats.json.value import JsonObject, as_object, encode_json
 
 WARM_BYTES: Final = 2 * 1024 * 1024
-"""JSON of the objects that a storage keeps decoded."""
+"""The maximum size in JSON bytes of the objects that a storage keeps decoded."""
 
 
 class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -33,12 +33,12 @@ class Key(msgspec.Struct, frozen=True, order=True, gc=False):
 
     @property
     def place(self) -> str:
-        """Return ``namespace/name``, by which a collection is sorted."""
+        """Return ``namespace/name``, the sort key within a collection."""
         return f"{self.namespace}/{self.name}"
 
 
 class Warmth:
-    """The decoded objects that are kept: the latest, as many as ``limit`` bytes of JSON make."""
+    """The cache of decoded objects: the latest ones, up to ``limit`` bytes of JSON in total."""
 
     def __init__(self, limit: int = WARM_BYTES) -> None:
         self._limit = limit
@@ -67,7 +67,7 @@ _LABELS: Final = msgspec.json.Decoder(_Labelled)
 
 
 class Record:
-    """One state of an object. ``body`` is its JSON, which bears ``revision`` as its resourceVersion."""
+    """One state of an object. ``body`` is its JSON, which has ``revision`` as its resourceVersion."""
 
     __slots__ = ("_obj", "_warmth", "body", "key", "revision")
 
@@ -89,7 +89,7 @@ class Record:
         return self._obj
 
     def passing(self) -> JsonObject:
-        """Return the decoded object, and do not keep it decoded. For readers of a whole collection."""
+        """Return the decoded object without caching it, for readers of a whole collection."""
         return cast("JsonObject", msgspec.json.decode(self.body)) if self._obj is None else self._obj
 
     def labels(self) -> JsonObject:
@@ -146,7 +146,7 @@ class Objects(Sequence[JsonObject]):
 
 
 def stamped(obj: JsonObject, revision: int) -> JsonObject:
-    """Return a copy that has a revision."""
+    """Return a copy with this revision as its resourceVersion."""
     metadata = as_object(obj.get("metadata", {}), "metadata")
     return {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
 

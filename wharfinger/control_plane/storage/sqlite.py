@@ -1,24 +1,24 @@
 """Storage in a file, for a control plane whose state outlives its process: all state in memory, every answer after a commit
 to SQLite.
 
-A write is made in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in one
-transaction; only then may a client see them. So everything that a client saw is in the file, even if the process is killed,
-and requests that come at the same time share one wait for the disk
-(``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never access the file. History is not kept: after a start
-all older revisions are compacted, older watches are answered 410, and clients list again.
+A write is applied in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in one
+transaction; only then may a client see them. So everything that a client saw is in the file, even if the process is killed, and
+concurrent requests share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never access the
+file. History is not kept: after a start all older revisions are compacted, older watches are answered 410, and clients list
+again.
 
 Invariants:
 
-* The file has the content that memory had at one revision: whole writes, in their order, none missing in between.
+* The file has the content that memory had at some revision: complete writes in their order, without gaps.
 * The revision is written in the same transaction as the changes that made it, so it never decreases.
-* If a commit fails, memory is reset to the content of the file, before any client sees more.
+* If a commit fails, memory is reset to the content of the file, before any client sees a later state.
 * The file belongs to one process: SQLite's exclusive locking mode, which the kernel lifts when that process ends.
 
 The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, so that an answer outlives a power cut too.
-Otherwise revisions could decrease, and a client that saw a later one would wait for changes that never come.
+Otherwise revisions could decrease, and a client that saw a later revision would wait for changes that never come.
 
-The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table
-``objects`` (key and JSON, as stamped) and a table ``counter`` of one row, the revision. Secrets are in it: it is made 0600.
+The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table ``objects``
+(key and JSON, as stamped) and a table ``counter`` of one row, the revision. It contains Secrets, so it is created with mode 0600.
 """
 
 import os
@@ -45,7 +45,8 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, as_object, deco
 APPLICATION_ID: Final = 0x77686172
 FORMAT_VERSION: Final = 1
 MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024
-"""The most bytes of one stored object; a request's body is at most 3 MiB, and managed fields make it longer."""
+"""The maximum size of one stored object in bytes; a request's body is at most 3 MiB, and managed fields make the object
+larger."""
 
 _SCHEMA: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -64,7 +65,8 @@ _COUNT: Final = "UPDATE counter SET revision = ? WHERE id = 1"
 
 
 class StorageFileError(StorageError):
-    """The file cannot be used: damaged, of another program or version, held by another process, or not to be opened."""
+    """The file cannot be used: it is damaged, belongs to another program or version, is in use by another process, or cannot be
+    opened."""
 
     def __init__(self, path: Path, what: str, remedy: str) -> None:
         super().__init__(f"the data file {path} {what}; {remedy}")
@@ -72,7 +74,7 @@ class StorageFileError(StorageError):
 
 
 class SqliteStorage:
-    """The storage of one file; made by :func:`open_sqlite_storage`. Only ``commit`` waits for the disk."""
+    """The storage of one file; created by :func:`open_sqlite_storage`. Only ``commit`` waits for the disk."""
 
     def __init__(self, database: sqlite3.Connection, path: Path, memory: MemoryStorage) -> None:
         self._database = database
@@ -143,7 +145,8 @@ class SqliteStorage:
         waiting, self._waiting = self._waiting, []
         try:
             with _transaction(self._database):
-                for change in {change.key: change for change in waiting}.values():  # of one object only the last counts
+                # Only the last change of each object is written.
+                for change in {change.key: change for change in waiting}.values():
                     if change.type is ChangeType.DELETED:
                         self._database.execute(_DELETE, _columns(change.key))
                     else:
@@ -151,7 +154,7 @@ class SqliteStorage:
                 self._database.execute(_COUNT, (self._memory.revision,))
         except sqlite3.Error as error:
             undone = self._memory.undo(waiting, self._committed)
-            message = f"the data file {self._path} cannot be written: {error}; nothing was changed; look at the disk"
+            message = f"the data file {self._path} cannot be written: {error}; no change was kept; check the disk"
             raise CommitError(message, undone) from error
         self._committed = self._memory.revision
 
@@ -166,7 +169,7 @@ def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> It
         _make(path)
         database = _connect(path)
     except OSError as error:
-        raise StorageFileError(path, f"cannot be made: {error.strerror}", "choose another") from error
+        raise StorageFileError(path, f"cannot be created: {error.strerror}", "choose another") from error
     with closing(database):
         with _explaining(path):
             _prepare(database, path)
@@ -177,7 +180,7 @@ def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> It
 
 
 def _make(path: Path) -> None:
-    """Make the file before SQLite does, which would let all users read it; its journal takes its mode from it."""
+    """Create the file before SQLite does, because SQLite would make it readable for all users; its journal gets the same mode."""
     missing = [folder for folder in path.absolute().parents if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)
@@ -190,8 +193,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Lock the file, check that it is intact and ours, and create the tables of a new one."""
-    database.execute("PRAGMA locking_mode = EXCLUSIVE")  # before anything is read, or the lock comes later
+    """Lock the file, check that it is intact and belongs to this program, and create the tables of a new one."""
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")  # must precede the first read, or SQLite locks the file later
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     with _transaction(database):
@@ -201,14 +204,14 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
             for statement in _SCHEMA:
                 database.execute(statement)
         elif application != APPLICATION_ID:
-            raise StorageFileError(path, "is of another program", "choose another file")
+            raise StorageFileError(path, "belongs to another program", "choose another file")
         elif version != FORMAT_VERSION:
             what = f"has format {version}, and this program knows format {FORMAT_VERSION}"
             raise StorageFileError(path, what, "use the program that wrote it, or choose another file")
 
 
 def _load(database: sqlite3.Connection, path: Path, history_limit: int) -> MemoryStorage:
-    """Read the file whole. Raises StorageFileError where something in it cannot have been written here."""
+    """Read the whole file. Raises StorageFileError if it has content that this module cannot have written."""
     verdict = _pragma(database, "quick_check(1)")
     if verdict != "ok":
         raise _damaged(path, str(verdict))
@@ -223,7 +226,7 @@ def _load(database: sqlite3.Connection, path: Path, history_limit: int) -> Memor
         except (FormatError, TypeError) as error:
             raise _damaged(path, f"{plural} {namespace}/{name}: {error}") from error
         if not given.isascii() or not given.isdigit() or int(given) > revision:
-            raise _damaged(path, f"{plural} {namespace}/{name} bears revision {given!r}, the latest is {revision}")
+            raise _damaged(path, f"{plural} {namespace}/{name} has revision {given!r}, but the latest is {revision}")
         bodies.append((Key(Collection(group, plural), namespace, name), int(given), _bytes(body)))
     return MemoryStorage(history_limit=history_limit, revision=revision, bodies=bodies)
 
@@ -233,7 +236,7 @@ def _read(body: bytes) -> JsonObject:
 
 
 def _check_readable(body: bytes) -> None:
-    """Refuse an object that could not be read again. Raises FormatError."""
+    """Refuse an object that could not be read back. Raises FormatError."""
     if len(body) > MAX_OBJECT_BYTES or body.count(b"[") + body.count(b"{") > MAX_DEPTH:
         _read(body)
 
@@ -266,13 +269,14 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
-"""SQLITE_ERROR too: the statements are fixed, so a table has another form than its version says."""
+"""The result codes of a damaged file. Because the statements are constant, SQLITE_ERROR can only mean that a table lacks
+the form of the file's version."""
 _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 @contextmanager
 def _explaining(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite when a file is opened as StorageFileError."""
+    """Convert SQLite errors that occur while a file is opened to StorageFileError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -282,12 +286,14 @@ def _explaining(path: Path) -> Iterator[None]:
             raise StorageFileError(path, "is in use by another process", remedy) from error
         if code in _DAMAGE:
             raise _damaged(path, str(error)) from error
-        raise StorageFileError(path, f"cannot be used: {error}", "look at the disk and at its owner") from error
+        raise StorageFileError(path, f"cannot be used: {error}", "check the disk and the file's owner") from error
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message
+        raise _damaged(path, "its schema is not text") from error
 
 
 def _damaged(path: Path, why: str) -> StorageFileError:
     remedy = (
-        f"put a copy of it back, or move it and {path.name}-wal away to begin with an empty cluster "
-        "(what runs elsewhere is not touched)"
+        f"restore a copy of it, or move it and {path.name}-wal away to start with an empty cluster "
+        "(other clusters are not affected)"
     )
     return StorageFileError(path, f"is damaged ({why})", remedy)

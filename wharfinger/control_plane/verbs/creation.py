@@ -1,8 +1,8 @@
 """The verb create: from a client's object to a stored one.
 
 The order is the kube-apiserver's, because clients can observe it: field managers own what the client wrote and what defaults
-filled in, not what the server prepares afterwards; an absent namespace is reported before an invalid object, an invalid
-object before a name that is taken.
+filled in, not what the server prepares afterwards; an absent namespace is reported before an invalid object, and an invalid
+object before a name that is already in use.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ from wharfinger.kube.times import format_time
 _VERSION_DIGITS: Final = 20
 _NEW: Final = ("uid", "creationTimestamp")
 _UNSTORED: Final = ("resourceVersion", "selfLink")
-"""Metadata that a dry run shows as it was given, though it is not stored."""
+"""Metadata that is never stored, but that a dry run returns as the client gave it."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
 """The fields of a kind that no manager owns, and that only its subresources change."""
@@ -49,7 +49,7 @@ UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "sta
 def create(
     backend: Backend, served: Served, namespace: str, body: "JsonValue | Body", options: WriteOptions
 ) -> Written:
-    """POST: the object as stored (or, in a dry run, as it would be). Raises StatusError."""
+    """Handle a POST: return the object as stored (or, in a dry run, as it would be stored). Raises StatusError."""
     asked = accepted(served, body, options.validation)
     options.warnings.extend(asked.warnings)
     obj = check_namespace(served, asked.obj, namespace)
@@ -70,10 +70,10 @@ def create_object(
     applied: bool,
     posted: bool = False,
 ) -> JsonObject:
-    """Store a new object that has its name and namespace; ``applied`` ones bring their managed fields along.
+    """Store a new object that has its name and namespace; ``applied`` objects already contain their managed fields.
 
-    A ``posted`` object with a resourceVersion is refused, at the very end. All other objects come from updates of objects
-    that do not exist: their sender must be allowed to create, and more of their metadata is kept.
+    A ``posted`` object with a resourceVersion is refused, after all other checks. Objects that are not ``posted`` come from
+    updates of objects that do not exist: the user must be allowed to create them, and more of their metadata is kept.
     """
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED if posted else _NEW))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):
@@ -136,7 +136,7 @@ def _with_generation(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
-    """Return the 409 for a name that is taken; the message for a name with a prefix says that it was generated."""
+    """Return the 409 for a name that is already in use; the message differs for a generated name."""
     name = find_str(obj, "metadata", "name")
     if find_str(obj, "metadata", "generateName"):
         return status.not_generated(served.kind, name)
@@ -144,7 +144,7 @@ def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusE
 
 
 def _called(obj: JsonObject) -> str:
-    """Return the name by which a refusal calls a new object, which may not have its name yet."""
+    """Return the name of a new object in error messages: its prefix if its name is generated."""
     name, prefix = find_str(obj, "metadata", "name"), find_str(obj, "metadata", "generateName")
     return prefix if _is_generated(name, prefix) else name or "Unknown"
 
@@ -161,7 +161,7 @@ def _is_version(text: str) -> bool:
 def _admission(
     backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, by_prefix: bool = False
 ) -> Admission:
-    """Return the arguments of plugins; with ``by_prefix``, refusals precede the generated name and call the object by its
+    """Return the arguments of admission plugins; with ``by_prefix``, error messages name an object with a generated name by its
     prefix.
     """
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
@@ -211,7 +211,7 @@ def schema_errors(
     found: Sequence[FieldError] = (),
     warnings: list[str] | None = None,
 ) -> list[FieldError]:
-    """Return the errors that the schema of a custom object finds.
+    """Return the errors of a custom object by its schema.
 
     ``found`` holds the object's other errors; warnings are added to ``warnings``.
     """
@@ -237,7 +237,7 @@ def stored_form(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def check_namespace_open(backend: Backend, served: Served, namespace: str, name: str) -> None:
-    """Refuse new content where the namespace is absent (404) or being deleted (403)."""
+    """Refuse new content if the namespace is absent (404) or being deleted (403)."""
     found = backend.storage.get(Key(NAMESPACES, "", namespace))
     if found is None:
         details: JsonObject = {"name": namespace, "kind": "namespaces"}

@@ -27,7 +27,7 @@ from wharfinger.kube.resource import split_api_version
 
 
 def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decoded:
-    """Return the body as an object of a custom kind, and the objections of a strict decoder.
+    """Return the body as an object of a custom kind, and the errors of a strict decoder.
 
     A ``patched`` object needs no version; if it has one, it is checked like any field. Raises StatusError (400, 422).
     """
@@ -82,7 +82,7 @@ def _metadata(value: JsonValue) -> tuple[JsonObject, tuple[str, ...]]:
         raise DecodingError(f"json: cannot unmarshal {go_type_of(value)} into Go value of type {types.go_type}")
     read = decoded(value, types)
     strict = tuple(complaint.replace(' field "', ' field "metadata.', 1) for complaint in read.strict)
-    formed = typed_form(read.obj, types)  # what is empty is left out, as in built-in kinds
+    formed = typed_form(read.obj, types)  # without empty members, as in built-in kinds
     if read.obj.get("managedFields") == []:
         return {**formed, "managedFields": [{}]}, strict
     return formed, strict

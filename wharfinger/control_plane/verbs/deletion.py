@@ -1,7 +1,7 @@
 """Delete: at once if no finalizer holds the object; otherwise it is marked, and removed with its last finalizer.
 
-Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. Pods that run
-somewhere are given time to end: their kubelet deletes them then, with no time left.
+Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. A running
+Pod gets a grace period; at its end, the kubelet deletes the Pod with a grace period of 0.
 """
 
 from dataclasses import replace
@@ -28,13 +28,14 @@ _ORPHANING: Final = {
     "Job.batch": "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
     "them or set propagationPolicy=Orphan to suppress this warning",
 }
-"""Kinds that leave dependents behind where nothing is said, and the warning of it."""
+"""The kinds that orphan their dependents by default, each with the warning about it."""
 _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
-"""Kinds that are marked without a grace period and a new generation, and that look at preconditions in their own way."""
+"""Kinds that are marked as deleted without a grace period or a new generation, and that check preconditions in their own way."""
 
 
 def delete(backend: Backend, served: Served, namespace: str, name: str, options: DeleteOptions) -> JsonObject:
-    """DELETE: a Status where the object is gone, or the object as it now is. Raises StatusError."""
+    """Handle a DELETE: return a Status if the object was removed, or else the object in its new state. Raises
+    StatusError."""
     kind = served.kind
     obj = backend.get(served, namespace, name)
     if kind.group_kind == "Namespace" and name in IMMORTAL:
@@ -123,7 +124,8 @@ def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
 
 
 def held_by(group_kind: str, obj: JsonObject) -> bool:
-    """Return whether anything must happen before the object may go: finalizers, a namespace's content, instances of a kind."""
+    """Return whether anything must happen before the object may be removed: finalizers, a namespace's content, instances of a
+    kind."""
     if find_list(obj, "metadata", "finalizers"):
         return True
     if group_kind == "Namespace":
@@ -141,7 +143,7 @@ def _mark(backend: Backend, served: Served, obj: JsonObject, options: DeleteOpti
 
 
 def _grace(pod: JsonObject, options: DeleteOptions) -> int:
-    """Seconds that a Pod is given to end: none where it runs nowhere, or has ended."""
+    """Return the seconds that a Pod has to terminate: 0 if it has no node, or has ended."""
     over = find(pod, "status", "phase") in ("Failed", "Succeeded")
     if over or not find_str(pod, "spec", "nodeName"):
         return 0
@@ -151,7 +153,7 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
 
 
 def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return an object that is being deleted with less time, if less is requested, and with none if it has no grace period."""
+    """Return an object that is being deleted with a shorter grace period, if requested; if it has none yet, it becomes 0."""
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
     if known is None and group_kind not in _UNGRACEFUL:
         return with_metadata(obj, {"deletionGracePeriodSeconds": 0})
@@ -166,7 +168,7 @@ def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> Json
 
 
 def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return the object with its deletion timestamp; an object that has one is unchanged, or gets less time."""
+    """Return the object with its deletion timestamp; if it has one already, only its grace period can become shorter."""
     group_kind = served.kind.group_kind
     if find(obj, "metadata", "deletionTimestamp") is not None:
         return _shortened(group_kind, obj, options)

@@ -1,4 +1,4 @@
-"""The options of a DELETE: a body of ``DeleteOptions``, or without one the parameters of the path."""
+"""The options of a DELETE: a body of ``DeleteOptions``, or, without a body, the parameters of the query."""
 
 from typing import Final
 
@@ -38,7 +38,7 @@ _SCHEME: Final = "pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
 def _check_kind(body: Body) -> None:
-    """Refuse a body that says it is something else. Raises StatusError (400)."""
+    """Refuse a body of another kind than ``DeleteOptions``. Raises StatusError (400)."""
     kind, api_version = (find_str(body.value, name) for name in ("kind", "apiVersion"))
     if not kind or kind == "DeleteOptions":
         return

@@ -13,8 +13,8 @@ _ADVICE: Final = (
 
 
 def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
-    """Return the object with each owner once; removed owners are added to ``warnings``. ``admitted``: admission came before
-    this.
+    """Return the object with each owner once; removed owners are added to ``warnings``. ``admitted`` is true if mutating
+    admission has already run.
     """
     if not find(obj, "metadata", "ownerReferences"):
         return obj

@@ -1,9 +1,8 @@
-"""Empty lists, maps and texts of a refused object, as they were sent: messages that show a value distinguish ``[]`` from
-nothing.
-
-Empty values that are not printed are left out when a body is read (:mod:`~wharfinger.control_plane.kinds.typed_form`), as in
-storage. A refused object is never stored, so its errors are found again on the object with its empty values restored. They
-are the same errors; only the values that they show may differ.
+"""Empty lists, maps and strings of a refused object, which error messages show as they were sent (``[]`` is not an absent
+value). Empty values that Go does not print are omitted when a body is read
+(:mod:`~wharfinger.control_plane.kinds.typed_form`), as in storage. A refused object is never stored, so its errors are
+computed again on the object with its empty values restored. The errors are the same; only the values that they show may
+differ.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ def as_sent(
     find_errors: Callable[[JsonObject], list[FieldError]],
     lists: ListTypes = UNKNOWN,
 ) -> list[FieldError]:
-    """Return the errors of an object with the values as they were sent; ``find_errors`` gives those of any object."""
+    """Return the errors of an object with the values as they were sent; ``find_errors`` returns the errors of an object."""
     whole = with_empties(obj, sent, lists)
     if whole is obj:
         return errors
@@ -31,9 +30,8 @@ def as_sent(
 
 
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
-    """Return the object with the empty values of another form of it; itself if that has none.
-
-    A struct that is gone although it was sent was left out on purpose: empty structs are printed.
+    """Return the object with the empty values that were sent; the same object if there are none. A struct that was sent but is
+    missing in the object was omitted on purpose, because empty structs are printed.
     """
     changed: JsonObject = {}
     for name, value in sent.items():
@@ -53,8 +51,6 @@ def _inner(value: JsonValue, sent: JsonValue, lists: ListTypes) -> JsonValue:
     if not isinstance(value, list) or not isinstance(sent, list):
         return value
     pairs = zip(value, sent, strict=False)
-    items = [
-        *(_inner(item, was, lists.item) for item, was in pairs),
-        *value[len(sent) :],
-    ]  # what admission adds stands at the end
+    # Items that admission added are at the end, and were not sent.
+    items = [*(_inner(item, was, lists.item) for item, was in pairs), *value[len(sent) :]]
     return value if all(new is old for new, old in zip(items, value, strict=True)) else items

@@ -53,12 +53,12 @@ def accepted(served: Served, body: "JsonValue | Body", validation: FieldValidati
 
 
 def object_of(served: Served, body: Body, *, patched: bool = False) -> Decoded:
-    """Return the body as an object of the kind, and the objections of a strict decoder. Raises StatusError (400)."""
+    """Return the body as an object of the kind, and the errors of a strict decoder. Raises StatusError (400)."""
     return custom_object(served, body, patched=patched) if served.kind.custom else _builtin_object(served, body)
 
 
 def warnings_of_strict(strict: Sequence[str], validation: FieldValidation) -> tuple[str, ...]:
-    """Return the warnings for the objections of a strict decoder; those about YAML have one line each."""
+    """Return the warnings for the errors of a strict decoder; errors about YAML have one line each."""
     if validation is not FieldValidation.WARN:
         return ()
     return tuple(
@@ -69,7 +69,7 @@ def warnings_of_strict(strict: Sequence[str], validation: FieldValidation) -> tu
 
 
 def _builtin_object(served: Served, body: Body) -> Decoded:
-    """Return the body as a built-in kind's type has it. Raises StatusError (400)."""
+    """Return the body in the form of a built-in kind's type. Raises StatusError (400)."""
     value: JsonValue = {} if body.value is None else body.value
     wanted = served.kind.kind
     api_version, kind = _named(wanted, value, body)
@@ -91,7 +91,7 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
 
 
 def headed(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object with its kind and metadata first. An empty list of managed fields means that none are to be kept."""
+    """Return the object with its kind and metadata first. An empty list of managed fields means that all of them are dropped."""
     rest = {name: item for name, item in obj.items() if name not in {"apiVersion", "kind", "metadata"}}
     metadata = find_object(obj, "metadata")
     if metadata.get("managedFields") == []:
@@ -116,7 +116,7 @@ def intended(served: Served, value: JsonValue) -> JsonObject:
 
 
 def read_typed(body: Body, lists: ListTypes) -> Decoded:
-    """Return a body converted to a type; it is read again in detail if there are objections. Raises DecodingError."""
+    """Return a body converted to a type; it is read again in detail if there are errors. Raises DecodingError."""
     value = as_object(body.value or {}, "the body")
     repeats = repeats_complaint(body)
     if body.encoding is Encoding.JSON and body.data and may_repeat(body.data, value):
@@ -132,7 +132,8 @@ def read_typed(body: Body, lists: ListTypes) -> Decoded:
 
 
 def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
-    """Return the apiVersion and kind of a body, whatever the case of their field names. Raises StatusError (400)."""
+    """Return the apiVersion and kind of a body; the names of these two fields may be in any case. Raises StatusError
+    (400)."""
     if complaint := kind_complaint(value):
         raise unrecognized(wanted, complaint, body)
     found = {"apiVersion": "", "kind": ""}

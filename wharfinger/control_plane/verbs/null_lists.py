@@ -1,9 +1,8 @@
-"""Empty lists that are always printed come back from storage as null: what kube-apiserver stores does not know them apart.
-
-Built-in kinds are stored as protobuf, where an empty list is no list. A field that ``omitempty`` would leave out is left out
-(:mod:`~wharfinger.control_plane.kinds.typed_form`); one that is always there, such as ``rules`` of a Role, is null once it
-has been stored. Managed fields were written before, and name it. Kinds of the two API servers beside kube-apiserver's own
-are stored as JSON, and keep it.
+"""Empty lists that are always printed become null in storage, because kube-apiserver's storage format does not distinguish the
+two. It stores built-in kinds as protobuf, where an empty list is the same as no list. An empty list in an ``omitempty`` field is
+omitted (:mod:`~wharfinger.control_plane.kinds.typed_form`); one in a field that is always printed, such as ``rules`` of a Role,
+is null after it has been stored. Managed fields still list that field, because they are computed before. The kinds of
+``apiextensions.k8s.io`` and ``apiregistration.k8s.io`` are stored as JSON, and keep their empty lists.
 """
 
 from dataclasses import dataclass
@@ -19,14 +18,15 @@ _STORED_AS_JSON: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The members of a struct that are null when empty, and those that lead to more of them (through lists and maps)."""
+    """The members of a struct that are null when empty, and the members that contain more such members (through lists and
+    maps)."""
 
     names: frozenset[str]
     below: "dict[str, Plan]"
 
 
 def with_null_lists(obj: JsonObject, group: str, version: str, kind: str) -> JsonObject:
-    """Return the object as it comes back from storage; itself if nothing differs."""
+    """Return the object as storage returns it; the same object if nothing differs."""
     plan = _plan_of(group, version, kind)
     if plan is None:
         return obj

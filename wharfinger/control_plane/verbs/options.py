@@ -1,4 +1,4 @@
-"""The options of a request beside its object: ``CreateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
+"""The options of a request, apart from its object: ``CreateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
 
 They are parsed once, and refused here where the kube-apiserver refuses them (``metav1/validation``); verbs trust them.
 """
@@ -44,7 +44,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     user: User = ADMINISTRATOR
     """The user of the request, for admission."""
     warnings: list[str] = msgspec.field(default_factory=list)
-    """The warnings for the client, sent even with a failure; added to during the write."""
+    """The warnings for the client, which are collected during the write, and also sent if it fails."""
     asked: tuple[tuple[str, JsonValue], ...] = ()
     """The given options by name, for admission."""
     own: bool = False
@@ -60,15 +60,16 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
     grace: int | None = None
-    """Seconds that a Pod is given to end; None for its own."""
+    """The grace period of a Pod in seconds; None for the grace period in its spec."""
     not_orphaned: bool = False
-    """True if the request has ``orphanDependents: false``; then an object that is not gone yet is answered with 202."""
+    """True if the request has ``orphanDependents: false``; the answer is then 202 if the object still exists after the
+    request."""
     warnings: list[str] = field(default_factory=list, compare=False)
-    """The warnings for the client; added to during the delete."""
+    """The warnings for the client, which are collected during the delete."""
     user: User | None = None
     """The user of the request, for admission; None if the server itself deletes, which no policy restricts."""
     each: bool = False
-    """True if the object is one of many that were not named."""
+    """True if the object is deleted as part of a collection, and not by name."""
     asked: tuple[tuple[str, JsonValue], ...] = field(default=(), compare=False)
     """The given options by name, for admission."""
 
@@ -100,7 +101,7 @@ def _first(query: Query, name: str) -> str:
 
 
 def _flag(query: Query, name: str) -> bool:
-    """Return a boolean as Go's clients write it; a parameter without a value is true."""
+    """Parse a boolean in the form of Go clients; a parameter without a value is true."""
     return name in query and _first(query, name).lower() not in _FALSE
 
 
@@ -136,9 +137,10 @@ def parse_write_options(
     user: User = ADMINISTRATOR,
     warnings: list[str] | None = None,
 ) -> WriteOptions:
-    """Options of a write; ``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``. Raises StatusError.
+    """Return the options of a write; ``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``. Raises StatusError.
 
-    ``apply`` is whether a patch is an apply; None where there is no patch. ``warnings`` is where they are gathered.
+    ``apply`` is true if a patch is an apply, and None if the request is not a patch. ``warnings`` is the list to which warnings
+    are added.
     """
     told = [] if warnings is None else warnings
     if not query and not apply:
@@ -225,9 +227,10 @@ def parse_list_options(
 ) -> ListOptions:
     """Return the options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError.
 
-    ``judge`` refuses fields that cannot be selected by: after an invalid selector, and before an invalid version.
+    ``judge`` refuses fields that selectors cannot use; it runs after the check of the selectors' syntax, and before that of the
+    version.
     """
-    asked = _flag(query, "watch")  # where only the path says so, the rules of lists hold
+    asked = _flag(query, "watch")  # a watch that is requested by its path alone is checked like a list
     limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")
     version, match, token = (_first(query, name) for name in ("resourceVersion", "resourceVersionMatch", "continue"))
     labels, fields = _first(query, "labelSelector"), _first(query, "fieldSelector")
@@ -264,12 +267,12 @@ def _check_selectors(labels: str, fields: str) -> None:
 
 
 def asks_to_watch(query: Query) -> bool:
-    """Return whether a list is to be watched."""
+    """Return whether the query requests a watch instead of a list."""
     return _flag(query, "watch")
 
 
 def asked_revision(query: Query) -> int | None:
-    """Return the resourceVersion that an object is to be read at, or later. Raises StatusError."""
+    """Return the minimum resourceVersion at which an object is to be read. Raises StatusError."""
     return parse_revision(_first(query, "resourceVersion"))
 
 
@@ -331,7 +334,7 @@ def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldErr
 
 
 def resource_version_of(obj: JsonObject) -> int | None:
-    """Return the resourceVersion that an object was read at; None if it has none ("" or "0"). Raises StatusError."""
+    """Return the resourceVersion at which an object was read; None if it has none ("" or "0"). Raises StatusError."""
     text = find(obj, "metadata", "resourceVersion")
     if text is None or text in ("", "0"):
         return None

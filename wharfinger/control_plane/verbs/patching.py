@@ -1,9 +1,8 @@
-"""PATCH in its four formats. Each computes the wanted object; the rest is as for an update.
+"""PATCH in its four formats. Each computes the desired object; after that, a patch is handled like an update.
 
 ``application/json-patch+json`` (RFC 6902), ``application/merge-patch+json`` (RFC 7396), strategic merge patches (built-in
 kinds only), and server-side apply (KEP-555), the only one that can create. A patch is read only after its object was found,
-so that a missing object is
-reported before a wrong patch.
+so that a missing object is reported before an invalid patch.
 """
 
 from collections.abc import Sequence
@@ -91,7 +90,7 @@ def patch(
     data: bytes,
     options: WriteOptions,
 ) -> Written:
-    """PATCH: the object as stored. Raises StatusError."""
+    """Handle a PATCH: return the object as stored. Raises StatusError."""
     old = backend.get(served, namespace, name)
     if kind is PatchType.APPLY:
         return _apply(backend, served, namespace, name, subresource, data, old, options)
@@ -109,7 +108,8 @@ def patch(
 def patched_object(
     served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
 ) -> Written:
-    """Return an object with a patch of any dialect but apply, read as a body is. Raises StatusError."""
+    """Apply a patch of any format except server-side apply, and return the object, decoded like a request body. Raises
+    StatusError."""
     if kind is PatchType.STRATEGIC:
         return _strategic(served, live, data, validation)
     return _patched_object(served, kind, live, data, validation)
@@ -118,14 +118,16 @@ def patched_object(
 def _patched_object(
     served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
 ) -> Written:
-    """Return an object with a JSON or merge patch, read as a body is. Errors are reported as those of the patch (422)."""
+    """Apply a JSON or merge patch, and return the object, decoded like a request body. Errors are reported as those of the patch
+    (422)."""
     value, strict = patched(served, kind, live, data)
     text = json_text(value)
     if not served.kind.custom and isinstance(value, dict) and not value.get("apiVersion"):
+        # Without an apiVersion the type is unknown, and so is each field.
         unknown = [
             f"unknown field {quoted(member)}" for member in sorted(value) if member not in {"apiVersion", "kind"}
         ]
-        return _checked(Decoded({}, tuple(unknown)), strict, validation, text)  # it is read as nothing known
+        return _checked(Decoded({}, tuple(unknown)), strict, validation, text)
     try:
         read = object_of(served, Body(value, text.encode(), Encoding.PROTOBUF), patched=True)
     except RefusedError as error:
@@ -149,7 +151,7 @@ def _unprocessable() -> status.StatusError:
 
 
 def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> tuple[JsonValue, list[str]]:
-    """Return an object with a JSON or merge patch, and the objections of a strict decoder. Raises StatusError."""
+    """Return an object after a JSON or merge patch, and the errors of a strict decoder. Raises StatusError."""
     try:
         body = read_body(data, Encoding.JSON)
     except BodyError as error:
@@ -204,7 +206,7 @@ def _operation_complaints(operation: JsonObject, index: int) -> list[str]:
 
 
 def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldValidation) -> Written:
-    """Return an object with a strategic merge patch. Raises StatusError."""
+    """Return an object after a strategic merge patch. Raises StatusError."""
     try:
         body = read_body(data, Encoding.JSON)
     except BodyError as error:
@@ -277,7 +279,7 @@ def applied(
     *,
     sent: JsonObject | None = None,
 ) -> JsonObject:
-    """Return an object with an applied intent, and with managed fields to match; see apply. Raises StatusError."""
+    """Return an object after the apply of an intent, with updated managed fields; see ``apply``. Raises StatusError."""
     try:
         merged = apply(
             live,
@@ -354,7 +356,7 @@ def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:
-    """Return the objection of a strict YAML reader to an intent as a warning. Raises StatusError with ``Strict``."""
+    """Return the error of a strict YAML reader about an intent as a warning. Raises StatusError with ``Strict``."""
     if not body.repeats or validation is FieldValidation.IGNORE:
         return ()
     lines = "\n".join(f"  {line}" for line in body.repeats)
@@ -365,7 +367,7 @@ def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...
 
 
 def _with_raw_values(served: Served, read: JsonObject, live: JsonObject) -> JsonObject:
-    """Return the applied object, with members of any form in their former order if only their owners changed."""
+    """Return the applied object; if only owners changed, members that hold arbitrary JSON keep their stored order."""
     raw = [name for name, types in served.version.lists.fields.items() if types is RAW and name in live]
     if not raw or any(read.get(name) != live.get(name) for name in read.keys() | live.keys() if name != "metadata"):
         return read
@@ -373,7 +375,7 @@ def _with_raw_values(served: Served, read: JsonObject, live: JsonObject) -> Json
 
 
 def _read_applied(served: Served, merged: JsonObject) -> JsonObject:
-    """Return the merged object as its kind's type has it. Raises DecodingError, StatusError."""
+    """Return the merged object in the form of its kind's type. Raises DecodingError, StatusError."""
     if served.kind.custom:
         return custom_object(served, Body(merged), patched=True).obj
     return headed(served, restored(merged, served.version.lists).obj)

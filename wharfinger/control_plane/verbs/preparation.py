@@ -1,5 +1,5 @@
-"""The fields that the server itself writes into every new object before it is stored; strategies in ``api`` add those of
-kinds.
+"""The fields that the server itself writes into every new object before it is stored; the strategies in ``api`` add
+fields of single kinds.
 
 Field managers own defaults as if the client had written them, but no manager owns the fields that are written here.
 """

@@ -34,7 +34,7 @@ from wharfinger.kube.selectors import (
 )
 
 ANY_REVISION: Final = -1
-"""The revision in a continue token of a list that is continued in the present."""
+"""The revision in a continue token if the list continues at the current revision."""
 _ENCODED_AS: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
 _UNPRINTED_FIELDS: Final = {
@@ -47,14 +47,14 @@ _UNPRINTED_FIELDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected objects of a collection."""
+    """A filter that selects objects of a collection."""
 
     labels: LabelSelector
     fields: FieldSelector
 
     @property
     def everything(self) -> bool:
-        """Return whether it selects every object."""
+        """Return whether the filter selects every object."""
         return not self.labels.requirements and not self.fields.terms
 
     def matches(self, obj: JsonObject) -> bool:
@@ -62,7 +62,7 @@ class Selection:
         return self.labels.matches(obj) and self.fields.matches(obj)
 
     def takes(self, record: Record) -> bool:
-        """Return whether a stored object is selected; decodes no more of it than that needs."""
+        """Return whether a stored object is selected; decode only the part of it that is needed."""
         if self.labels.requirements:
             labels = record.labels()
             if not all(term.holds(labels) for term in self.labels.requirements):
@@ -78,7 +78,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list; ``remaining`` is None where it is not known (the last page, or with a selector)."""
+    """A part of a list; ``remaining`` is None if it is not known (the last page, or with a selector)."""
 
     served: Served
     records: tuple[Record, ...]
@@ -103,7 +103,7 @@ class Page:
 
 
 def get(backend: Backend, served: Served, namespace: str, name: str, not_before: int | None = None) -> JsonObject:
-    """One object, at a revision or later. Raises StatusError."""
+    """Return one object, at revision ``not_before`` or later. Raises StatusError."""
     if not_before is not None and not_before > backend.storage.revision:
         raise status.too_large_revision(not_before, backend.storage.revision)
     obj = backend.get(served, namespace, name)
@@ -113,7 +113,7 @@ def get(backend: Backend, served: Served, namespace: str, name: str, not_before:
 
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
-    """Return a stored object at the requested version, by the present schemas of a custom kind."""
+    """Return a stored object at the requested version, and for a custom kind, by its current schemas."""
     return shown(served, obj) if custom_of(served.version) is None else shown_custom(served, obj)
 
 
@@ -131,7 +131,7 @@ def _kind_prefix(kind: str, api_version: str) -> bytes:
 
 
 def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
-    """Return a list whose items are the stored bytes where they can be: only for encoding as JSON."""
+    """Return a list whose items are the stored bytes where possible; it can only be encoded as JSON."""
     served = page.served
     items = [_raw_item(served, record) for record in page.records]
     kind, api_version = served.kind.list_kind, served.api_version
@@ -143,7 +143,7 @@ def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
 
 
 def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
-    """One item of a list; those of built-in kinds bear no apiVersion and kind."""
+    """Return one item of a list; items of built-in kinds have no apiVersion and kind."""
     plain = is_plain(served, record)
     if served.kind.custom:
         return msgspec.Raw(record.body) if plain else presented(served, record.passing())
@@ -154,7 +154,7 @@ def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
 
 
 def check_fields(served: Served, text: str) -> None:
-    """Refuse a field selector that names what cannot be selected by. Raises StatusError (400)."""
+    """Refuse a field selector with fields that objects cannot be selected by. Raises StatusError (400)."""
     try:
         parse_field_selector(text, _supported(served), partial(_refusal, served))
     except SelectorError as error:
@@ -162,7 +162,8 @@ def check_fields(served: Served, text: str) -> None:
 
 
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
-    """Return the selectors of a request, parsed. ``name``: one object's name, which a field selector on names must match.
+    """Return the parsed selectors of a request. ``name`` is the name of a single object, which a field selector on names must
+    match.
 
     Raises StatusError (400).
     """
@@ -178,13 +179,13 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
 
 
 def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
-    """Return a selection term about the object in its stored form."""
+    """Return a selection term that applies to the object in its stored form."""
     path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
     return replace(term, path=path, absent=absent)
 
 
 def _refusal(served: Served, path: str) -> str:
-    """Return the message about a field that objects of a kind cannot be selected by; its words differ by kind."""
+    """Return the message about a field that objects of a kind cannot be selected by; its wording differs by kind."""
     kind = served.kind
     if kind.group_kind == "Job.batch":
         return f'field label "{path}" not supported for Job'
@@ -214,13 +215,14 @@ def list_page(backend: Backend, served: Served, namespace: str, options: ListOpt
     try:
         found = storage.records(collection, namespace, start=place, at=revision)
         if chosen.fields.name and (namespace or not served.kind.namespaced):
-            found = iter([record for record in found if record.key.name == chosen.fields.name])  # the one there may be
+            found = iter([record for record in found if record.key.name == chosen.fields.name])  # one record at most
         matching = found if chosen.everything else filter(chosen.takes, found)
         limit = min(options.limit, sys.maxsize) or None
         if options.revision == 0 and served.kind.group_kind not in _UNCACHED:
-            limit = None  # whatever is there is wanted, and a cache that answers knows no pages
+            limit = None  # a list at revision 0 comes from the watch cache, which ignores the limit
         records = tuple(islice(matching, limit))
-        more = limit is not None and len(records) == limit and next(found, None) is not None  # it may not match
+        # A later record counts, even if it is not selected.
+        more = limit is not None and len(records) == limit and next(found, None) is not None
         if not more:
             return Page(served, records, revision)
         end = f"{records[-1].key.place}\0"
@@ -235,7 +237,7 @@ def _prefix(namespace: str) -> str:
 
 
 def _beginning(backend: Backend, namespace: str, options: ListOptions) -> tuple[str, int]:
-    """Return the place and the revision that a list begins at. Raises StatusError."""
+    """Return the place (``namespace/name``) and the revision at which a list begins. Raises StatusError."""
     revision = backend.storage.revision
     if options.continue_token:
         given, place = read_token(options.continue_token)

@@ -1,6 +1,6 @@
 """The ``scale`` subresource: a view of replicas and selector that is the same for every kind that has it.
 
-A write to it is a write of one field of the object, so it goes the way of all updates.
+A write to it changes one field of the object, so it is handled like every update.
 """
 
 from dataclasses import replace
@@ -69,7 +69,7 @@ _REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
 
 
 def shown_as(kind: Kind) -> Served:
-    """Return the form in which the scale of a kind is shown: Scale, with the columns that it has for such kinds."""
+    """Return the form in which the scale of a kind is shown: a Scale with the columns for built-in or for custom kinds."""
     columns = _OF_CUSTOM if kind.custom else _OF_BUILT_IN
     return replace(_SCALE, version=replace(_SCALE.version, columns=columns))
 
@@ -81,7 +81,7 @@ def _paths(served: Served) -> ScalePaths:
 
 
 def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> JsonObject:
-    """GET. Raises StatusError."""
+    """Handle a GET. Raises StatusError."""
     paths, obj = _paths(served), get(backend, served, namespace, name)
     if served.kind.custom and not evaluate(parse_json_path(paths.replicas), obj):
         why = f'the spec replicas field "{paths.replicas}" does not exist'
@@ -94,7 +94,7 @@ def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> Js
 def replace_scale(
     backend: Backend, served: Served, namespace: str, name: str, body: "JsonValue | Body", options: WriteOptions
 ) -> JsonObject:
-    """PUT. Raises StatusError."""
+    """Handle a PUT. Raises StatusError."""
     asked = accepted(_SCALE, body, options.validation)
     options.warnings.extend(asked.warnings)
     scale = check_name(check_namespace(_SCALE, asked.obj, namespace), name)
@@ -104,7 +104,7 @@ def replace_scale(
 def patch_scale(
     backend: Backend, served: Served, namespace: str, name: str, kind: PatchType, data: bytes, options: WriteOptions
 ) -> JsonObject:
-    """PATCH. Raises StatusError."""
+    """Handle a PATCH. Raises StatusError."""
     old = get(backend, served, namespace, name)
     live = _tracked_scale(served, old)
     if kind is PatchType.APPLY:
@@ -124,7 +124,7 @@ def _applied(backend: Backend, served: Served, live: JsonObject, data: bytes, op
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     intent = intended(_SCALE, body.value)
     scale = applied(_SCALE, live, intent, body, "scale", options, backend.now())
-    if served.kind.custom:  # whose scales the kube-apiserver cannot write this way
+    if served.kind.custom:  # the kube-apiserver cannot apply scales of custom kinds
         why = f"request to convert CR to an invalid group/version: {_SCALE.api_version}"
         raise status.internal(f"failed to convert new object ({place_of(intent)}) to proper version: {why}")
     return scale
@@ -138,7 +138,7 @@ def _write(
     """
     paths, name = _paths(served), find_str(old, "metadata", "name")
     if not applied:
-        if find(scale, "spec", "replicas") == 0:  # a zero is left out, so it has no owner
+        if find(scale, "spec", "replicas") == 0:  # zero replicas are omitted, so they have no owner
             spec = find_object(scale, "spec")
             scale = {**scale, "spec": {name: value for name, value in spec.items() if name != "replicas"}}
         scale = record_update(
@@ -159,7 +159,7 @@ def _write(
 
 
 def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the scale of an object with the entries of the managers that own the number."""
+    """Return the scale of an object with the entries of the managers that own the number of replicas."""
     path = _field_path(served)
     managers = {
         replace(manager, api_version=manager.api_version and _SCALE.api_version): Owned(
@@ -172,8 +172,8 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
-    """Return the managers of an object after a write of its scale; a manager that comes to own the replicas in this way has
-    no time.
+    """Return the managers of an object after a write of its scale; a manager that becomes an owner of the replicas
+    through a scale has no time.
     """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}

@@ -1,8 +1,7 @@
-"""Update: one way from "the stored object" and "the object as it should be" to storage, for PUT, every patch, and apply.
-
-What a write may reach depends on where it goes: the main resource leaves ``status`` alone, ``status`` leaves everything
-else alone. Server-owned metadata is carried over, a write that changes nothing is no write, and the last finalizer's
-removal from an object that is being deleted removes the object.
+"""Update: the common path from the stored and the desired object to storage, for PUT, every patch, and apply. The endpoint
+decides which fields a write may change: the main resource does not change ``status``, and ``status`` changes nothing else.
+Server-owned metadata is kept, a write without changes is not stored, and removing the last finalizer from an object that is being
+deleted removes the object.
 """
 
 from collections.abc import Mapping
@@ -50,9 +49,9 @@ _CARRIED = (
     "resourceVersion",
 )
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
-"""Metadata whose change is a new generation, in the kinds that count it."""
+"""The metadata field whose change increments the generation, for the kinds that have one."""
 _COUNTED_AS_ASKED: Final = frozenset({"EndpointSlice.discovery.k8s.io"})
-"""Kinds whose generation grows with a requested change even if the stored object stays the same."""
+"""Kinds whose generation is incremented by a requested change even if the stored object stays the same."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _STORED_BELOW: Final = {
     "Endpoints": "services/endpoints",
@@ -73,7 +72,7 @@ def replace(
     body: "JsonValue | Body",
     options: WriteOptions,
 ) -> Written:
-    """PUT: the object as stored. Raises StatusError."""
+    """Handle a PUT: return the object as stored. Raises StatusError."""
     try:
         asked = accepted(served, body, options.validation)
     except WrongKindError as error:
@@ -129,7 +128,7 @@ def _stored_below(kind: Kind) -> tuple[str, ...]:
 
 
 def check_revision(served: Served, obj: JsonObject, name: str) -> None:
-    """Refuse (422) an object that does not say which revision it replaces, in kinds where it has to."""
+    """Refuse (422) an object without a resourceVersion, in kinds whose updates require it."""
     needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
     if needed and resource_version_of(obj) is None:
         message = "Invalid value: 0: must be specified for an update"
@@ -221,8 +220,8 @@ def _recorded(
 ) -> JsonObject:
     """Return the new object with managed fields.
 
-    ``was`` is the old object, stored and in the served version; ``whole`` is the new one before the fields that the write
-    cannot change were removed.
+    ``was`` is the old object, in its stored form and in the served version; ``whole`` is the new object with the fields that the
+    write cannot change.
     """
     old, before = was
     after = settled(served, new)
@@ -232,14 +231,14 @@ def _recorded(
     )  # fmt: skip
     recorded = with_known_entries(served, recorded)
     if served.kind.custom and undeclared(served, recorded, before, whole):
-        recorded = with_metadata(recorded, {"managedFields": None})  # as upstream, which cannot say whose is what
+        recorded = with_metadata(recorded, {"managedFields": None})  # as upstream, which cannot determine the owners
     entries = find(recorded, "metadata", "managedFields")
     return recorded if after is new else with_metadata(new, {"managedFields": entries})
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object in its stored form, if its version has another; fields that the write cannot change are the old
-    ones.
+    """Return the new object in its stored form, if it differs from the form in this version; fields that the write cannot change
+    are the old ones.
     """
     stored = with_stored_defaults(served, new)
     if stored is new:
@@ -260,7 +259,7 @@ def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
 
 
 def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
-    """Delete an object whose last finalizer was removed; the answer is the changed object at its old revision."""
+    """Delete an object whose last finalizer was removed; return the changed object at its old revision."""
     if not options.dry_run:
         metadata = metadata_of(old)
         key = backend.key(served, find_str(metadata, "namespace"), find_str(metadata, "name"))
@@ -269,7 +268,7 @@ def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, 
 
 
 def _released(obj: JsonObject) -> bool:
-    """Return whether nothing holds back an object that is being deleted any more."""
+    """Return whether an object that is being deleted can be removed now."""
     return (
         find(obj, "metadata", "deletionTimestamp") is not None
         and find(obj, "metadata", "deletionGracePeriodSeconds") in (None, 0)
@@ -290,7 +289,7 @@ def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object, with the old object's values where this kind of write does not reach."""
+    """Return the new object, with the old object's values in all fields that this kind of write cannot change."""
     if subresource == "status":
         kept = {name: value for name, value in old.items() if name != "status"}
         metadata = _status_metadata(served, metadata_of(old), metadata_of(new))
@@ -326,7 +325,8 @@ _STATUS_KEEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _METADATA_OF_CLIENTS,
     "VolumeAttachment.storage.k8s.io": _METADATA_OF_CLIENTS,
 }
-"""Metadata that writes of status do not reach, in built-in kinds; in most they reach all that clients may write."""
+"""Metadata that writes of status keep, by built-in kind; for all other kinds they can change everything that clients may
+write."""
 _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 
@@ -353,7 +353,8 @@ def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
 
 
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
-    """Metadata after a write of status, which always reaches managed fields, and in built-in kinds the prefix of names."""
+    """Return the metadata after a write of status, which can always change managed fields, and in built-in kinds also
+    ``generateName``."""
     kept = status_keeps(served.kind)
     always = ("managedFields",) if keeps_all(served.kind) else ("managedFields", "generateName")
     reached = (*always, *(name for name in _METADATA_OF_CLIENTS if name not in kept))
@@ -364,7 +365,7 @@ def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonOb
 def _with_generation(
     served: Served, old: JsonObject, new: JsonObject, subresource: str, counted: JsonObject
 ) -> JsonObject:
-    """Return the new state with its generation; ``counted`` is the state in which changes are looked for."""
+    """Return the new state with its generation; ``counted`` is the state that is compared for changes."""
     later = served.kind.generation is Generation.LATER
     if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")
@@ -392,7 +393,7 @@ def same(old: JsonObject, new: JsonObject) -> bool:
 
 
 def _comparable(obj: JsonObject) -> JsonObject:
-    """Metadata without those times."""
+    """Return the metadata without the times of managed fields."""
     metadata = metadata_of(obj)
     entries: list[JsonValue] = [
         {name: value for name, value in entry.items() if name != "time"} if isinstance(entry, dict) else entry

@@ -1,10 +1,10 @@
 """Watches: the events that a change makes for one watcher (pure), and the stream that waits for changes.
 
-A stream keeps no queue: it remembers the revision up to which it has sent events, and asks the storage for later ones. So a
+A stream keeps no queue: it remembers the revision up to which it has sent events, and reads later events from the storage. So a
 slow client costs no memory; one that falls behind the storage's history gets a 410 and lists again.
 
-Changes that came meanwhile are sent in one chunk, and streams for the same events share its bytes, which are those of the
-storage. If many streams follow a collection that changes all the time, each pauses between two chunks (``Bells.pace_s``):
+Changes that accumulate meanwhile are sent in one chunk, and streams of the same events share its bytes, which come unchanged from
+the storage. If many streams follow a collection that changes all the time, each pauses between two chunks (``Bells.pace_s``):
 fifty streams that are woken for every write would leave no time for the writes.
 """
 
@@ -30,14 +30,14 @@ LAST_BOOKMARK_S: Final = 2.0
 """The time before the end of a watch at which its last bookmark is sent."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 CHUNK_BYTES: Final = 256 * 1024
-"""The size of the events in one chunk, give or take one event."""
+"""The approximate maximum size of a chunk; it is exceeded by at most one event."""
 CHUNK_EVENTS: Final = 512
 MAX_PACE_S: Final = 0.025
 _SHARED: Final = 16
-"""Chunks kept for streams that ask for the same."""
+"""The number of chunks that are kept to share them with other streams of the same events."""
 
 Render = Callable[[str, JsonObject], bytes]
-"""Writes one event: its type and object."""
+"""A function that encodes one event from its type and object."""
 
 
 class UnshowableError(Exception):
@@ -45,31 +45,30 @@ class UnshowableError(Exception):
 
 
 class Bells:
-    """Wakes watchers of a collection when it changes. Edge-triggered: take :meth:`next` before looking."""
+    """Wakes watchers of a collection when it changes. Edge-triggered: call :meth:`next` before reading the storage."""
 
     def __init__(self) -> None:
         self._events: defaultdict[Collection, trio.Event] = defaultdict(trio.Event)
         self.watches: defaultdict[Collection, int] = defaultdict(int)
-        """Streams that are open."""
+        """The number of open streams by collection."""
         self.pace_s = 0.0
         """The time between two chunks for each stream that follows the same collection."""
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
-        """Recent chunks by their request, each with its last revision."""
+        """Recent chunks by the parameters of their streams, each with its last revision."""
         self._moments: dict[Collection, tuple[float, int, Storage]] = {}
-        """The end of the present moment, and the revision of a storage up to which it sends events; for busy collections."""
+        """For busy collections, the end of the current interval, and the revision of a storage up to which events are sent in
+        it."""
         self._waits: dict[Collection, trio.Event] = {}
-        """The event that is set at the end of the moment for which streams wait; for busy collections."""
+        """For busy collections, the event that is set at the end of the interval that streams wait for."""
 
     def pace(self, collection: Collection) -> float:
         """Return how long a stream of a collection waits after a chunk."""
         return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
 
     def moment(self, collection: Collection, storage: Storage) -> tuple[int, float]:
-        """Return the revision up to which the streams of a collection send events, and the time at which they continue if
-        there are more.
-
-        The streams of a busy collection wake at the same moments, and each goes as far as the first of them, so that they
-        share their bytes.
+        """Return the revision up to which the streams of a collection send events, and the time at which they continue if there
+        are more changes. The streams of a busy collection wake at the same times, and all send up to the revision of the first of
+        them, so that they share their bytes.
         """
         pace, committed = self.pace(collection), storage.committed
         if not pace:
@@ -82,7 +81,8 @@ class Bells:
         return (upto if whose is storage else committed), end
 
     async def until(self, collection: Collection, end: float) -> None:
-        """Wait for the end of the present moment, or somewhat shorter: one stream keeps the time for all of a collection."""
+        """Wait for the end of the current interval, or slightly less: all streams of a collection wait for the timer of one
+        stream."""
         over = self._waits.get(collection)
         if over is not None:
             await over.wait()
@@ -95,17 +95,17 @@ class Bells:
             over.set()
 
     def next(self, collection: Collection) -> trio.Event:
-        """Set at the next change of the collection."""
+        """Return an event that is set at the next change of the collection."""
         return self._events[collection]
 
     def ring(self, collection: Collection) -> None:
-        """Wake all that wait for a collection."""
+        """Wake all streams that wait for a collection."""
         event = self._events.pop(collection, None)
         if event is not None:
             event.set()
 
     def ring_all(self) -> None:
-        """Wake all that wait."""
+        """Wake all waiting streams."""
         for collection in list(self._events):
             self.ring(collection)
 
@@ -123,9 +123,8 @@ class Watch:
 
 
 def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str, Record, int] | None:
-    """Return the event of a change for a watcher: its type, the object and its revision; None if it is no event.
-
-    An object that leaves the selection is deleted, and one that enters it is added.
+    """Return the event of a change for a watcher: its type, the object and its revision; None if the change is outside
+    the selection. An object that leaves the selection is reported as deleted, and one that enters it as added.
     """
     if namespace and change.key.namespace != namespace:
         return None
@@ -138,7 +137,8 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 
 def object_at(record: Record, revision: int) -> JsonObject:
-    """Return an object at a revision; if it is no longer selected, its last selected state."""
+    """Return an object with the resourceVersion ``revision``; ``record`` is its last selected state if it is no longer
+    selected."""
     obj = record.passing()
     if record.revision == revision:
         return obj
@@ -165,20 +165,21 @@ class _Stream:
         self.told, self.initial = _start(backend, watch.options)
 
     def said(self, type_: str, record: Record, revision: int) -> bytes:
-        """One event."""
+        """Return one event in the stream's form."""
         served = self._watch.served
         if self._watch.plain and record.revision == revision and is_plain(served, record):
             return b'{"type":"%s","object":%s}\n' % (type_.encode(), record.body)
         return self._render(type_, presented(served, object_at(record, revision)))
 
     def first(self) -> Iterator[bytes]:
-        """Yield the existing objects in chunks, and then, if requested, the mark that these were all."""
+        """Yield the existing objects in chunks, and then, if requested, the bookmark that marks their end."""
         if not self.initial:
             return
         found = self._storage.records(self._collection, self._watch.namespace, at=self.told)
         lines: list[bytes] = []
         size = 0
-        for record in tuple(filter(self._watch.selection.takes, found)):  # others write while this is read
+        # The records are copied, because other tasks write between two chunks.
+        for record in tuple(filter(self._watch.selection.takes, found)):
             lines.append(self.said("ADDED", record, record.revision))
             size += len(lines[-1])
             if size >= CHUNK_BYTES:
@@ -224,7 +225,7 @@ class _Stream:
 
 
 async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a watch, one line each and one or more in a chunk, until its time is over or its kind is gone."""
+    """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served."""
     options, served = watch.options, watch.served
     collection = served.kind.collection
     seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
@@ -264,7 +265,7 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
 
 
 def _start(backend: Backend, options: ListOptions) -> tuple[int, bool]:
-    """Return the revision that a watch starts after, and whether existing objects are sent first."""
+    """Return the revision after which a watch starts, and whether existing objects are sent first."""
     current = backend.storage.committed
     if options.initial_events is not None:
         return (current, True) if options.initial_events else (options.revision or current, False)

@@ -1,5 +1,5 @@
-"""The forms in which objects and errors are transferred: paths, media types, JSON, YAML and protobuf bodies, decoding into
-typed objects as Go does it, and the ``Status`` of a failed request with its field errors.
+"""The forms in which objects and errors are transferred: paths, media types, JSON, YAML and protobuf bodies, decoding into typed
+objects as in Go, and the ``Status`` of a failed request with its field errors.
 
-Functions from bytes to values and back; nothing here reads stored objects. May import ``kinds``.
+All functions convert bytes to values or back; none reads stored objects. May import ``kinds``.
 """

@@ -1,7 +1,6 @@
-"""Bodies read and written: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed ones.
-
-A :class:`Body` keeps its text beside its value, since errors about a body quote its text: the spelling of numbers, members
-that stand twice, the first bytes.
+"""Reading and writing bodies: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed clients. A
+:class:`Body` keeps its text together with its value, because errors about a body quote its text: the spelling of numbers,
+duplicate members, the first bytes.
 """
 
 import codecs
@@ -23,7 +22,7 @@ from wharfinger.formats.yaml.reader import YamlError, YamlLimits, read_first_yam
 from wharfinger.formats.yaml.writer import write_go_yaml
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
-"""Bytes of a request's body, as in the kube-apiserver."""
+"""The maximum size of a request's body in bytes, as in the kube-apiserver."""
 SUMMARY_BYTES: Final = 30
 _YAML_LIMITS: Final = YamlLimits(max_bytes=BODY_LIMIT)
 _INT64: Final = range(-(2**63), 2**63)
@@ -36,11 +35,11 @@ _CONTROL: Final = "control characters are not allowed"
 
 
 class BodyError(FormatError):
-    """The text is not of the declared encoding; the message is what Go's readers say."""
+    """The text is not valid in the declared encoding; the message is worded as by Go's parsers."""
 
 
 class LargeNumberError(BodyError):
-    """A number is larger than Go's floats; the message is the one for an object of any type."""
+    """A number is larger than Go's floats; the message does not depend on the type of the object."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -48,10 +47,10 @@ class Body(msgspec.Struct, frozen=True):
 
     value: JsonValue
     data: bytes = b""
-    """The text; empty where there was none."""
+    """The text; empty if there was none."""
     encoding: Encoding = Encoding.JSON
     repeats: tuple[str, ...] = ()
-    """The objections of a strict YAML reader: ``line 3: key "a" already set in map``."""
+    """The errors of a strict YAML reader: ``line 3: key "a" already set in map``."""
 
     @property
     def summary(self) -> str:
@@ -63,14 +62,14 @@ class Body(msgspec.Struct, frozen=True):
         return f"{shown} ..." if len(self.data) > SUMMARY_BYTES else shown
 
     def closely(self) -> JsonValue:
-        """Read the value again with everything that fast reading drops (``go_json``); members of YAML are sorted."""
+        """Read the value again with the details that fast parsing drops (``go_json``); members of YAML are sorted."""
         if self.encoding is Encoding.YAML:
             return sorted_value(self.value)
         return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value
 
 
 def too_large() -> status.StatusError:
-    """413 of a body."""
+    """Return the 413 for a body that is too large."""
     return status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_LIMIT}")
 
 
@@ -117,7 +116,7 @@ def _read_yaml(data: bytes) -> Body:
 
 
 def yaml_complaint(error: YamlError) -> str:
-    """Return go-yaml's message: the same problems as libyaml's, with another way to count lines."""
+    """Return go-yaml's message for an error that libyaml reports; the two count lines differently."""
     cause = error.__cause__
     if isinstance(cause, UnicodeDecodeError) and cause.object:
         return f"yaml: {_utf8_complaint(cause.object, cause.start)}"
@@ -157,7 +156,7 @@ def with_plain_numbers(value: JsonValue) -> JsonValue:
 
     No number keeps its spelling. Raises LargeNumberError.
     """
-    if type(value) is str:  # most of what there is
+    if type(value) is str:  # the most frequent type
         return value
     if isinstance(value, dict):
         return {name: with_plain_numbers(item) for name, item in value.items()}
@@ -175,14 +174,14 @@ def _plain_number(value: float) -> float:
         raise _too_large_a_number(str(value)) from error
     if not number.is_integer() or abs(number) >= 1e21:
         return number
-    return int(Decimal(repr(number))) if abs(number) > _EXACT else int(number)  # the digits that say it, then zeros
+    # A large integer has the shortest digits that identify the float, then zeros.
+    return int(Decimal(repr(number))) if abs(number) > _EXACT else int(number)
 
 
 def encode(value: JsonValue, encoding: Encoding) -> bytes:
-    """Return a value as a body; one line of JSON ends with a line feed, for users of curl.
-
-    YAML has sorted keys, like the kube-apiserver's. A value that YAML cannot express as Kubernetes reads it (an integer
-    beyond 64 bits) is written in JSON, which is YAML too.
+    """Return a value as a body; one line of JSON ends with a line feed, for users of curl. YAML has sorted keys, as in the
+    kube-apiserver. A value that Kubernetes would read differently from YAML (an integer beyond 64 bits) is written in JSON, which
+    is also YAML.
     """
     if encoding is Encoding.YAML:
         with suppress(YamlError):
@@ -191,7 +190,7 @@ def encode(value: JsonValue, encoding: Encoding) -> bytes:
 
 
 def sorted_value(value: JsonValue) -> JsonValue:
-    """Return a value with the members of all its objects sorted, as Go writes maps."""
+    """Return a value with the members of all its objects sorted, as in Go's output of maps."""
     if isinstance(value, dict):
         return {key: sorted_value(value[key]) for key in sorted(value)}
     return [sorted_value(item) for item in value] if isinstance(value, list) else value

@@ -1,8 +1,7 @@
-"""Bodies of built-in kinds become typed objects, as Go's JSON decoder makes structs of them.
-
-Fields that no struct declares are left out and noted. A null is an absent field. Times, quantities and bytes get their
-canonical form. A value of another type is refused in Go's words, which name the struct, the path and the Go type. The first
-wrong type is reported. A type with a reader of its own (a time, a quantity) that fails ends the reading at once.
+"""Decoding of bodies of built-in kinds into typed objects, as Go's JSON decoder fills structs. Fields that no struct declares are
+omitted and recorded. A null counts as an absent field. Times, quantities and bytes get their canonical form. A value of another
+type is refused with Go's message, which names the struct, the path and the Go type. Only the first wrong type is reported. If a
+type with its own UnmarshalJSON (a time, a quantity) fails, decoding ends at once.
 
 Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
 """
@@ -27,21 +26,21 @@ _TYPE_FIELDS: Final = ("kind", "apiVersion")
 INT64: Final = range(-(2**63), 2**63)
 
 _Key: TypeAlias = tuple[str]
-"""A member of a map, which Go's paths of fields leave out."""
+"""A path step for a member of a map, which Go omits from field paths."""
 _Step: TypeAlias = "str | int | _Key"
 
 
 class DecodingError(FormatError):
-    """A value of another type than the kind's; the message is Go's."""
+    """A value has another type than its field in the kind; the message is worded as by Go."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """An object in the form of its kind, and the objections of a strict decoder (``unknown field "spec.foo"``), in order."""
+    """An object in the form of its kind, and the errors of a strict decoder (``unknown field "spec.foo"``), in order."""
 
     obj: JsonObject
     strict: tuple[str, ...]
     respelled: bool = False
-    """True if it has an amount whose spelling as a number was lost, which may have been ``1e3``."""
+    """True if the object has a quantity that was sent as a number and lost its spelling, such as ``1e3``."""
 
 
 def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
@@ -57,7 +56,7 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
 
 
 def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a schema in a definition, or the value that may replace one; schemas have a reader of their own. Raises
+    """Return a schema in a definition, or the value that may replace one; Go decodes schemas with their own UnmarshalJSON. Raises
     GoFormatError.
     """
     return _Decoder().schema(value, types)
@@ -73,7 +72,7 @@ def go_type_of(value: JsonValue) -> str:
 
 
 class _Decoder:
-    """The state of reading one body: the present path, and the errors so far."""
+    """The state of decoding one body: the current path, and the errors so far."""
 
     def __init__(self, holders: Sequence[tuple[ListTypes, str]] = (), inside: int = 0) -> None:
         self.saved = ""
@@ -81,9 +80,9 @@ class _Decoder:
         self.respelled = False
         self._path: list[_Step] = []
         self._holders: list[tuple[ListTypes, str]] = [*holders]
-        """The structs around, each with the name of its field that is being read."""
+        """The enclosing structs, each with the name of the field that is being decoded."""
         self._inside = inside
-        """The number of objects around the outermost type that has a reader of its own; 0 if there is none."""
+        """The number of structs that enclose the outermost type with its own UnmarshalJSON; 0 if there is none."""
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
         """Return an object as a struct."""
@@ -95,7 +94,7 @@ class _Decoder:
         fields = lists.fields
         seen: set[str] = set()
         for name, inner in members:
-            if type(inner) is str and name in plain:  # most of what there is
+            if type(inner) is str and name in plain:  # the most frequent type
                 found[name] = inner
                 continue
             types = fields.get(name)
@@ -137,7 +136,7 @@ class _Decoder:
         return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
 
     def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a schema, or the boolean or list that may replace it. Its reader ignores unknown fields, and ends at the
+        """Return a schema, or the boolean or list that may replace it. Its UnmarshalJSON ignores unknown fields, and ends at the
         first error.
         """
         read: JsonValue = None
@@ -216,7 +215,7 @@ class _Decoder:
         return self._save(self._complaint(f"number {_spelled(value)}", types.go_type))
 
     def _own_integer(self, value: JsonValue) -> JsonValue:
-        """Return the number in an IntOrString, which has a reader of its own."""
+        """Return the number in an IntOrString, which has its own UnmarshalJSON."""
         if isinstance(value, int) and not isinstance(value, bool) and value in INT32:
             return value
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -277,7 +276,7 @@ def _path_text(path: list[_Step]) -> str:
 
 
 def _zero(types: ListTypes) -> JsonValue:
-    """Return what null is as an element of a map or a list."""
+    """Return the value that a null element of a map or list is decoded to."""
     if types.closed:
         return {}
     match types.scalar:
@@ -294,7 +293,7 @@ def _zero(types: ListTypes) -> JsonValue:
 
 
 def _spelled(value: JsonValue) -> str:
-    """Return a value as its text had it, as far as that matters to a quantity or in a message."""
+    """Return the original spelling of a number, or a string itself, for quantities and messages; "" for other values."""
     if isinstance(value, Spelled):
         return value.text
     if isinstance(value, str):
@@ -307,7 +306,7 @@ def _is_octet(value: JsonValue) -> TypeGuard[int]:
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    """Return a value unchanged, without the traces of having been read closely."""
+    """Return a value without the spellings of numbers that :meth:`Body.closely` records."""
     if isinstance(value, Spelled):
         return float(value)
     if isinstance(value, dict):

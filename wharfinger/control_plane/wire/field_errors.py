@@ -1,8 +1,6 @@
-"""Field errors as ``apimachinery/util/validation/field`` words them.
-
-A value that is wrong is shown as Go shows it: text in quotes, numbers and booleans bare, anything else as its JSON. Whoever
-passes an object passes it as the server's own type prints it: members in the order of the struct, keys of a map sorted
-(:func:`sorted_map`).
+"""Field errors with the wording of ``apimachinery/util/validation/field``. An invalid value is shown as in Go: strings in quotes,
+numbers and booleans bare, anything else as JSON. Callers have to pass objects as the server's internal type prints them: members
+in the order of the struct, keys of a map sorted (:func:`sorted_map`).
 """
 
 import json
@@ -13,9 +11,9 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 NOWHERE: Final = "[]"
-"""The path of an error that is not about any field, as Go prints a path of one empty name."""
+"""The path of an error that is not about any field, which is how Go prints a path of one empty name."""
 MOST_ERRORS: Final = 10_000
-"""The most errors of a rule that compares each item of a list with each other; upstream has no bound."""
+"""The maximum number of errors of a rule that compares each item of a list with all others; kube-apiserver has no limit."""
 IMMUTABLE: Final = "field is immutable"
 """The message of ``ValidateImmutableField``."""
 _NOTHING: Final[tuple[JsonValue, ...]] = (None, [], {})
@@ -27,60 +25,61 @@ _ESCAPES: Final = {
 
 
 def invalid_value(field: str, value: JsonValue, why: str) -> FieldError:
-    """``field: Invalid value: "value": why``."""
+    """Return the error ``field: Invalid value: "value": why``."""
     return invalid(field, value, why)
 
 
 def invalid(field: str, value: JsonValue, why: str) -> FieldError:
-    """``field: Invalid value: <value>: why``."""
+    """Return the error ``field: Invalid value: <value>: why``."""
     return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown(value)}" + (f": {why}" if why else ""))
 
 
 def type_invalid(field: str, value: JsonValue, why: str) -> FieldError:
-    """``invalid`` of a value of another type than its schema's."""
+    """Return an ``invalid`` error for a value of another type than in its schema."""
     return FieldError(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}" + (f": {why}" if why else ""))
 
 
 def required(field: str, why: str = "") -> FieldError:
-    """``field: Required value: why``."""
+    """Return the error ``field: Required value: why``."""
     return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
 
 
 def forbidden(field: str, why: str) -> FieldError:
-    """``field: Forbidden: why``."""
+    """Return the error ``field: Forbidden: why``."""
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}" if why else "Forbidden")
 
 
 def not_supported(field: str, value: JsonValue, supported: Iterable[str]) -> FieldError:
-    """``field: Unsupported value: <value>: supported values: "a", "b"`` (in the order given)."""
+    """Return the error ``field: Unsupported value: <value>: supported values: "a", "b"``, with the values in the given
+    order."""
     listed = ", ".join(quoted(item) for item in supported)
     why = f": supported values: {listed}" if listed else ""
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}{why}")
 
 
 def duplicate(field: str, value: JsonValue) -> FieldError:
-    """``field: Duplicate value: <value>``."""
+    """Return the error ``field: Duplicate value: <value>``."""
     return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
 
 
 def absent(field: str, value: JsonValue, why: str = "") -> FieldError:
-    """``field: Not found: <value>: why``."""
+    """Return the error ``field: Not found: <value>: why``."""
     return FieldError(field, "FieldValueNotFound", f"Not found: {shown(value)}" + (f": {why}" if why else ""))
 
 
 def too_long(field: str, limit: int, unit: str = "byte") -> FieldError:
-    """``field: Too long: may not be more than … bytes``; the unit may be ``character``."""
+    """Return the error ``field: Too long: may not be more than … bytes``; the unit may be ``character``."""
     return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}{'s' * (limit != 1)}")
 
 
 def too_many(field: str, count: int, limit: int) -> FieldError:
-    """``field: Too many: 5: must have at most 3 items``."""
+    """Return the error ``field: Too many: 5: must have at most 3 items``."""
     why = f"Too many: {count}: must have at most {limit} item{'s' * (limit != 1)}"
     return FieldError(field, "FieldValueTooMany", why)
 
 
 def internal_error(field: str, why: str) -> FieldError:
-    """``field: Internal error: why``."""
+    """Return the error ``field: Internal error: why``."""
     return FieldError(field, "InternalError", f"Internal error: {why}")
 
 
@@ -93,7 +92,7 @@ def immutable(field: str, new: JsonValue, old: JsonValue) -> list[FieldError]:
 
 
 def each(field: str, value: str, problems: Sequence[str]) -> list[FieldError]:
-    """``invalid`` once for each problem of a text."""
+    """Return an ``invalid`` error for each problem of a text."""
     return [invalid(field, value, problem) for problem in problems]
 
 
@@ -111,21 +110,21 @@ def shown(value: JsonValue) -> str:
 
 
 def sorted_members(value: JsonValue) -> JsonValue:
-    """Return a value that Go has no struct for as it shows it: with the members of all objects sorted."""
+    """Return a value without a Go struct as Go shows it: with the members of all objects sorted."""
     if isinstance(value, dict):
         return {name: sorted_members(value[name]) for name in sorted(value)}
     return [sorted_members(item) for item in value] if isinstance(value, list) else value
 
 
 def html_escaped(text: str) -> str:
-    """JSON text with what ``encoding/json`` escapes for the sake of browsers."""
+    """Escape the characters of a JSON text that ``encoding/json`` escapes because of browsers."""
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
 
 def pointed(field: str, value: JsonValue, why: str) -> FieldError:
-    """``invalid`` of a value that Go holds by a pointer: text is shown as JSON."""
+    """Return an ``invalid`` error for a value that Go holds by a pointer: a string is shown as JSON."""
     text = json.dumps(value, ensure_ascii=False)
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")

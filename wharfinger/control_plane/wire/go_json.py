@@ -1,7 +1,7 @@
 """A slow reader of JSON for error messages: where the text is broken, which members occur twice, how numbers are spelled.
 
-Bodies are read fast; only a body with an error is read again here, in the order of its text, so that the message is the
-kube-apiserver's (encoding/json and sigs.k8s.io/json).
+Bodies are first read by a fast parser; only a body with an error is read again here, in the order of its text, so that the
+message is that of the kube-apiserver (encoding/json and sigs.k8s.io/json).
 """
 
 import json
@@ -19,13 +19,13 @@ _NUMBER_START: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][
 _NOT_MEMBERS: Final = bytes(set(range(256)) - set(b'":'))
 _SHORT: Final = 16_384
 _DIGITS: Final = 308
-"""The most digits with which a number cannot be beyond a float."""
+"""The maximum number of digits of an integer that surely fits a float."""
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
 class Spelled(float):
-    """A number with a point or an exponent, and how it was spelled."""
+    """A number with a point or an exponent, and its original spelling."""
 
     text: str
 
@@ -36,7 +36,7 @@ class Spelled(float):
 
 
 class Repeated(dict[str, JsonValue]):
-    """An object some of whose members stand more than once; ``members`` has all of them, in order."""
+    """An object in which some members occur more than once; ``members`` has all of them, in order."""
 
     members: list[tuple[str, JsonValue]]
 
@@ -49,7 +49,7 @@ def closely_read(data: bytes) -> JsonValue:
 
 
 def whole_text(data: bytes) -> bytes:
-    """JSON text as Go reads it: each byte that is not UTF-8, and each half of a surrogate pair, as U+FFFD."""
+    """Return JSON text as Go reads it: bytes that are not UTF-8 and unpaired surrogates are replaced with U+FFFD."""
     return _whole(data).encode()
 
 
@@ -61,13 +61,13 @@ def _whole(data: bytes) -> str:
 
 
 def _whole_escape(found: re.Match[str]) -> str:
-    """Return an escape unchanged, unless it is half a pair (six characters, where a whole pair has twelve)."""
+    """Return an escape unchanged, or U+FFFD if it is an unpaired surrogate (six characters; a whole pair has twelve)."""
     escape: str = found[0]
     return "\N{REPLACEMENT CHARACTER}" if len(escape) == 6 else escape
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
@@ -80,8 +80,8 @@ def _members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
 
 
 def may_repeat(data: bytes, value: JsonValue) -> bool:
-    """Return whether members may occur twice in the text of ``value``: it has more colons than the value has names."""
-    # Counting looks at each byte, a split only for the next hit; it makes parts, so that is for the short ones.
+    """Return whether members may occur twice in the text of ``value``: the text has more colons than the value has names."""
+    # ``split`` is faster than ``count``, but copies the text; it is used for short texts only.
     count = len(data.split(b":")) - 1 if len(data) <= _SHORT else data.count(b":")
     if count == _names(value):
         return False
@@ -116,7 +116,7 @@ def repeated_members(value: JsonValue, path: str = "") -> list[str]:
 
 
 def large_number(data: bytes) -> str:
-    """Return the first number of a JSON text that is beyond a float of 64 bits; "" if there is none."""
+    """Return the first number of a JSON text that is too large for a float of 64 bits; "" if there is none."""
     scanner = _Scanner(data.decode("latin-1"))
     scanner.document()
     return next((text for text in scanner.long_numbers if math.isinf(float(text))), "")
@@ -137,16 +137,16 @@ def syntax_error(data: bytes) -> str:
 
 
 class _Scanner:
-    """Walks a text (bytes as Latin-1) without building anything."""
+    """A scanner that checks a text (bytes as Latin-1) without building values."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self.long_numbers: list[str] = []
-        """The numbers with more digits than fit, or with an exponent."""
+        """The numbers that may be too large for a float: those with more than ``_DIGITS`` digits, or with an exponent."""
 
     def document(self) -> None:
-        """One value and nothing behind it. Raises _Broken."""
+        """Scan one value, which nothing may follow. Raises _Broken."""
         closers: list[str] = []
         self._begin(closers)
         while closers:
@@ -185,7 +185,7 @@ class _Scanner:
         return _Broken(f"invalid character {shown} {context}")
 
     def _begin(self, closers: list[str]) -> None:
-        """Read the beginning of a value, down to the first one that is no container or is empty."""
+        """Scan the beginning of a value, down to the first inner value that is a scalar or an empty container."""
         while True:
             char = self._next()
             if char not in "{[":

@@ -1,4 +1,4 @@
-"""Numbers as Go has them: an integer is an int64, all else a float64, and both are written as Go writes them."""
+"""Numbers as in Go: integers are int64, all other numbers are float64, and both are printed in Go's format."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonValue
 
 _EPSILON: Final = 1e-9
 _EXPONENT: Final = 6
-"""The power of ten from which on floats have an exponent."""
+"""The power of ten from which floats are printed with an exponent."""
 _LARGEST: Final = float(2**53 - 1)
 
 
@@ -36,14 +36,14 @@ def is_whole(value: float) -> bool:
 
 
 def is_multiple(value: float, factor: float) -> bool:
-    """Return whether a number is a multiple of a positive one."""
+    """Return whether a number is a multiple of a positive number."""
     if isinstance(value, int) and isinstance(factor, int):
         return value % factor == 0
     return is_whole(value / factor if factor >= 1 else 1 / factor * value)
 
 
 def go_float(value: float) -> str:
-    """``1e+06``: a float as ``%v`` writes it."""
+    """Return a float in the format of ``%v``, such as ``1e+06``."""
     if not math.isfinite(value):
         return {math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
     shortest = next(text for text in (f"{value:.{count}e}" for count in range(18)) if float(text) == value)

@@ -30,7 +30,7 @@ def _ordered(value: JsonValue, lists: ListTypes) -> JsonValue:
 
 
 def json_text(value: JsonValue) -> str:
-    """JSON as encoding/json writes it, members in their own order."""
+    """Return JSON in the format of encoding/json, with the members in their own order."""
     return html_escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -49,7 +49,7 @@ def map_text(value: JsonValue) -> str:
 
 
 def string_text(value: JsonValue) -> str:
-    """Return a value as ``%s`` shows it, with Go's complaint if it is no text."""
+    """Return a value as ``%s`` shows it, with Go's error marker if it is not a string."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -67,10 +67,11 @@ def _inner_string_text(value: JsonValue) -> str:
 
 
 def _float_text(value: float) -> str:
-    """Return a number as ``%v`` shows it: the shortest that reads the same, with an exponent from a million on."""
+    """Return a number as ``%v`` shows it: the shortest form that parses to the same number, with an exponent from a million
+    on."""
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
-        return repr(value)  # no JSON has one
+        return repr(value)  # infinity or NaN, which JSON does not have
     power = len(digits) + exponent - 1
     if value and not -4 <= power < _EXPONENT_FROM:
         whole, part = str(digits[0]), "".join(map(str, digits[1:]))

@@ -15,7 +15,7 @@ from wharfinger.control_plane.wire import status
 OFFERED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 """The types as the kube-apiserver names them if nothing fits."""
 STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-"""The same of a watch."""
+"""The types for a watch, as the kube-apiserver lists them."""
 
 
 _WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -49,7 +49,7 @@ class Representation:
     encoding: Encoding
     view: View = View.OBJECT
     version: str = "v1"
-    """The version of meta.k8s.io in which a view is."""
+    """The version of meta.k8s.io in which a view is returned."""
     pretty: bool = False
     """True if JSON is indented for people."""
 
@@ -72,10 +72,10 @@ def negotiate(
 ) -> Representation:
     """Return the best acceptable representation of an Accept header. Raises StatusError (406).
 
-    A watch is never YAML. If a media type is known but the requested view is not, the refusal differs from that for an
-    unknown type: in the kube-apiserver two programs look at them, one after the other, and only the second one for
-    ``custom`` kinds. A collection that is read (``listing``) names the types of its watches too. ``offered`` are the types
-    that the first program knows, if they are more than those of the second.
+    A watch is never YAML. If a media type is known but the requested view is not, the refusal differs from that for an unknown
+    type: the kube-apiserver checks the media type in two steps, and ``custom`` kinds only go through the second step. For a
+    collection that is read (``listing``), the error also names the types of watches. ``offered`` are the types that the first
+    step accepts, if they are more than those of the second.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)
@@ -102,12 +102,12 @@ def error_representation(accept: str) -> Representation | None:
 
 
 def named_media(accept: str) -> list[str]:
-    """Return the media types of an Accept header as they are written; ``*`` alone is none that is known."""
+    """Return the media types of an Accept header as they are written; a bare ``*`` is not a known type."""
     return [clause.partition(";")[0].strip(" ") for clause in accept.split(",")]
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
-    """Media types with their parameters, the best first; names are case-sensitive here."""
+    """Return the media types with their parameters, the preferred first; names are case-sensitive here."""
     clauses = []
     for clause in accept.split(","):
         media, *parts = (part.strip() for part in clause.split(";"))
@@ -150,7 +150,7 @@ def _representation(media: str, parameters: Mapping[str, str], views: Collection
 
 
 def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
-    """``application/json;as=Table`` → ``("application/json", {"as": "Table"})``."""
+    """Parse a media type: ``application/json;as=Table`` → ``("application/json", {"as": "Table"})``."""
     media, *parts = text.split(";")
     parameters = {}
     for part in parts:
@@ -172,9 +172,8 @@ def body_encoding(content_type: str) -> Encoding:
 
 
 def patch_media(content_type: str, offered: Sequence[str], *, custom: bool) -> str:
-    """Return the dialect of a patch. Raises StatusError (415).
-
-    For built-in kinds two programs look at the type; the first also finds it among others, and between spaces.
+    """Return the media type of a patch. Raises StatusError (415). For built-in kinds the type is checked in two steps with
+    different errors; the first step also accepts it in a list, and with spaces around it.
     """
     media = content_type.partition(";")[0]
     if media in offered:

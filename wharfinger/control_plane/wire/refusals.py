@@ -10,12 +10,12 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 KIND_MISSING: Final = "Object 'Kind' is missing in "
 KIND_FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
-"""The fields that identify the kind of a body; they are found in any case of their names."""
+"""The fields that identify the kind of a body; their names are matched case-insensitively."""
 REPEATS: Final = "yaml: unmarshal errors:\n"
 _KIND_FINDER: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 )
-"""The Go type that a body's kind is first read into."""
+"""The Go type into which a body's kind is first decoded."""
 
 
 class RefusedError(status.StatusError):
@@ -27,7 +27,7 @@ class RefusedError(status.StatusError):
 
 
 class WrongKindError(status.StatusError):
-    """422 of an object of a custom kind that says it is of another; of an update, other refusals come before."""
+    """The 422 for an object of a custom kind whose body names another kind; in an update, other errors are reported first."""
 
     def __init__(self, obj: JsonObject, refusal: status.StatusError) -> None:
         super().__init__(refusal.code, refusal.reason, refusal.message, refusal.details)
@@ -35,7 +35,7 @@ class WrongKindError(status.StatusError):
 
 
 def refused(kind: str, version: str, why: str, wanted: str = "") -> RefusedError:
-    """Return the 400 for a body with a kind; ``wanted`` is the expected kind, if it is another."""
+    """Return the 400 for a body with a kind; ``wanted`` is the expected kind, if it differs."""
     return RefusedError(f'{kind} in version "{version}" cannot be handled as a {wanted or kind}: {why}', why)
 
 
@@ -46,14 +46,14 @@ def unrecognized(kind: str, complaint: str, body: Body) -> RefusedError:
 
 
 def unreadable(kind: str, complaint: str, body: Body) -> RefusedError:
-    """400 of a body that is no text of its encoding."""
+    """Return the 400 for a body that is not valid in its encoding."""
     if body.encoding is Encoding.JSON:
         complaint = f"couldn't get version/kind; json parse error: {complaint}"
     return unrecognized(kind, complaint, body)
 
 
 def kind_complaint(value: JsonValue) -> str:
-    """Return why a body has no kind, or ""."""
+    """Return the reason that a body has no kind, or "" if it has one."""
     prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if value is None:
         return ""
@@ -67,5 +67,5 @@ def kind_complaint(value: JsonValue) -> str:
 
 
 def repeats_complaint(body: Body) -> list[str]:
-    """Return the objection of a strict YAML reader to repeated keys: one message for all of them."""
+    """Return the error of a strict YAML reader about repeated keys: one message for all of them."""
     return [REPEATS + "\n".join(f"  {repeat}" for repeat in body.repeats)] if body.repeats else []

@@ -16,12 +16,12 @@ _HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 
 @dataclass(frozen=True, slots=True)
 class RootRoute:
-    """``/``: all paths."""
+    """The route ``/``: the list of paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthRoute:
-    """``/healthz``, ``/livez``, ``/readyz``, each with an optional check."""
+    """The routes ``/healthz``, ``/livez`` and ``/readyz``, each with an optional check."""
 
     endpoint: str
     check: str
@@ -29,34 +29,34 @@ class HealthRoute:
 
 @dataclass(frozen=True, slots=True)
 class VersionRoute:
-    """``/version``."""
+    """The route ``/version``."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsRoute:
-    """``/metrics``."""
+    """The route ``/metrics``."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoreVersionsRoute:
-    """``/api``: the versions of the core group."""
+    """The route ``/api``: the versions of the core group."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupsRoute:
-    """``/apis``: all other groups."""
+    """The route ``/apis``: all other groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRoute:
-    """``/apis/<group>``."""
+    """The route ``/apis/<group>``."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcesRoute:
-    """``/api/v1`` or ``/apis/<group>/<version>``: the resources of a version."""
+    """The routes ``/api/v1`` and ``/apis/<group>/<version>``: the resources of a version."""
 
     group: str
     version: str
@@ -64,26 +64,27 @@ class ResourcesRoute:
 
 @dataclass(frozen=True, slots=True)
 class OpenApiV2Route:
-    """``/openapi/v2``."""
+    """The route ``/openapi/v2``."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenApiV3Route:
-    """``/openapi/v3`` (the index, "") or one document, such as ``apis/apps/v1``."""
+    """The route ``/openapi/v3`` (the index, "") or one document, such as ``apis/apps/v1``."""
 
     document: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenIdRoute:
-    """``/.well-known/openid-configuration``: who issues service account tokens; or with ``keys`` ``/openid/v1/jwks``."""
+    """The route ``/.well-known/openid-configuration`` (the issuer of service account tokens), or with ``keys``
+    ``/openid/v1/jwks``."""
 
     keys: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StatusPageRoute:
-    """``/statusz`` or ``/flagz``."""
+    """The routes ``/statusz`` and ``/flagz``."""
 
     name: str
 
@@ -107,7 +108,7 @@ class BrokenRoute:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRoute:
-    """Anything else."""
+    """Any other path."""
 
 
 Route: TypeAlias = (
@@ -130,7 +131,8 @@ Route: TypeAlias = (
 
 
 def parse_route(path: str) -> Route:
-    """Return the route of a decoded path; a trailing slash is ignored in most, an empty segment inside is unknown."""
+    """Return the route of a decoded path; a trailing slash is ignored in most paths, and an empty segment inside makes a path
+    unknown."""
     inner = path.strip("/")
     segments = inner.split("/") if inner else []
     if not path.startswith("/") or "" in segments:
@@ -153,7 +155,7 @@ def parse_route(path: str) -> Route:
 
 
 def _slashed(segments: list[str]) -> Route:
-    """Return the route of a path that ends with a slash; only routes that are found by their segments ignore it."""
+    """Return the route of a path that ends with a slash; only routes that are matched by segments ignore it."""
     found = _document(segments)
     if isinstance(found, OpenApiV3Route):
         return OpenApiV3Route(f"{found.document}/")

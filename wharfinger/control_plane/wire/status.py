@@ -1,7 +1,7 @@
-"""Failures as Kubernetes says them: the ``Status`` object, its reasons and the wording that clients match on.
+"""Failures in Kubernetes' form: the ``Status`` object, its reasons and the wording that clients match on.
 
-Verbs raise :class:`StatusError`; the handler turns it into the response. The constructors here are the only place where
-reasons, codes and messages are spelled, after the answers recorded from a kube-apiserver (API conventions, "Response Status
+Verbs raise :class:`StatusError`; the handler turns it into the response. The constructors here are the only place where reasons,
+codes and messages are spelled out, copied from the recorded answers of a kube-apiserver (API conventions, "Response Status
 Kind").
 """
 
@@ -14,12 +14,12 @@ from wharfinger.control_plane.kinds.kind import Kind
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 MOST_SAID: Final = 8 * 1024 * 1024
-"""Characters of all that is wrong with one object, in one answer: a kube-apiserver would fill its memory."""
+"""The maximum length in characters of all errors of one object in one answer; a kube-apiserver would run out of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One field that is wrong: ``metadata.name: Invalid value: "x": …``; ``reason`` is a ``CauseType``."""
+    """An error in one field: ``metadata.name: Invalid value: "x": …``; ``reason`` is a ``CauseType``."""
 
     field: str
     reason: str
@@ -30,7 +30,7 @@ class FieldError:
 
 
 class StatusError(Exception):
-    """A failed request, with all that its Status says."""
+    """A failed request, with the content of its Status."""
 
     def __init__(
         self, code: int, reason: str, message: str, details: JsonObject | None = None, *, retry_after: int = 0
@@ -84,24 +84,24 @@ def _details(name: str, group: str, kind: str) -> JsonObject:
 
 
 def not_found(kind: Kind, name: str) -> StatusError:
-    """404 of one object."""
+    """Return the 404 for an object."""
     return StatusError(404, "NotFound", f'{kind.resource} "{name}" not found', _details(name, kind.group, kind.plural))
 
 
 def no_such_resource() -> StatusError:
-    """404 where discovery knows the group version, but not the resource."""
+    """Return the 404 for a resource that does not exist in a group version that does."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(kind: Kind, name: str, *, leaving: bool = False) -> StatusError:
-    """409 of a create; ``leaving``: the object that is there is being deleted."""
+    """Return the 409 for a create; ``leaving`` is true if the existing object is being deleted."""
     details = _details(name, kind.group, kind.plural)
     message = f'{kind.resource} "{name}" already exists'
     return StatusError(409, "AlreadyExists", f"object is being deleted: {message}" if leaving else message, details)
 
 
 def not_generated(kind: Kind, name: str) -> StatusError:
-    """409 of a create whose name was, or could have been, generated."""
+    """Return the 409 for a create whose name was, or could have been, generated."""
     details = {**_details(name, kind.group, kind.plural), "retryAfterSeconds": 1}
     message = (
         f'{kind.resource} "{name}" already exists, the server was not able to generate a unique name for the object'
@@ -110,17 +110,18 @@ def not_generated(kind: Kind, name: str) -> StatusError:
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
-"""The message of a lost optimistic lock."""
+"""The message of a failed optimistic lock."""
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
-    """409 of an optimistic lock that was lost."""
+    """Return the 409 for a failed optimistic lock."""
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
     return StatusError(409, "Conflict", message, _details(name, kind.group, kind.plural))
 
 
 def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
-    """409 of a delete whose preconditions do not hold; names the stored kind where other conflicts name the resource."""
+    """Return the 409 for a delete whose preconditions are not met; its message names the stored kind, while other
+    conflicts name the resource."""
     group = kind.stored.group if kind.stored is not None else kind.group
     qualified = f"{kind.kind}.{group}" if group else kind.kind
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
@@ -128,7 +129,7 @@ def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
 
 
 def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> StatusError:
-    """409 of an apply; ``conflicts`` are (manager as printed, field path)."""
+    """Return the 409 for an apply; ``conflicts`` are (manager as printed, field path)."""
     causes: list[JsonValue] = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": field}
         for manager, field in conflicts
@@ -144,7 +145,7 @@ def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return a 422 error. The message has equal messages once; each of them is a cause."""
+    """Return a 422 error. Repeated error messages occur once in its message, but each error is a separate cause."""
     errors = _within(errors)
     said = list(dict.fromkeys(str(error) for error in errors))
     what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
@@ -162,12 +163,12 @@ def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> Statu
 
 
 def bad_request(message: str) -> StatusError:
-    """400."""
+    """Return a 400 error."""
     return StatusError(400, "BadRequest", message)
 
 
 def forbidden(kind: Kind, name: str, why: str, causes: Sequence[FieldError] = ()) -> StatusError:
-    """403 of one object."""
+    """Return the 403 for an object."""
     details = _details(name, kind.group, kind.plural)
     if causes:
         details["causes"] = [_cause(cause) for cause in causes]
@@ -181,22 +182,22 @@ def _cause(error: FieldError) -> JsonObject:
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:
-    """403 of a path that is not a resource."""
+    """Return the 403 for a path that is not a resource."""
     return StatusError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"', {})
 
 
 def unauthorized() -> StatusError:
-    """401."""
+    """Return a 401 error."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def method_not_allowed() -> StatusError:
-    """405."""
+    """Return a 405 error."""
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def not_acceptable(offered: Sequence[str]) -> StatusError:
-    """406."""
+    """Return a 406 error that lists the offered media types."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
     return StatusError(406, "NotAcceptable", message, {})
 
@@ -229,7 +230,7 @@ def _go_name(kind: Kind, name: str) -> str:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
-    """415."""
+    """Return a 415 error that lists the accepted media types."""
     message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     return StatusError(415, "UnsupportedMediaType", message)
 
@@ -240,7 +241,7 @@ def expired(message: str) -> StatusError:
 
 
 def too_large_revision(asked: int, current: int) -> StatusError:
-    """504 of a read at a revision that was not reached yet."""
+    """Return the 504 for a read at a revision that has not been reached yet."""
     causes: list[JsonValue] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     details: JsonObject = {"causes": causes, "retryAfterSeconds": 1}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"

@@ -3,13 +3,13 @@
 import argparse
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TypeVar, cast
 
-import trio
-
-from wharfinger.debug.client.client import DebugClient, open_debug_client
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.exchange import finish
+from wharfinger.debug.client.name_completion import complete_by, complete_name
 from wharfinger.debug.errors import DebugError
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.terminal_text import printable
@@ -20,16 +20,17 @@ _T = TypeVar("_T")
 
 def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
     """Add the argument NAME: ``args.name``, None if it was left out."""
-    parser.add_argument(
+    name = parser.add_argument(
         "name",
         nargs=None if required else "?",
         metavar="NAME",
         help="one package: NAMESPACE.INSTANCE of an Application, or a Module's name",
     )
+    complete_by(name, complete_name)
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:
-    """Add the option that selects the daemon to ask."""
+    """Add the option that selects the daemon to query."""
     parser.add_argument(
         "--socket",
         type=Path,
@@ -38,15 +39,15 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def ask(args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[_T]]) -> _T:
-    """Ask the daemon that ``args`` select. Raises the errors of the question."""
-    return trio.run(_ask, cast("Path | None", args.socket) or default_socket(), question)
+def ask(args: argparse.Namespace, question: Callable[[DebugClient], Coroutine[object, None, _T]]) -> _T:
+    """Run ``question`` with a client of the daemon that ``args`` select. Raises the errors of ``question``."""
+    return finish(question(DebugClient(cast("Path | None", args.socket) or default_socket())))
 
 
 def print_answer(
-    args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[str]], *, when_empty: str = ""
+    args: argparse.Namespace, question: Callable[[DebugClient], Coroutine[object, None, str]], *, when_empty: str = ""
 ) -> int:
-    """Ask, print the answer, and return the exit code. For an empty answer, print ``when_empty`` on stderr."""
+    """Run ``question``, print its answer, and return the exit code. For an empty answer, print ``when_empty`` on stderr."""
     try:
         text = ask(args, question)
         if not text:
@@ -64,14 +65,14 @@ def fail(error: DebugError) -> int:
 
 
 def say(line: str) -> None:
-    """Write a line to stderr, beside the answer."""
+    """Write a line to stderr, so that it is not part of the answer on stdout."""
     sys.stderr.write(f"{line}\n")
 
 
 def show(text: str) -> None:
     """Write the answer to stdout. Characters that the terminal's encoding lacks are escaped.
 
-    Raises BrokenPipeError if the reader has closed its end, and the errors of stdout as `__main__` reports them.
+    Raises BrokenPipeError if the reader has closed its end, and other errors of stdout, which `__main__` reports.
     """
     sys.stdout.write(encodable(text, _encoding()))
     sys.stdout.flush()
@@ -89,8 +90,3 @@ def is_unicode() -> bool:
 
 def _encoding() -> str:
     return sys.stdout.encoding or "utf-8"
-
-
-async def _ask(path: Path, question: Callable[[DebugClient], Awaitable[_T]]) -> _T:
-    async with open_debug_client(path) as client:
-        return await question(client)

@@ -4,6 +4,7 @@ Most of the printed text comes from packages and the cluster and is not trusted:
 are escaped.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final, assert_never
@@ -17,13 +18,17 @@ from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.fields import duration
 from wharfinger.debug.printing.explanation import explanation_lines
+from wharfinger.debug.printing.history import history_lines
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat, render
 from wharfinger.debug.printing.statistics import statistics_lines
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_table import layout
+from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.inspector import (
+    ExplanationSnapshot,
+    HistorySnapshot,
     Inspector,
     InvalidSettings,
     PackageSnapshot,
@@ -58,9 +63,23 @@ ARROW: Final = "→"
 EXIT_UNKNOWN: Final = 3
 EXIT_KEPT: Final = 3
 _MOST_MEANT: Final = 3
-_POOLS_HEADER: Final = ("NAME", "STATE", "SIZE", "READY", "RESERVED", "WAITING", "STARTED", "RESTARTS", "PROBLEM")
+_POOLS_HEADER: Final = (
+    "NAME",
+    "STATE",
+    "SIZE",
+    "READY",
+    "RESERVED",
+    "WAITING",
+    "STARTED",
+    "RESTARTS",
+    "MEMORY",
+    "PROBLEM",
+)
+_MIB: Final = 1024 * 1024
+_CLAIM: Final = "claim/"
+"""The beginning of the name of a WorkerClaim, as `why` takes it."""
 _NEAR: Final = 0.75
-"""The similarity from which a name is suggested, in difflib's measure."""
+"""The minimum similarity of suggested names, as a ratio of difflib."""
 
 
 class NoSuchPackageError(DebugError):
@@ -145,7 +164,8 @@ async def pools_text(inspector: Inspector, name: str | None, output: str, column
 
 def _pool_row(pool: WarmPoolSnapshot) -> tuple[str, ...]:
     numbers = (pool.size, pool.ready, pool.reserved, pool.waiting, pool.started, pool.restarts)
-    return printable(pool.name), pool.state, *map(str, numbers), printable(pool.problem)
+    memory = f"{pool.memory_bytes / _MIB:.0f}Mi" if pool.memory_limit_bytes else ""
+    return printable(pool.name), pool.state, *map(str, numbers), memory, printable(pool.problem)
 
 
 async def statistics_text(inspector: Inspector, output: str) -> str:
@@ -170,15 +190,46 @@ async def scheduler_text(inspector: Inspector, name: str | None, output: str, co
     return "".join(f"{line}\n" for line in node_lines(nodes, columns))
 
 
-async def why_text(inspector: Inspector, name: str, output: str, now: datetime) -> tuple[str, int]:
-    """Return the output of `why` and its exit code. Ages are counted back from ``now``. Raises NoSuchPackageError."""
-    explanation = await inspector.why(name)
+async def why_text(
+    inspector: Inspector, name: str, output: str, now: datetime, at: datetime | None = None
+) -> tuple[str, int]:
+    """Return the output of `why` and its exit code, for the state ``at`` a time or the present one. Ages are counted back from
+    that time, or from ``now``. Raises NoSuchPackageError.
+    """
+    explanation = await inspector.why(name, at)
     if explanation is None:
+        if at is not None:
+            raise NoSuchPackageError(
+                f"{name!r}: no event is kept from before {format_exact_time(at)}; `wharfinger history` shows which are, and a "
+                "recording on disk may reach further back (--recording DIR); `wharfinger get packages` lists the names"
+            )
         raise await _no_such_package(inspector, name)
+    return explained_text(explanation, output, at or now)
+
+
+def explained_text(explanation: ExplanationSnapshot, output: str, now: datetime) -> tuple[str, int]:
+    """Return an explanation as it is printed, and the exit code."""
     code = 0 if explanation.ready else EXIT_KEPT
     if output in OUTPUT_FORMATS:
         return render(record_to_json(explanation), output), code
     return "".join(f"{line}\n" for line in explanation_lines(explanation, now)), code
+
+
+async def history_text(inspector: Inspector, name: str, output: str, columns: int | None, *, everything: bool) -> str:
+    """Return the output of `history`. Raises NoSuchPackageError if nothing is known of the package."""
+    history = await inspector.history(name)
+    if history is None:
+        raise await _no_such_package(inspector, name)
+    return told_text(history, output, columns, everything=everything)
+
+
+def told_text(history: HistorySnapshot, output: str, columns: int | None, *, everything: bool) -> str:
+    """Return a history as it is printed."""
+    if not everything:
+        history = replace(history, events=tuple(event for event in history.events if event.decides))
+    if output in OUTPUT_FORMATS:
+        return render(record_to_json(history), output)
+    return "".join(f"{line}\n" for line in history_lines(history, columns))
 
 
 async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> str:
@@ -223,6 +274,11 @@ async def _one_package(inspector: Inspector, name: str) -> PackageSnapshot:
 
 
 async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError:
+    if name.startswith(_CLAIM):
+        return NoSuchPackageError(
+            f"no WorkerClaim named {name.removeprefix(_CLAIM)!r}; `kubectl get workerclaims -A` lists them, if the daemon runs "
+            "with --worker-pools"
+        )
     hint = await _hint(inspector, name) or "`wharfinger get packages` lists them"
     return NoSuchPackageError(f"no package named {name!r}; {hint}")
 
@@ -281,7 +337,7 @@ def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
 
 
 def _versions(package: PackageSnapshot, arrow: str) -> str:
-    """Return the installed version, and the wanted one while it differs: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
+    """Return the installed version, and the wanted version while it differs: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
     if package.version in {package.installed_version, ""}:
         return package.installed_version
     return f"{package.installed_version} {arrow} {package.version}".lstrip()

@@ -1,15 +1,17 @@
 """Snapshots as JSON, and back: the format of the debug socket and of `-o json`.
 
-Pure. Reading back what was written gives the same snapshot, so a client of the socket is as good an Inspector as the
-daemon's own. Readers ignore keys that they do not know and name the keys that they miss, so an older command line can
-inspect a newer daemon.
+Pure. Reading back what was written gives the same snapshot, so a client of the socket can replace the daemon's own Inspector.
+Readers ignore unknown keys and report missing keys by name, so an older command line can inspect a newer daemon.
 
 Shapes (spec/runtime §3 and §9.1). Every duration is also given in seconds. The daemon, explanations, and the parts of packages,
 nodes and statistics are records (:mod:`wharfinger.debug.encoding.records`); these differ from their snapshots::
 
     queues:    {queues: {<name>: queue}}
     pools:     {pools: {<name>: {state, size, ready, reserved, waiting, started, conflicts, failed, expired, refused, restarts,
-                problem?}}}
+                problem?, kind?, starting?, claimed?, memory_bytes?, memory_limit_bytes?}}}
+    repositories: {repositories: {<name>: {source, ready, reason?, message?, scanned?, users?, packages?: [{package, versions?,
+                channels?, detailed?: [{version, digest?, channels?, description?, kubernetes?, changelog?, deprecated?}],
+                problem?}]}}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
                 next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (no tasks: no key)
     answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
@@ -24,6 +26,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 from wharfinger.runtime.inspector import (
     InvalidSettings,
     QueueSnapshot,
+    RepositorySnapshot,
     SettingsAnswer,
     TaskSnapshot,
     UnknownSettings,
@@ -52,6 +55,19 @@ def pools_from_json(value: JsonValue) -> tuple[WarmPoolSnapshot, ...]:
     )
 
 
+def repositories_to_json(repositories: Iterable[RepositorySnapshot]) -> JsonObject:
+    """Return all PackageRepositories as JSON."""
+    return {"repositories": {each.name: record_to_json(each, without={"name"}) for each in repositories}}
+
+
+def repositories_from_json(value: JsonValue) -> tuple[RepositorySnapshot, ...]:
+    """Read all PackageRepositories from JSON, sorted by name. Raises ShapeError."""
+    return tuple(
+        record_from_json(item, RepositorySnapshot, "repository", {"name": name})
+        for name, item in sorted(find_object(value, "repositories").items())
+    )
+
+
 def queues_from_json(value: JsonValue) -> tuple[QueueSnapshot, ...]:
     """Read all queues from JSON, sorted by name. Raises ShapeError."""
     return tuple(queue_from_json(name, item) for name, item in sorted(find_object(value, "queues").items()))
@@ -77,7 +93,7 @@ def _task_to_json(task: TaskSnapshot) -> JsonObject:
 
 
 def answer_to_json(answer: SettingsAnswer) -> JsonObject:
-    """Return the verdict on some settings as JSON; empty lists of problems and warnings are there, too."""
+    """Return the verdict on some settings as JSON; empty lists of problems and warnings are included."""
     match answer:
         case ValidSettings():
             return {"verdict": "Valid", "problems": [], "warnings": [], **record_to_json(answer)}

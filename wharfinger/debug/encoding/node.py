@@ -20,7 +20,7 @@ from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, Node
 
 _GROUPS: Final = ("anyOf", "noneOf")
 _OWN: Final = frozenset({"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"})
-"""The fields of a node that have another shape in JSON, or no default there."""
+"""The fields of a node that have another shape in JSON, or that have no default in JSON."""
 
 
 def nodes_to_json(nodes: Iterable[NodeSnapshot]) -> JsonObject:

@@ -40,9 +40,9 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_version": ("installed", "version"),
     "installed_digest": ("installed", "digest"),
 }
-"""The places of texts that are grouped in JSON."""
+"""The paths in JSON of fields that are grouped there."""
 _OWN: Final = frozenset({"settings", "values", "hooks", "queue", "unmatched", "crds", "secrets", *_INSIDE})
-"""The fields of a package that have another place or name in JSON, or are always there."""
+"""The fields of a package that have another place or name in JSON, or are always present."""
 
 
 def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:

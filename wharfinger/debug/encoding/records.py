@@ -1,7 +1,7 @@
 """Snapshots that are encoded field by field: a frozen dataclass as a JSON object with the same keys.
 
-A field that has its default is left out, and so is read as its default again. A field without a default is always there. Times
-are texts in RFC 3339, tuples are lists, records in records are objects. Readers ignore keys that they do not know.
+A field that has its default is left out, and so is read as its default again. A field without a default is always present. Times
+are strings in RFC 3339, tuples are lists, nested records are objects. Readers ignore unknown keys.
 """
 
 import types
@@ -52,7 +52,7 @@ def record_to_json(record: "DataclassInstance", *, without: Container[str] = ())
 
 
 def record_from_json(value: JsonValue, kind: type[R], what: str, given: Mapping[str, object] = _NOTHING) -> R:
-    """Read a record; ``given`` are fields that were read already. Raises ShapeError, which names the key."""
+    """Read a record; ``given`` are fields that have been read already. Raises ShapeError, which names the key."""
     obj, found = as_object(value, what), dict(given)
     for each in _fields(kind):
         if each.name in found:

@@ -1,7 +1,7 @@
 """The column of each node in a drawing of a graph: a dependency is in a column to the left of its dependents.
 
-Pure, on numbered nodes. A graph with cycles has no such columns. Therefore all nodes are first put in one line, and an edge
-that points against the line is treated as if it pointed the other way. The line follows the strongly connected components in
+Pure, on numbered nodes. Such columns do not exist for a graph with cycles. Therefore all nodes are first put in one line, and
+an edge that points against the line is treated as if it were reversed. The line follows the strongly connected components in
 the order of Tarjan's algorithm (targets first). Inside a component it follows the strong edges, so a strong edge is reversed
 only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. If that
 shortens more edges than it lengthens, the node is moved to the column right before its first dependent.

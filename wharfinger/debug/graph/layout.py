@@ -190,7 +190,8 @@ def _offsets(members: Sequence[int], heights: Sequence[float]) -> list[float]:
 def _settle(
     members: Sequence[int], rows: Rows, heights: Sequence[float], middle: list[float], *, left: bool, right: bool
 ) -> None:
-    """Move a column as near to its neighbours as its order allows; long lines weigh most, so they become straight."""
+    """Move the nodes of a column as near to their neighbours as their order allows; long lines weigh most, so they become
+    straight."""
     offsets = _offsets(members, heights)
     wished: list[tuple[float, float]] = []
     for each, offset in zip(members, offsets, strict=True):

@@ -1,4 +1,4 @@
-"""The graph of packages as a Mermaid flowchart, for pages that render those.
+"""The graph of packages as a Mermaid flowchart, for pages that render Mermaid.
 
 Pure, and in ASCII. Names are untrusted and must not become syntax. Identifiers are generated (``n0``, ``n1`` …), so no name
 can be a reserved word such as ``end``. Labels are quoted and escaped.

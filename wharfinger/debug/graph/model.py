@@ -120,7 +120,7 @@ _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 
 
 def make_graph(nodes: Iterable[NodeSnapshot], packages: Iterable[PackageSnapshot]) -> Graph:
-    """Make the graph from two answers of a daemon, which need not be of the same moment."""
+    """Make the graph from two answers of a daemon, which may be from different moments."""
     scheduled = {node.name: node for node in nodes}
     known = {package.name: package for package in packages}
     edges = sorted({edge for node in scheduled.values() for edge in _edges(node)}, key=_edge_key)

@@ -25,8 +25,9 @@ _WORTH_COUNTING: Final = 8_000
 class Rows:
     """The order of all columns and the joints of all edges.
 
-    ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbours of each in
-    the next column. ``routes`` are the joints that each edge passes from its source on; None for an edge without joints.
+    ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbours of each node or
+    joint in the next column on that side. ``routes`` are the joints that each edge passes from its source on; None for an edge
+    without joints.
     """
 
     columns: tuple[tuple[int, ...], ...]

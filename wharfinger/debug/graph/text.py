@@ -14,7 +14,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import width
 
 _LEAST_COLUMNS: Final = 30
-"""The width below which nothing is wrapped here, because the terminal wraps anyway."""
+"""The terminal width below which lines are not wrapped, because the terminal wraps them anyway."""
 _VERBS: Final = {
     EdgeKind.NEEDS: "needs",
     EdgeKind.NEEDS_IF_THERE: "needs, if it is there,",

@@ -1,4 +1,4 @@
-"""A JSON value as text for people and programs: JSON or YAML, safe on a terminal and read back as the same value.
+"""A JSON value as text for people and programs: JSON or YAML, safe on a terminal which can be parsed back to the same value.
 
 Pure. An odd character, number or depth in one package's settings must not prevent the whole dump. A value that block-style
 YAML cannot express, or only in a way that is unsafe on a terminal, is written as JSON with escapes, which is also YAML.
@@ -11,7 +11,6 @@ import msgspec
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.terminal_text import is_safe, json_printable
-from wharfinger.formats.yaml.writer import write_yaml
 
 OutputFormat: TypeAlias = Literal["json", "yaml"]
 OUTPUT_FORMATS: Final[tuple[OutputFormat, ...]] = ("json", "yaml")
@@ -30,6 +29,8 @@ def render_json(value: JsonValue) -> str:
 
 def render_yaml(value: JsonValue) -> str:
     """Return block-style YAML in the value's own key order, or JSON that is also YAML (see the module)."""
+    from wharfinger.formats.yaml.writer import write_yaml  # noqa: PLC0415 - commands that print a table start without it
+
     try:
         document = write_yaml(value)
         if is_safe(document, allow="\n"):

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.formats.redaction.redaction import redact_object
-from wharfinger.formats.redaction.redaction_text import MARK, TextRedactor
+from wharfinger.formats.redaction.redaction import redact_object, redacted_texts
+from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.runtime.inspector import (
     ExplanationSnapshot,
+    HistorySnapshot,
     HookSnapshot,
     InvalidSettings,
     NodeSnapshot,
@@ -46,6 +46,7 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
         progress=_redact_progress(package.progress, text),
         warnings=_redact_texts(package.warnings, text),
         unmatched=_redact_texts(package.unmatched, text),
+        update=text.redact(package.update),
         urls=_redact_texts(package.urls, text),
         drift=_redact_texts(package.drift, text),
         failing=_redact_texts(package.failing, text),
@@ -59,7 +60,7 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
 
 
 def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapshot:
-    """Return the queue with the names, errors and causes of its tasks redacted, and what they wait for."""
+    """Return the queue with the texts of its tasks redacted: names, errors, causes, and what the tasks wait for."""
     text = TextRedactor(secrets)
     tasks = (
         replace(
@@ -75,7 +76,8 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
 
 
 def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
-    """Return the node with its messages redacted, and those of its votes: they may quote the output of an enabled script."""
+    """Return the node with its messages and those of its votes redacted, because they may quote the output of an enabled
+    script."""
     text = TextRedactor(secrets)
     return replace(
         node,
@@ -99,8 +101,26 @@ def redact_explanation(explanation: ExplanationSnapshot, secrets: Collection[str
     )
 
 
+def redact_history(history: HistorySnapshot, secrets: Collection[str]) -> HistorySnapshot:
+    """Return the history with every text of its events redacted."""
+    text = TextRedactor(secrets)
+    return replace(
+        history,
+        events=tuple(
+            replace(
+                event,
+                event=text.redact(event.event),
+                cause=text.redact(event.cause),
+                before=text.redact(event.before),
+                after=text.redact(event.after),
+            )
+            for event in history.events
+        ),
+    )
+
+
 def redact_answer(answer: SettingsAnswer, secrets: Collection[str]) -> SettingsAnswer:
-    """Return the answer with its messages redacted: a rule may quote present settings that are not in the question."""
+    """Return the answer with its messages redacted: a rule may quote current settings that are not in the request."""
     text = TextRedactor(secrets)
     match answer:
         case ValidSettings(_, warnings):
@@ -125,9 +145,7 @@ def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:
 
 def secrets_of(package: PackageSnapshot) -> frozenset[str]:
     """Return the secrets that a package names, and those in its settings and values under a key that marks a secret."""
-    return frozenset(package.secrets).union(
-        *(_found(shown, redact_object(shown)) for shown in (package.settings, package.values))
-    )
+    return frozenset(package.secrets).union(*(redacted_texts(shown) for shown in (package.settings, package.values)))
 
 
 def _redact_hook(hook: HookSnapshot, text: TextRedactor) -> HookSnapshot:
@@ -152,18 +170,3 @@ def _redact_operation(operation: OperationSnapshot, text: TextRedactor) -> Opera
 
 def _redact_texts(texts: Iterable[str], text: TextRedactor) -> tuple[str, ...]:
     return tuple(text.redact(each) for each in texts)
-
-
-def _found(settings: JsonObject, redacted: JsonObject) -> set[str]:
-    """Return the texts that were redacted. Both are walked in parallel, because redaction keeps the shape and the order."""
-    found: set[str] = set()
-    pairs: list[tuple[JsonValue, JsonValue]] = [(settings, redacted)]
-    while pairs:
-        before, after = pairs.pop()
-        if isinstance(before, dict) and isinstance(after, dict):
-            pairs.extend(zip(before.values(), after.values(), strict=True))
-        elif isinstance(before, list) and isinstance(after, list):
-            pairs.extend(zip(before, after, strict=True))
-        elif after == MARK and isinstance(before, str | int | float) and before != MARK:
-            found.add(str(before))
-    return found

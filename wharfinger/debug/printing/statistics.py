@@ -1,6 +1,6 @@
 """The counters of a daemon as text: three small tables.
 
-Pure. The first table has the present state and the totals since the start, the second the limits on work, the third the
+Pure. The first table has the current state and the totals since the start, the second the limits on work, the third the
 workers.
 """
 

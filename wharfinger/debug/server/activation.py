@@ -16,8 +16,8 @@ _VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 def inherited_listener(environment: MutableMapping[str, str]) -> trio.SocketListener | None:
     """Return the listener that systemd passed to this process, or None. Pass ``os.environ``.
 
-    The variables are removed from ``environment`` and the descriptor is closed on exec, so that no child takes them for its
-    own. Raises DebugSocketError unless exactly one listening Unix stream socket was passed.
+    The variables are removed from ``environment`` and the descriptor is closed on exec, so that no child process uses them.
+    Raises DebugSocketError unless exactly one listening Unix stream socket was passed.
     """
     pid, count, _ = (environment.pop(name, "") for name in _VARIABLES)
     if pid != str(os.getpid()):

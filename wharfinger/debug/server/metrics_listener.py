@@ -1,20 +1,21 @@
-"""Metrics for scrapers over the network: GET of three paths, and nothing else of the debug server.
-
-Any process that reaches the port may ask. Therefore the port is closed by default, and no path changes or explains anything.
-The cost to the daemon is small however often it is asked: at most CONNECTIONS at once, requests have no body, and an answer
-made for one scraper is given to all that ask within FRESH_S.
+"""Metrics for scrapers over the network: only GET requests for four of the debug server's paths. Any process that reaches the
+port may send requests. Therefore the port is closed by default, and no path changes or explains anything. The cost to the daemon
+is small for any number of requests: there are at most CONNECTIONS at once, requests have no body, and an answer is reused for all
+requests within FRESH_S.
 """
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 import trio
 
+from wharfinger.debug.addresses import HOOK_METRICS, HOOKS, METRICS
 from wharfinger.debug.errors import MetricsAddressError
-from wharfinger.debug.server.routes import HOOK_METRICS, HOOKS, METRICS, make_handler
+from wharfinger.debug.server.routes import make_handler
 from wharfinger.formats.terminal_text import printable
 from wharfinger.httpd.messages import Answer, Handler, Request, Response
 from wharfinger.httpd.server import HttpLimits, open_server
@@ -23,12 +24,13 @@ from wharfinger.runtime.inspector import Inspector
 log = logging.getLogger(__name__)
 
 HEALTH: Final = "/healthz"
-PATHS: Final = (METRICS, HOOK_METRICS, HEALTH)
+READY: Final = "/readyz"
+PATHS: Final = (METRICS, HOOK_METRICS, HEALTH, READY)
 CONNECTIONS: Final = 16
 FRESH_S: Final = 1.0
 MAX_PORT: Final = 65_535
 _ASKED: Final[tuple[tuple[str, ...], ...]] = (("false",), ("true",))
-"""The allowed values of the parameter; the first is the default."""
+"""The allowed values of the query parameter that selects the hooks' metrics; the first is the default."""
 _MAX_SHOWN: Final = 100
 LIMITS: Final = HttpLimits(
     header_bytes=8 * 1024, body_bytes=0, idle_s=120, header_read_s=5, body_read_s=5, write_s=30, connections=CONNECTIONS
@@ -63,7 +65,7 @@ def read_metrics_address(text: str) -> MetricsAddress:
 
 @asynccontextmanager
 async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -> AsyncIterator[int]:
-    """Answer scrapers on ``address`` until the body is left; requests in flight are still answered.
+    """Answer scrapers on ``address`` until the ``async with`` block is left; requests in flight are still answered.
 
     Yields the port. Raises MetricsAddressError if the address cannot be listened on.
     """
@@ -92,14 +94,22 @@ def make_metrics_handler(inspector: Inspector) -> Handler:
         if request.query.keys() - {HOOKS} or wanted[1] not in _ASKED:
             # Answers beyond this point are shared, so there must be only one way to write each request.
             return _text(400, f"unknown query; known: {METRICS}?{HOOKS}=true and {METRICS}?{HOOKS}=false")
+        if request.path == READY:
+            return _without_reason(await ask(request))
         found = kept.get(wanted)
         return await (ask(request) if found is None else found.answer(lambda: ask(request)))
 
     return handle
 
 
+def _without_reason(answer: Answer) -> Answer:
+    """Return the verdict alone: why a daemon is not ready is for users of the debug socket."""
+    ready = isinstance(answer, Response) and answer.status == HTTPStatus.OK
+    return _text(HTTPStatus.OK, "ready") if ready else _text(HTTPStatus.SERVICE_UNAVAILABLE, "not ready")
+
+
 class _Kept:
-    """An answer that one request makes, and that all requests share while it is fresh."""
+    """An answer that is computed for one request, and returned to all requests while it is fresh."""
 
     def __init__(self) -> None:
         self._made: Answer | None = None

@@ -1,10 +1,10 @@
 """The routes of the debug socket: one table over an Inspector (spec/runtime §9.2).
 
-The socket is read-only: it answers GET and HEAD, and POST for the one question that carries settings. A request with an
-unknown path, method or parameter is refused, never answered with a silent default. All answers are redacted (see
-:mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true`` returns a rendered manifest
-as it would be applied. Anyone who can open the socket may ask, and that is only the daemon's user (mode 0600, in a folder of
-mode 0700).
+The socket is read-only: it answers GET and HEAD, and POST for the only request that contains settings. A request with an unknown
+path, method or parameter is refused, never answered with a silent default. All answers are redacted (see
+:mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true`` returns a rendered manifest as it
+would be applied. Anyone who can open the socket may send requests; this is only the daemon's user (mode 0600, in a folder of mode
+0700).
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,26 @@ from typing import Final
 import msgspec
 import trio
 
-from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json
+from wharfinger.debug.addresses import (
+    ELSEWHERE,
+    HISTORY,
+    HOOK_METRICS,
+    HOOKS,
+    MAX_SETTINGS,
+    MAX_SETTINGS_VERSION,
+    MAX_SHOWN,
+    METRICS,
+    NO_CHART,
+    NO_PACKAGE,
+    RENDER,
+    RENDER_FAILED,
+    SETTINGS_VERSION,
+    SHOW_SECRETS,
+    VALIDATE,
+    WHY,
+    read_settings_version,
+)
+from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json, repositories_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
@@ -24,6 +43,7 @@ from wharfinger.debug.printing.output import MEDIA_TYPES, OUTPUT_FORMATS, render
 from wharfinger.debug.printing.redacting import (
     redact_answer,
     redact_explanation,
+    redact_history,
     redact_node,
     redact_package,
     redact_queue,
@@ -36,52 +56,25 @@ from wharfinger.formats.exposition import CONTENT_TYPE
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.httpd.messages import Handler, Request, Response
+from wharfinger.kube.times import parse_time
 from wharfinger.runtime.inspector import Inspector
 
-RENDER: Final = "/api/v1/packages/render/"
-VALIDATE: Final = "/api/v1/packages/validate/"
-"""The name of a package follows these two paths."""
-WHY: Final = "/api/v1/why"
-METRICS: Final = "/metrics"
-HOOK_METRICS: Final = "/metrics/hooks"
-SETTINGS_VERSION: Final = "settings-version"
-MAX_SETTINGS_VERSION: Final = 1_000
-MAX_DIGITS: Final = 9
-MAX_SHOWN: Final = 100
-"""The number of characters of a request that an error quotes."""
-MAX_SETTINGS: Final = 1024 * 1024
-"""The greatest size of the settings in a request, in bytes; an object in a cluster cannot be much larger."""
-SHOW_SECRETS: Final = "show-secrets"
-HOOKS: Final = "hooks"
-ELSEWHERE: Final = f"# The metrics of hooks are on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
-"""A comment for users who look for these metrics here; scrapers ignore it."""
-NO_CHART: Final = "package has no Helm chart"
-RENDER_FAILED: Final = "render failed: "
-NO_PACKAGE: Final = "no package named "
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """One path: its handler, and the query parameters that it knows."""
+    """One path: its handler, and the query parameters that it accepts."""
 
     answer: Callable[[Inspector, Request], Awaitable[Response]]
     parameters: frozenset[str] = frozenset()
     post: bool = False
-    """True if the path answers POST only."""
+    """True if the path accepts POST only."""
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that the path answers."""
+        """The methods that the path accepts."""
         return ("POST",) if self.post else ("GET", "HEAD")
-
-
-def read_settings_version(text: str) -> int | None:
-    """Parse the version of settings; None if it is not a valid version."""
-    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit():
-        return None
-    version = int(text)
-    return version if version <= MAX_SETTINGS_VERSION else None
 
 
 def make_handler(inspector: Inspector) -> Handler:
@@ -154,6 +147,14 @@ async def _pools(inspector: Inspector, request: Request) -> Response:
     return _document(request, pools_to_json(asked) if asked else None)
 
 
+async def _repositories(inspector: Inspector, request: Request) -> Response:
+    repositories = await inspector.repositories()
+    if "name" not in request.query:
+        return _document(request, repositories_to_json(repositories))
+    asked = [each for each in repositories if each.name == request.arg("name")]
+    return _document(request, repositories_to_json(asked) if asked else None)
+
+
 async def _scheduler(inspector: Inspector, request: Request) -> Response:
     secrets = secrets_in(await inspector.packages())
     nodes = [redact_node(node, secrets) for node in await inspector.scheduler()]
@@ -166,12 +167,26 @@ async def _scheduler(inspector: Inspector, request: Request) -> Response:
 async def _why(inspector: Inspector, request: Request) -> Response:
     if "package" not in request.query:
         return _text(400, "query parameter package: the name of a package is missing")
-    explanation = await inspector.why(request.arg("package"))
+    at = parse_time(request.arg("at")) if "at" in request.query else None
+    if at is None and "at" in request.query:
+        return _text(400, f"at: {request.arg('at')[:MAX_SHOWN]}: expected a time like 2026-11-21T04:03:00Z")
+    explanation = await inspector.why(request.arg("package"), at)
     if explanation is None:
         return _document(request, None)
     # The chain passes through other packages, and each text may quote a secret that only its own package names.
     secrets = secrets_in(await inspector.packages())
     return _document(request, record_to_json(redact_explanation(explanation, secrets)))
+
+
+async def _history(inspector: Inspector, request: Request) -> Response:
+    if "package" not in request.query:
+        return _text(400, "query parameter package: the name of a package is missing")
+    history = await inspector.history(request.arg("package"))
+    if history is None:
+        return _document(request, None)
+    # Texts were masked when they were recorded; a secret that became known later is masked here.
+    secrets = secrets_in(await inspector.packages())
+    return _document(request, record_to_json(redact_history(history, secrets)))
 
 
 async def _metrics(inspector: Inspector, request: Request) -> Response:
@@ -240,8 +255,10 @@ ROUTES: Final[dict[str, _Route]] = {
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
     "/api/v1/pools/dump": _Route(_pools, frozenset({"name", "output"})),
+    "/api/v1/repositories/dump": _Route(_repositories, frozenset({"name", "output"})),
     "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
-    WHY: _Route(_why, frozenset({"package", "output"})),
+    WHY: _Route(_why, frozenset({"package", "at", "output"})),
+    HISTORY: _Route(_history, frozenset({"package", "output"})),
     f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
     f"{VALIDATE}{{name}}": _Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
 }

@@ -1,6 +1,6 @@
 """The debug server: an Inspector on a Unix socket that only its owner can reach.
 
-It listens on a socket file and not on a port, because a client learns everything that the daemon knows. The mode of the file
+It listens on a socket file and not on a port, because a client can read the whole state of the daemon. The mode of the file
 is the access control, and it also holds on machines with many users. :mod:`wharfinger.debug.server.socket_file` creates the
 file.
 """
@@ -13,8 +13,9 @@ from typing import Final
 
 import trio
 
+from wharfinger.debug.addresses import MAX_SETTINGS
 from wharfinger.debug.server.activation import inherited_listener
-from wharfinger.debug.server.routes import MAX_SETTINGS, make_handler
+from wharfinger.debug.server.routes import make_handler
 from wharfinger.debug.server.socket_file import bind_socket_file, remove_socket_file
 from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.runtime.inspector import Inspector
@@ -34,9 +35,9 @@ LIMITS: Final = HttpLimits(
 async def open_debug_server(
     path: Path, inspector: Inspector, *, listener: trio.SocketListener | None = None
 ) -> AsyncIterator[None]:
-    """Answer questions about ``inspector`` on ``path`` until the body is left; requests in flight are still answered.
+    """Serve ``inspector`` on ``path`` until the ``async with`` block is left; requests in flight are still answered.
 
-    If a ``listener`` is given or inherited from systemd, it is served instead, and ``path`` is not touched, because its file
+    If a ``listener`` is given or inherited from systemd, it is used instead, and ``path`` is not touched, because its file
     belongs to systemd. Raises DebugSocketError.
     """
     listener = listener or inherited_listener(os.environ)

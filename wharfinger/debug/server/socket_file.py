@@ -1,4 +1,5 @@
-"""The debug socket as a file: private from its creation; the file of a dead daemon is replaced, that of a running one never.
+"""The debug socket as a file: it is private from its creation, and replaces the file of a dead daemon, but never that of a
+running one.
 
 * The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither
   the umask nor a window between bind and chmod matters.
@@ -29,7 +30,7 @@ _BACKLOG: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class SocketFile:
-    """A bound, listening socket, and the file that it is reached through."""
+    """A bound, listening socket, and its file."""
 
     path: Path
     socket: socket.socket
@@ -40,7 +41,7 @@ class SocketFile:
 def bind_socket_file(path: Path) -> SocketFile:
     """Listen on ``path``. Its folder is created (0700) if it is missing.
 
-    Raises DebugSocketError: the path is too long, others may write to the folder, a living daemon listens there, or another
+    Raises DebugSocketError: the path is too long, others may write to the folder, a running daemon listens there, or another
     kind of file is there.
     """
     size = len(os.fsencode(path))
@@ -66,7 +67,8 @@ def bind_socket_file(path: Path) -> SocketFile:
 
 
 def remove_socket_file(file: SocketFile) -> None:
-    """Remove the file if it is still ours. Call it while the socket is open, so that no other file can have its inode.
+    """Remove the file if it is still the one that this process created. Call it while the socket is open, so that no other file
+    can have its inode.
 
     A file that cannot be removed is kept; the next daemon takes it over.
     """
@@ -107,7 +109,7 @@ def _remove_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise DebugSocketError(f"{path} is there and is not a socket; move it away or choose another with --socket")
+        raise DebugSocketError(f"{path} exists and is not a socket; move it away or choose another with --socket")
     if _answers(path):
         raise DebugSocketError(
             f"another daemon answers on {path}; stop it, or give this one its own --state-dir or --socket"

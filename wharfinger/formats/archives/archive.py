@@ -1,11 +1,11 @@
-"""Unpacking of untrusted tars into a folder, singly or several as the layers of an image; bad ones are refused.
+"""Unpacking of untrusted tars into a folder, singly or several as the layers of an image; invalid ones are refused.
 
 There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
-paths). This module does what they allow. It creates new files only (never following a link), takes only the owner's bits of
-a mode, and ignores owners and times.
+paths). This module writes the entries that they allow. It creates new files only (never following a link), takes only the owner's
+bits of a mode, and ignores owners and times.
 
 The folder belongs to the caller and starts empty: no other process writes into it meanwhile. After an error its content is
-partial and must be thrown away. Unpack beside the final place, then rename.
+partial and must be thrown away. Unpack into a folder beside the final one, then rename it.
 """
 
 import os
@@ -32,10 +32,10 @@ class ArchiveLimits:
     """Limits of one archive, or of all layers of an image together.
 
     ``max_bytes`` is the sum of all files (and of the input as it is read); a hard link counts as a separate file, because a
-    reader of the tree reads it again. ``max_file_bytes`` is for one of them. ``max_entries`` counts files, folders and
-    links, including parents that the archive left out. ``max_ratio`` is output per input of gzip, checked beyond the first
-    MiB (deflate itself ends at about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of a name or
-    link target, ``max_header_bytes`` those of one pax header.
+    reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
+    including parents that the archive left out. ``max_ratio`` is the ratio of gzip's output to its input, checked beyond the
+    first MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of
+    a name or link target, ``max_header_bytes`` those of one pax header.
     """
 
     max_bytes: int = 512 * 1024 * 1024
@@ -52,7 +52,7 @@ DEFAULT_LIMITS: Final = ArchiveLimits()
 
 @dataclass(frozen=True, slots=True)
 class ExtractReport:
-    """The amount that was unpacked; ``folders`` includes parents, ``file_bytes`` is what was written to files.
+    """The amount that was unpacked; ``folders`` includes parents, ``file_bytes`` is the number of bytes written to files.
 
     For layers, it includes what a later layer removed again.
     """
@@ -77,7 +77,7 @@ def extract_tar(
 ) -> ExtractReport:
     """Unpack the tar or tar.gz in ``stream`` into ``into``, which is made if absent and must be empty.
 
-    ``within_top`` says that the top folder will be moved elsewhere, so no link may lead through anything beside or above it.
+    ``within_top`` means that the top folder will be moved elsewhere, so no link may lead through anything beside or above it.
     Blocking: call it in a thread. ``should_stop`` is called at least once per 64 KiB. Raises ArchiveError, which names the
     archive by ``what``, ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a stream that
     fails to read.
@@ -141,7 +141,7 @@ class _Extraction:
         self._unpack(stream, layered=False)
 
     def unpack_layer(self, what: str, stream: Readable) -> None:
-        """Unpack one archive on top of what is there."""
+        """Unpack one archive on top of the existing tree."""
         self._what = what
         self._tree.begin_layer(what)
         self._unpack(stream, layered=True)

@@ -18,11 +18,11 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _OTHER_MAGIC: Final = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _RATIO_FREE: Final = 1024 * 1024
-"""Below this much output no ratio is checked: small archives of blanks are no bombs."""
+"""The output size in bytes up to which no ratio is checked: small archives of blanks are harmless."""
 
 
 class Readable(Protocol):
-    """A source of bytes: ``read`` returns up to ``size`` of them, none only at the end. Any binary file is one."""
+    """A source of bytes: ``read`` returns up to ``size`` bytes, and an empty result only at the end. Any binary file is one."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -33,7 +33,7 @@ class ExtractionStoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """Limits: bytes read from the source, bytes after inflating, gzip members, and the most output per byte of input."""
+    """Limits: bytes read from the source, bytes after inflating, gzip members, and the maximum output per byte of input."""
 
     max_read: int
     max_bytes: int
@@ -62,7 +62,7 @@ class ArchiveStream:
         self.bytes_out = 0
 
     def read_exactly(self, size: int) -> bytes:
-        """Return ``size`` bytes (a few chunks at most). Raises ArchiveError if the stream ends before."""
+        """Return ``size`` bytes (a few chunks at most). Raises ArchiveError if the stream ends earlier."""
         found = self.read_up_to(size)
         if len(found) < size:
             raise ArchiveError(f"{self._what}: truncated: it ends {size - len(found)} bytes before it should")
@@ -80,7 +80,7 @@ class ArchiveStream:
         return found
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield ``size`` bytes in chunks. Raises ArchiveError if the stream ends before."""
+        """Yield ``size`` bytes in chunks. Raises ArchiveError if the stream ends earlier."""
         while size:
             piece = self.read_exactly(min(size, _CHUNK_OUT))
             size -= len(piece)
@@ -177,7 +177,7 @@ class _Member:
 
     @property
     def rest(self) -> bytes:
-        """Input that is not used yet: of this member, or of the next one."""
+        """The input that has not been used yet; it belongs to this member or to the next one."""
         return self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
 
     def inflate(self, data: bytes) -> bytes:

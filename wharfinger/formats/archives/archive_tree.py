@@ -1,21 +1,21 @@
 """A model of the tree that an archive would make, checked before anything is written to disk.
 
-The model knows which paths are folders, files or symbolic links, made by the archive or needed as parents. All checks for
+The model records which paths are folders, files or symbolic links, made by the archive or needed as parents. All checks for
 safety are made here, on the archive's own entries alone, so that no result depends on the current target of a link on the
 disk:
 
 * names are relative, without ``..`` as a component (``a..b`` is a fine name), NUL or control characters, bounded;
 * a parent is a folder, never a link, so that nothing is ever written through one;
-* an entry may come twice, but not change its type;
+* an entry may occur twice, but not with another type;
 * a hard link names a file that is already there;
 * a symbolic link is relative and ends inside the tree, through all links on its way, wherever they are in the archive: it is
   checked when it is read, and all of them again at the end. The target need not exist;
 * a walk that follows the links to folders (as Helm's does) ends soon: thirty links can make a thousand million paths of one
   file, so the finished tree is walked that way, and may have no more paths than entries are allowed.
 
-A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives put on top of each other.
-Entries of a later layer replace what was there, of any type. Whiteouts remove entries of the layers *below*, never of their
-own layer, in any order. Names of layers start at the root of the image, with a slash or without.
+A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives that are unpacked on top of
+each other. Entries of a later layer replace earlier entries of any type. Whiteouts remove entries of the layers *below*,
+never of their own layer, wherever they are in it. Names of layers start at the root of the image, with a slash or without.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ TreePath: TypeAlias = tuple[str, ...]
 
 _LONGEST_COMPONENT: Final = 255
 _MOST_HOPS: Final = 40
-"""Links followed for one path, as in Linux; a path with more counts as a loop."""
+"""The maximum number of links followed for one path, as in Linux; a path with more counts as a loop."""
 _STEPS_PER_ENTRY: Final = 64
 _WHITEOUT: Final = ".wh."
 _OPAQUE: Final = ".wh..wh..opq"
@@ -46,9 +46,10 @@ class TreeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The place of an entry: folders to make first, whether something of its type is there, a hard link's source.
+    """The place of an entry: the folders to create first, whether an entry of its type already exists there, and the source of a
+    hard link.
 
-    ``replaces`` is True if a layer below put something of another type there, which must be removed first with its content.
+    ``replaces`` is True if a lower layer has an entry of another type there, which must be removed first with its content.
     """
 
     path: TreePath
@@ -60,7 +61,7 @@ class Placed:
 
 @dataclass(slots=True)
 class _Node:
-    """A path of the tree. ``layer`` is the last one that added it, or something in it."""
+    """A path of the tree. ``layer`` is the last layer that added it, or something in it."""
 
     kind: Kind
     target: str
@@ -96,7 +97,7 @@ class ArchiveTree:
         replaces = there is not None and there.kind is not kind
         if there is not None and replaces:
             if there.layer == self._layer:
-                raise self._refusal(entry, f"comes twice: as {there.kind.value} and as {kind.value}")
+                raise self._refusal(entry, f"occurs twice: as {there.kind.value} and as {kind.value}")
             self._drop(path)
         if source and (source == path or source not in self._nodes):
             raise self._refusal(entry, "is a hard link to itself")
@@ -110,7 +111,7 @@ class ArchiveTree:
         return Placed(path, new_parents, there is not None and not replaces, source, replaces)
 
     def hidden_by(self, entry: Entry) -> list[TreePath] | None:
-        """Return the paths that a whiteout removes, each with everything in it; None if the entry is no whiteout."""
+        """Return the paths that a whiteout removes, each with everything in it; None if the entry is not a whiteout."""
         path = self._split(entry.name, entry)
         if not any(part.startswith(_WHITEOUT) for part in path):
             return None
@@ -125,7 +126,7 @@ class ArchiveTree:
             return self._hide([(*parent, child) for child in self._nodes[tuple(parent)].children])
         name = mark.removeprefix(_WHITEOUT)
         if name in {"", ".", ".."} or name.startswith(_WHITEOUT):
-            raise self._refusal(entry, "is a whiteout of nothing that can be there")
+            raise self._refusal(entry, "is a whiteout of a name that no entry can have")
         return self._hide([(*parent, name)])
 
     def check_links(self, *, within_top: bool = False) -> None:
@@ -145,7 +146,7 @@ class ArchiveTree:
                 if count > self._limits.max_entries:
                     raise ArchiveError(
                         f"{self._what}: more than {self._limits.max_entries} paths where links to folders are followed; "
-                        "have each folder once"
+                        "include each folder only once"
                     )
                 path = (*folder, name)
                 end = ends.get(path, path)
@@ -156,11 +157,12 @@ class ArchiveTree:
                     pending.append((end, deeper))
 
     def _hide(self, paths: list[TreePath]) -> list[TreePath]:
-        """Forget what layers below added of these paths; a folder with an entry of this layer is kept, with that entry."""
+        """Remove what lower layers added at these paths, and return it; a folder with an entry of this layer is kept, with that
+        entry."""
         gone: list[TreePath] = []
         while paths:
             path = paths.pop()
-            self._step("its whiteouts are too many to follow")
+            self._step("has too many whiteouts")
             node = self._nodes.get(path)
             if node is None:
                 continue
@@ -179,7 +181,7 @@ class ArchiveTree:
             pending.extend((*at, child) for child in self._nodes.pop(at).children)
 
     def _is_folder(self, path: TreePath, entry: Entry) -> bool:
-        """Return whether there is such a folder; refuse the entry if a link or file is in its place."""
+        """Return whether ``path`` is an existing folder; refuse the entry if a link or file is on the way."""
         for length in range(1, len(path) + 1):
             node = self._nodes.get(path[:length])
             if node is None:
@@ -255,7 +257,7 @@ class ArchiveTree:
         todo = deque(target.split("/"))
         hops = 0
         while todo:
-            self._step("its symbolic links are too tangled to follow")
+            self._step("resolving its symbolic links takes too many steps")
             part = todo.popleft()
             if part in {"", "."}:
                 continue
@@ -277,7 +279,7 @@ class ArchiveTree:
         return tuple(at)
 
     def _step(self, refusal: str) -> None:
-        """Count each step of a walk, so that no archive makes many long ones."""
+        """Count each step of a walk, so that no archive can cause many long walks."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise ArchiveError(f"{self._what}: {refusal}")

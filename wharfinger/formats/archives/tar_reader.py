@@ -1,8 +1,9 @@
 """The entries of a tar stream: ustar, GNU and pax headers, each of bounded size.
 
 Python's ``tarfile`` reads a pax header of any size into memory, follows chains of them by recursion, unpacks sparse files to
-whatever size they claim, and reads fields that other readers do not. This reader knows the entries of packages (files,
-folders, links), and reads them as Go's reader does, which Helm and the registries use. Everything else is refused by name.
+whatever size they claim, and reads fields that other readers do not. This reader supports only the entries of packages (files,
+folders, links), and reads them like Go's reader, which Helm and the registries use. Everything else is refused with an error that
+names it.
 """
 
 import enum
@@ -16,7 +17,7 @@ from wharfinger.formats.errors import ArchiveError
 
 BLOCK: Final = 512
 _MOST_EXTENSIONS: Final = 8
-"""Extension headers (pax, GNU long names) in front of one entry; two are usual."""
+"""The maximum number of extension headers (pax, GNU long names) before one entry; two are usual."""
 
 
 class Kind(enum.Enum):
@@ -30,7 +31,8 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. ``size`` is that of the data which follows (0 for all but files); ``target`` is a link's, else empty."""
+    """One entry. ``size`` is the size of the data that follows (0 except for files); ``target`` is the target of a link, else
+    empty."""
 
     kind: Kind
     name: str
@@ -116,7 +118,7 @@ class TarReader:
     def _next_header(self, found: _Extensions) -> _Header | None:
         block = self._stream.read_up_to(BLOCK)
         if not block and self._stream.is_gzip and found == _Extensions():
-            return None  # no end mark; the gzip trailer has proved that nothing is missing
+            return None  # no end mark, but the gzip trailer has shown that nothing is missing
         if len(block) < BLOCK:
             raise ArchiveError(f"{self._what}: truncated: it ends without an end mark")
         if not block.strip(b"\0"):
@@ -146,7 +148,7 @@ class TarReader:
         return records
 
     def _global_pax(self, header: _Header) -> None:
-        """Skip comments (git writes its commit there), and refuse names or sizes for all entries that follow."""
+        """Skip comments (git writes its commit there), and refuse a name or size that would apply to all following entries."""
         for key in sorted({"path", "linkpath", "size"} & self._pax(header).keys()):
             raise ArchiveError(f"{self._what}: a global header sets {key!r} for every entry")
 

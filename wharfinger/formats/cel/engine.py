@@ -1,13 +1,13 @@
-"""Expressions in CEL, as Kubernetes has them: compiled and evaluated by a library, with the functions that it lacks.
+"""Expressions in CEL, as in Kubernetes: compiled and evaluated by a library, to which this package adds the missing functions.
 
 Only a worker imports this (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
 
 Limits of the library: 10,000 steps of all loops of one evaluation together, 32 levels of nesting, 100,000 characters. It
 limits neither memory nor time.
 
-An expression is checked against the known types: that of ``self`` if it is text, a boolean, a list or an object. Numbers and
-everything inside are dynamic, because Kubernetes lets numbers of different types be compared, which the library does only at
-run time.
+An expression is checked against the type of ``self`` if that is text, a boolean, a list or an object. Numbers, and the
+members and items of ``self``, have a dynamic type: Kubernetes allows comparing numbers of different types, which the library
+supports only at run time.
 
 The library's error messages may quote the value, which may be a secret. So only harmless parts are passed on
 (:func:`error_text`): the kind of the error, types, and names that are in the expression anyway.
@@ -41,7 +41,7 @@ _POSITION: Final = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): (.*)")
 
 
 class CelError(FormatError):
-    """An expression does not compile, or has no result for a value. The message quotes no value."""
+    """An expression does not compile, or has no result for a value. The message never quotes the value."""
 
 
 class OutOfMemoryError(CelError):
@@ -173,15 +173,14 @@ def error_text(said: str, expression: str) -> str:
     if "Index error" in said or "index out of" in said.lower():
         return "index out of range"
     if "for 'self'" in said or "for 'oldSelf'" in said:
-        return "the value is not of the type that the schema says, or too large a number"
+        return "the value does not have the type that the schema declares, or is too large a number"
     return next((text for text in _HARMLESS if text in said), "a function was given an invalid argument")
 
 
 @cache
 def _environment(self_type: str, with_indexes: bool, more: tuple[tuple[str, str], ...]) -> _Environment:  # noqa: FBT001
-    """Return the environment in which ``self`` has a type.
-
-    With indexes of lists, the functions of strings are not the library's own.
+    """Return the environment in which ``self`` has a type. With ``with_indexes``, it has ``indexOf`` of lists, and the library's
+    own string functions are replaced.
     """
     variables = {name: cel.Type(kind) for name, kind in (("self", self_type), *more)}
     overloads = [*FUNCTIONS, *_matches()]
@@ -219,7 +218,7 @@ def _guarded(overload: Overload) -> _Function:
         except ValueError as error:
             raise ValueError(f"{_OURS}{overload.name}: {error}") from error
         except (TypeError, ArithmeticError) as error:
-            raise ValueError(f"{_OURS}{overload.name}: values that do not go together") from error
+            raise ValueError(f"{_OURS}{overload.name}: values that cannot be combined") from error
 
     return run
 

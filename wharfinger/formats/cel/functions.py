@@ -2,7 +2,7 @@
 
 ``[1, 2].isSorted()``, ``quantity('1Gi')``, ``'a1'.find('[0-9]')``: each overload has the types of its parameters in the
 library's notation, the receiver first, and its implementation on plain Python values (a list is a list, a timestamp a
-datetime). ``docs/cel.md`` lists the functions that rules can use, and those that they cannot.
+datetime). ``docs/cel.md`` lists the functions that rules can use, and those that are missing.
 """
 
 import re
@@ -28,7 +28,7 @@ class Overload:
 
     @property
     def id(self) -> str:
-        """A unique name."""
+        """The unique name of the overload."""
         return f"wharfinger_{self.name}_{'_'.join(self.parameters)}_{self.member}".lower()
 
 
@@ -186,8 +186,8 @@ INDEXES: Final[tuple[Overload, ...]] = (
 )
 """Functions that replace the library's own.
 
-The library knows these names for strings only, and cannot be extended: adding one replaces all its functions on strings.
-``LENT`` has the rest of those.
+The library has functions of these names for strings only, and cannot extend them: adding one replaces all its string functions.
+``LENT`` has the other string functions.
 """
 
 LENT: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
@@ -205,7 +205,8 @@ LENT: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("join", "string", (_LIST, "string")),
     ("format", "string", ("string", _LIST)),
 )
-"""The library's other functions on strings: name, result, parameters. With INDEXES, each is called in the library singly."""
+"""The library's other string functions: name, result, parameters. With INDEXES, each is added again as a call to the library's
+own."""
 
 MATCHES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("find", "string", ("string", "string")),

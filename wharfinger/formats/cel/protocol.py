@@ -1,11 +1,11 @@
 """The protocol between the daemon and a rule worker: one line of JSON each way, and progress lines in between.
 
-A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that they compile, or
-also has ``"self"`` and perhaps ``"old"``, to evaluate them on. Before each rule, a worker reports which one it starts
-(``{"at": …}``), so that a daemon that has to kill it knows why. The last line is the answer: ``{"findings": […]}``.
+A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that the rules compile. To
+evaluate them, it also has ``"self"`` and perhaps ``"old"``. Before each rule, a worker reports which one it starts (``{"at":
+…}``), so that a daemon that has to kill it knows why. The last line is the answer: ``{"findings": […]}``.
 
-Rules are foreign programs, so the output of a worker is foreign data: it is bounded before it is read, and a
-CelProtocolError if it is no answer. Pure.
+Rules are foreign programs, so the output of a worker is foreign data: its size is limited before it is read, and invalid output
+is a CelProtocolError. Pure.
 """
 
 import enum
@@ -21,9 +21,9 @@ from wharfinger.formats.schemas.document import ValuePath
 from wharfinger.formats.schemas.validations import SchemaRules
 
 MAX_ANSWER_BYTES: Final = 1024 * 1024
-"""Bytes of one line from a worker."""
+"""The maximum size of one line from a worker, in bytes."""
 MAX_FINDINGS: Final = 100
-"""Findings in one answer."""
+"""The maximum number of findings in one answer."""
 
 
 class CelProtocolError(FormatError):
@@ -34,19 +34,20 @@ class FindingKind(enum.Enum):
     """The kind of a rule's finding about a value."""
 
     FAILED = "failed"
-    """The rule is broken."""
+    """The value violates the rule."""
     ERROR = "error"
     """The rule could not be evaluated."""
     WARNING = "warning"
-    """The rule is broken; besides, its messageExpression gave no message."""
+    """The value violates the rule, and in addition its messageExpression gave no message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A finding for one rule and one place of a value.
 
-    ``at`` is the rule's place in the schema, ``path`` that of the problem. ``static`` replaces ``message`` if that may
-    contain a secret. ``message`` was made from the value at the place of the rule, which is ``below`` steps above ``path``.
+    ``at`` is the rule's place in the schema, and ``path`` the place of the problem in the value. ``static`` replaces ``message``
+    if that may contain a secret. ``message`` was made from the value at the place of the rule, which is ``below`` steps above
+    ``path``.
     """
 
     kind: FindingKind
@@ -64,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CelRequest:
-    """The task of a worker; without ``has_self`` only to compile. ``rules`` is the text of SchemaRules; no ``old`` is None."""
+    """The task of a worker: to evaluate ``rules`` (the text of SchemaRules), or only to compile them if ``has_self`` is false."""
 
     rules: bytes
     has_self: bool = False

@@ -11,12 +11,13 @@ items of a map list         the item with the same ``x-kubernetes-list-map-keys`
 other items                 nothing: it is unknown which old item corresponds
 ==========================  ==========================================================================================
 
-As in Kubernetes a rule is only for values that are not null, so whether a value may be null is a matter for a rule above it,
-and an old null is no old value. A rule that refers to ``oldSelf`` is skipped if there is none, unless ``optionalOldSelf`` is
-set. A rule that cannot be evaluated (a missing key, a function that refuses its argument) is always a finding.
+As in Kubernetes, a rule applies only to values that are not null, so only a rule on an enclosing value can forbid a null. An
+old value that is null counts as no old value. A rule that refers to ``oldSelf`` is skipped if there is none, unless
+``optionalOldSelf`` is set. If a rule cannot be evaluated (a missing key, an invalid argument of a function), that is always a
+finding.
 
-Rules of Kubernetes see the value with its schema's types: a ``number`` is a double, an ``integer`` an int, and properties
-whose names are no identifiers also exist under their escaped names. Rules of Deckhouse see the plain value.
+Rules of Kubernetes see the value with its schema's types: a ``number`` is a double, an ``integer`` an int, and properties whose
+names are not identifiers also exist under their escaped names. Rules of Deckhouse see the plain value.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ from wharfinger.formats.schemas.validations import MAX_MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The findings to answer with, and whether the process should end after the answer."""
+    """The findings to return, and whether the process should end after the answer."""
 
     findings: tuple[Finding, ...]
     out_of_memory: bool = False
@@ -160,7 +161,7 @@ def _wrong(node: _Node) -> Iterator[Finding]:
 
 
 class _EnoughError(Exception):
-    """Raised if there are enough findings, or no memory for more."""
+    """The evaluation stops: there are enough findings, or there is no memory for more."""
 
 
 @dataclass(slots=True)
@@ -216,7 +217,7 @@ class _Walk:
             self.add(Finding(FindingKind.ERROR, path, rule.at, f"could not be evaluated: {error}"))
             return
         if not isinstance(kept, bool):
-            self.add(Finding(FindingKind.ERROR, path, rule.at, "could not be evaluated: it gives no bool"))
+            self.add(Finding(FindingKind.ERROR, path, rule.at, "could not be evaluated: its result is not a bool"))
         elif not kept:
             self.add(self.failed(rule, value, old, path))
 

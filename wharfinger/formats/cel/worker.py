@@ -2,12 +2,12 @@
 
 It evaluates rules until its stdin ends. Rules run in a separate process, because the library that evaluates them holds the
 interpreter's lock and cannot be interrupted. The library limits the steps of an expression, but neither the memory that a
-step takes nor the time of all of them, and a value that is nested deeply enough ends its process. So a bad rule costs a
-worker, never the daemon. :mod:`wharfinger.packages.settings.cel_pool` talks with a worker and replaces it.
+step takes nor the time of all of them, and a deeply nested value can crash its process. So a bad rule costs a
+worker, never the daemon. :mod:`wharfinger.packages.settings.cel_pool` communicates with a worker and replaces it.
 
-Its limits: address space, CPU time of one request, no files written, no core dumps. Rules are blamed by CPU time and not by
-the clock, because a busy machine does not use up their CPU time; the signal that ends the process (SIGXCPU) shows it. The
-process's environment is emptied. After a request that ran out of memory the process ends, to free that memory.
+Its limits: address space, CPU time of one request, no files written, no core dumps. The time limit is on CPU time and not on
+wall-clock time, so a rule is not blamed for a busy machine; the signal that ends the process (SIGXCPU) shows that the limit was
+exceeded. The process's environment is emptied. After a request that ran out of memory the process ends, to free that memory.
 """
 
 import math
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 5
-"""Seconds of CPU time for one request, unless the command line says otherwise; up to a second more is not noticed."""
+"""The limit of CPU time for one request in seconds, unless the command line sets another; it may be exceeded by up to a
+second."""
 OPEN_FILES: Final = 16
 REQUEST_BYTES: Final = 32 * 1024 * 1024
 SCHEMAS_KEPT: Final = 64
@@ -42,9 +43,8 @@ class Schemas:
         self._kept: OrderedDict[bytes, CompiledRules] = OrderedDict()
 
     def get(self, rules: bytes) -> "CompiledRules":
-        """Return the compiled rules, with a finding for each that does not compile.
-
-        Raises FormatError if the bytes are no rules.
+        """Return the compiled rules, with a finding for each rule that does not compile. Raises FormatError if the bytes are not
+        rules.
         """
         found = self._kept.get(rules)
         if found is None:
@@ -57,7 +57,8 @@ class Schemas:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
-    """Answer requests until they end; each may take ``cpu_s`` of CPU time. Raises FormatError for invalid ones."""
+    """Answer requests until the input ends; each may take ``cpu_s`` seconds of CPU time. Raises FormatError for invalid
+    requests."""
     schemas = Schemas()
 
     def at(place: str) -> None:
@@ -80,7 +81,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
 
 
 def _allow_cpu_time(seconds: int) -> None:
-    """Set the CPU time of the next request, rounded up; the signal at its end (SIGXCPU) ends the process."""
+    """Set the CPU time limit of the next request, rounded up; the signal at its end (SIGXCPU) ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds

@@ -1,9 +1,9 @@
 """Safe messages about jq programs that failed on an object. Pure.
 
-jq's messages quote the values that the program failed on, in many ways (``string ("…") cannot be added``, ``date "…" does
-not match``, whatever ``error`` was given). The object may be a Secret, while the message is written to a status and a log.
-So nothing of a message is passed on. It is *recognised*: the new message is built from the fixed words below and the names
-of jq's types.
+jq's messages quote the values that the program failed on, in many ways (``string ("…") cannot be added``, ``date "…" does not
+match``, whatever ``error`` was given). The object may be a Secret, while the message is written to a status and a log. So no
+part of jq's message is passed on. It is compared with the patterns below, and a new message is built from their fixed words
+and the names of jq's types.
 """
 
 import re

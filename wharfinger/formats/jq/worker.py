@@ -38,10 +38,10 @@ from wharfinger.formats.json.value import canonical_json, decode_json
 
 ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 30
-"""Seconds of CPU time for one request: far beyond the time on the clock that the pool allows."""
+"""The limit of CPU time for one request, in seconds; it is far above the wall-clock time that the pool allows."""
 OPEN_FILES: Final = 16
 ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""Bytes; larger results are refused without being sent."""
+"""The largest size of all results of one request, in bytes; larger results are refused without being sent."""
 PROGRAMS_KEPT: Final = 256
 MESSAGE_CHARACTERS: Final = 2000
 

@@ -10,7 +10,7 @@ from typing import Final
 from wharfinger.formats.json.value import JsonValue, decode_json
 
 SMALL: Final = 256
-"""Bytes from which on compression saves more than it costs."""
+"""The size in bytes from which compression saves more than it costs."""
 MAX_BYTES: Final = 64 * 1024 * 1024
 _LEVEL: Final = 1
 

@@ -22,7 +22,7 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_DEPTH: Final = 200
-"""Nested containers; Kubernetes objects stay far below, and Python's own recursion limit is far above."""
+"""The most levels of nested containers; Kubernetes objects have far fewer, and Python's recursion limit is far above."""
 
 
 class JsonError(FormatError):

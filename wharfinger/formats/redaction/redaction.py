@@ -140,3 +140,18 @@ def _free_key(key: str, taken: JsonObject) -> str:
         count += 1
         free = f"{key} ({count})"
     return free
+
+
+def redacted_texts(obj: JsonObject) -> set[str]:
+    """Return the texts that `redact_object` would redact. Both are walked in parallel, because the shape stays."""
+    found: set[str] = set()
+    pairs: list[tuple[JsonValue, JsonValue]] = [(obj, redact_object(obj))]
+    while pairs:
+        before, after = pairs.pop()
+        if isinstance(before, dict) and isinstance(after, dict):
+            pairs.extend(zip(before.values(), after.values(), strict=True))
+        elif isinstance(before, list) and isinstance(after, list):
+            pairs.extend(zip(before, after, strict=True))
+        elif after == MARK and isinstance(before, str | int | float) and before != MARK:
+            found.add(str(before))
+    return found

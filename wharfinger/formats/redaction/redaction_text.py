@@ -29,7 +29,7 @@ MARK: Final = "***"
 """The text in place of a secret."""
 
 SHORTEST_SECRET: Final = 4
-"""Characters; shorter known values are kept, because replacing every ``1`` or ``no`` reveals more than it hides."""
+"""The length of the shortest known value that is replaced: replacing every ``1`` or ``no`` reveals more than it hides."""
 
 _SHORTEST_LINE: Final = 8
 _MOST_ROUNDS: Final = 8

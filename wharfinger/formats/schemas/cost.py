@@ -20,7 +20,7 @@ MAX_COST: Final = 50_000_000
 """The highest product of width and size that is checked: about 0.3 s, and never more than half a second in measurements."""
 
 _TEXT_PER_PART: Final = 16
-"""Characters that count as one part of a value: patterns and formats read all of them."""
+"""The number of characters that count as one part of a value, because patterns and formats read the whole text."""
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _BRANCHES: Final = ("not", "if", "then", "else")
 _PATTERN: Final = 8

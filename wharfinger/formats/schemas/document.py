@@ -20,11 +20,11 @@ from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, canonical_json, type_name
 
 MAX_NODES: Final = 200_000
-"""JSON values in a schema with its references replaced; the largest known custom resources have a tenth of it."""
+"""The most JSON values in a schema with its references replaced; the largest known custom resources have a tenth of it."""
 MAX_BRANCHES: Final = 256
-"""Schemas in one allOf, anyOf or oneOf."""
+"""The largest number of schemas in one allOf, anyOf or oneOf."""
 MAX_ALL_BRANCHES: Final = 5_000
-"""Schemas in all of them together."""
+"""The largest number of schemas in all allOf, anyOf and oneOf of a document together."""
 
 ValuePath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root."""

@@ -34,7 +34,7 @@ from wharfinger.formats.schemas.problems import Problem
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
 MAX_COMPARED: Final = 200_000
-"""Schemas and parts of a value that are compared: about half a second."""
+"""The most schemas and parts of a value that are compared, which takes about half a second."""
 
 _BELOW: Final = ("items", "additionalItems", "additionalProperties", "allOf", "anyOf", "oneOf")
 _NOT_COMPARED: Final = ("patternProperties", "not")

@@ -2,8 +2,8 @@
 
 By itself it matches patterns with a backtracking engine, compares every item of a list with every other, puts whole values
 into messages, and computes in floating point. Here the deciding engine checks patterns and formats, equality and multiples
-are exact, values have no text, and all work is counted against a budget. If an error is about a property, its message is the
-name.
+are exact, values have no text, and all work is counted against a budget. The message of an error about a property is only the
+property's name.
 """
 
 from collections.abc import Callable, Iterator, Mapping

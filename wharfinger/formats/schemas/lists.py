@@ -28,7 +28,7 @@ LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 MAX_LOOKED_AT: Final = 200_000
-"""Parts of a value that are checked, the items of sets and maps twice: less than half a second."""
+"""The most parts of a value that are checked (items of sets and maps count twice), which takes less than half a second."""
 
 
 def has_list_types(schema: JsonObject, *, what: str) -> bool:
@@ -117,4 +117,4 @@ class _Search:
             first = seen.setdefault(key, index)
             if first != index:
                 alike = f"has the same {', '.join(keys)} as" if keys else "is equal to"
-                self.add((*path, index), f"{alike} item {first}; each may be there once")
+                self.add((*path, index), f"{alike} item {first}; each may occur only once")

@@ -26,7 +26,6 @@ from wharfinger.formats.schemas.conversion import Converted, to_json_schema
 from wharfinger.formats.schemas.cost import MAX_COST, size, width
 from wharfinger.formats.schemas.deprecations import deprecation_warnings, has_deprecated
 from wharfinger.formats.schemas.document import SchemaError, ValuePath, expanded
-from wharfinger.formats.schemas.explain import explain
 from wharfinger.formats.schemas.formats import OWN_FORMATS
 from wharfinger.formats.schemas.immutable import has_immutable, immutable_problems
 from wharfinger.formats.schemas.lists import has_list_types, list_problems
@@ -65,6 +64,9 @@ class Schema:
         try:
             found: tuple[Problem, ...] = ()
             if not self._decider.is_valid(value):
+                # jsonschema takes memory and time to import, and only a value that was refused needs it.
+                from wharfinger.formats.schemas.explain import explain  # noqa: PLC0415
+
                 found = explain(self._converted, self._decider, value, self.write_only_paths(value), max(limit, 1))
             if self._has_lists and len(found) < limit:
                 found += list_problems(value, self.document, limit - len(found))

@@ -16,7 +16,7 @@ from wharfinger.formats.errors import FormatError
 
 MAX_LENGTH: Final = 4_096
 SIZE_LIMIT: Final = 2 * 1024 * 1024
-"""Bytes of a compiled pattern; ``(\\pL{100}){100}`` is far above."""
+"""The largest size of a compiled pattern, in bytes; ``(\\pL{100}){100}`` is far above."""
 
 _REPETITION: Final = re.compile(r"\{[0-9]{1,4}(?:,[0-9]{0,4})?\}")
 _GROUP: Final = re.compile(r"\(\?(?:P<[A-Za-z0-9_]+>|<[A-Za-z0-9_]+>|[imsU-]*[:)])")
@@ -56,7 +56,7 @@ def pattern_options() -> jsonschema_rs.RegexOptions:
 
 
 def read_pattern(pattern: str) -> str:
-    """Return the pattern in the engine's dialect. Raises PatternError; its text follows the pattern's place in a message."""
+    """Return the pattern in the engine's dialect. Raises PatternError; its text is to follow the name of the pattern's place."""
     if len(pattern) > MAX_LENGTH:
         raise PatternError(f"a pattern of {len(pattern)} characters is over the limit of {MAX_LENGTH}")
     translated = "".join(_translated(pattern))

@@ -17,7 +17,7 @@ from wharfinger.formats.schemas.formats import FORMATS
 _LONGEST: Final = 80
 _LISTED: Final = 12
 _MATCHED: Final = 500
-"""Names among which a similar one is searched."""
+"""The most names among which a similar one is searched."""
 
 _TYPE_NAMES: Final = {
     "string": "a string",
@@ -177,7 +177,7 @@ _SENTENCES: Final[dict[str, Callable[[Finding, bool, dict[str, str]], str]]] = {
     "maxItems": _count("at most", "items"),
     "minProperties": _count("at least", "members"),
     "maxProperties": _count("at most", "members"),
-    "uniqueItems": _fixed("has equal items; each may be there once"),
+    "uniqueItems": _fixed("has equal items; each may occur only once"),
     "not": lambda finding, *_: "has a value that is not allowed here" if finding.expected else "is not allowed here",
     "items": _fixed("has more items than are allowed"),
     "falseSchema": _fixed("is not allowed here"),

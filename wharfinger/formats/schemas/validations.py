@@ -27,11 +27,11 @@ from wharfinger.formats.schemas.document import SchemaError, ValuePath, map_keys
 KUBERNETES: Final = "x-kubernetes-validations"
 DECKHOUSE: Final = "x-deckhouse-validations"
 MAX_RULES: Final = 1_000
-"""Rules in one schema."""
+"""The largest number of rules in one schema."""
 MAX_EXPRESSION: Final = 16 * 1024
-"""Characters of one expression."""
+"""The largest number of characters in one expression."""
 MAX_MESSAGE: Final = 2_048
-"""Characters of a message, as in Kubernetes."""
+"""The largest number of characters in a message, as in Kubernetes."""
 REASONS: Final = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate")
 
 _NOT_EVALUATED: Final = ("anyOf", "oneOf", "not", "patternProperties", "additionalItems")

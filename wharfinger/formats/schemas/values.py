@@ -12,9 +12,9 @@ from wharfinger.formats.schemas.document import ValuePath, alternatives, is_null
 from wharfinger.formats.schemas.structural import members, parts
 
 MAX_NODES: Final = 500_000
-"""JSON values after defaults: a default in every item of a long list multiplies."""
+"""The most JSON values of a result: a default in every item of a long list can multiply the size of a value."""
 MAX_SEARCHED: Final = 500_000
-"""Schemas and parts of a value that are searched for secrets: less than half a second."""
+"""The most schemas and parts of a value that are searched for secrets, which takes less than half a second."""
 
 _OBJECT_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -120,7 +120,7 @@ class _Pruning(_Copying):
         self._keeping: dict[int, tuple[JsonObject, JsonObject]] = {}
 
     def value(self, value: JsonValue, schema: JsonObject | None, depth: int) -> JsonValue:
-        """Return the rest of a value; of a value without a schema, only the empty container."""
+        """Return a value without its undeclared properties; an object without a schema becomes empty."""
         self.count(depth)
         keeps = schema is not None and schema.get("x-kubernetes-preserve-unknown-fields") is True
         if isinstance(value, dict):

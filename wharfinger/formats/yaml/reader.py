@@ -18,11 +18,11 @@ from typing import Final, Protocol
 import yaml
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import MAX_DEPTH, JsonValue
-from wharfinger.formats.yaml.tree import Refused, TreeBuilder, TreeLimits
+from wharfinger.formats.yaml.tree import Overflow, Refused, TreeBuilder, TreeLimits
 
 DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DOCUMENTS: Final = 100_000
-"""Documents in one stream, empty ones included: each costs some microseconds."""
+"""The largest number of documents in one stream, empty ones included: each takes some microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,10 @@ class YamlError(FormatError):
         self.column = column
 
 
+class YamlLimitError(YamlError):
+    """The text grows over a limit when its aliases are written out."""
+
+
 def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> JsonValue:
     """Read exactly one document; ``what`` names it in errors.
 
@@ -68,7 +72,7 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
         if document is None:
             continue
         if found is not None:
-            raise YamlError(what, "a second document, where one is read", line, 1)
+            raise YamlError(what, "found a second document, expected one", line, 1)
         found = document
     return found
 
@@ -152,6 +156,8 @@ def _documents(
                 line = _counted(event.start_mark)[0] or 1
                 try:
                     builder.feed(event)
+                except Overflow as error:
+                    raise YamlLimitError(what, str(error), *_counted(event.start_mark)) from error
                 except Refused as error:
                     raise YamlError(what, str(error), *_counted(event.start_mark)) from error
             elif isinstance(event, yaml.DocumentStartEvent):

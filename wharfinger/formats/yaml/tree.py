@@ -43,6 +43,10 @@ class Refused(Exception):  # noqa: N818 - the reader turns it into its YamlError
     """The document is refused at the last event."""
 
 
+class Overflow(Refused):
+    """The document is over a limit with its aliases written out."""
+
+
 class _Mark(enum.Enum):
     NO_KEY = enum.auto()
     MERGE = enum.auto()
@@ -225,9 +229,9 @@ class TreeBuilder:
         self._nodes += nodes
         self._characters += characters
         if self._nodes > self._limits.max_nodes:
-            raise Refused(f"more than {self._limits.max_nodes} values, aliases written out")
+            raise Overflow(f"more than {self._limits.max_nodes} values, aliases written out")
         if self._characters > self._limits.max_characters:
-            raise Refused(f"more than {self._limits.max_characters} characters, aliases written out")
+            raise Overflow(f"more than {self._limits.max_characters} characters, aliases written out")
 
 
 def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonObject]:

@@ -28,7 +28,7 @@ _OTHER_READERS: Final = re.compile(
     re.ASCII | re.DOTALL,
 )
 _BLOCK: Final = re.compile(r"[!-~][ -~\u00a1-\u1fff]*(?:\n+[ -~\u00a1-\u1fff]+)*\n?")
-"""Text whose literal block is exact: no control characters, no odd spaces, no indented first line, one final break at most."""
+"""The texts whose literal block is exact: no control characters, odd spaces or indented first line, at most one final break."""
 
 
 def write_yaml(value: JsonValue) -> str:

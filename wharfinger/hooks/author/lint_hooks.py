@@ -4,8 +4,8 @@ A hook is asked as the daemon asks it. The lines are those of the printed docume
 with ``--config``, so the file of such a finding is ``hooks/x.sh --config``. The contract's messages name a field without the
 indexes of lists. To find the binding that a message is about, each binding is also checked alone.
 
-Lint also reports what the daemon accepts but the author should know: snapshots that are included without need, a snapshot
-that no binding reads, a hook that nothing runs.
+Lint also reports what the daemon accepts but the author should know: snapshots that are included without need, a snapshot that
+no binding reads, and a hook that no event runs.
 """
 
 from collections.abc import Iterator
@@ -166,7 +166,7 @@ def _problems_alone(document: JsonObject) -> Iterator[tuple[Place, list[str]]]:
 
 
 def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
-    """Yield what the contract allows, but is probably a mistake of the author."""
+    """Yield findings about settings that the contract allows, but that probably are mistakes of the author."""
     config = hook.config
     for warning in config.warnings:
         yield printed.at(_path(hook, warning.partition(".")[0]), Severity.WARNING, _named(hook, warning))

@@ -1,10 +1,11 @@
 """The checks of a package on its author's machine: everything that the daemon would find later, with line numbers.
 
 The findings of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The
-rest shows only when something is run: hooks as files (:mod:`~wharfinger.hooks.author.lint_scripts`), their configurations
-(:mod:`~wharfinger.hooks.author.lint_hooks`), schemas that misspell a keyword and the package's own values
-(:mod:`~wharfinger.hooks.author.lint_schemas`), definitions of custom resources (:mod:`~wharfinger.hooks.author.lint_crds`),
-and templates with nothing but defaults (:mod:`~wharfinger.hooks.author.lint_templates`).
+other checks find problems that the definition alone does not show, in hooks as files
+(:mod:`~wharfinger.hooks.author.lint_scripts`), their configurations (:mod:`~wharfinger.hooks.author.lint_hooks`), schemas that
+misspell a keyword and the package's own values (:mod:`~wharfinger.hooks.author.lint_schemas`), definitions of custom resources
+(:mod:`~wharfinger.hooks.author.lint_crds`), and templates with nothing but defaults
+(:mod:`~wharfinger.hooks.author.lint_templates`).
 
 Hooks are asked for their configuration, which runs them with ``--config``; ``LintTools.hooks`` None leaves that out. Each
 check continues after the findings of another, as far as it can, because an author wants all findings at once.

@@ -3,8 +3,8 @@
 The document is JSON: an object with the hooks, a readiness hook and whether settings can be checked. Older executables print
 only the list of hooks. Programs write the document, so it is read leniently: null means missing, unknown keys are ignored,
 ``executeHookOnEvent`` may be a plain true or false, and an interval a number of nanoseconds. Each hook is rewritten as a
-version 1 document and checked like one, with two different defaults: bindings are in the group ``main``, and full objects
-are not kept.
+version 1 document and checked like one, with two other defaults: bindings are in the group ``main``, and full objects are not
+kept.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class Batch:
 
 
 def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> Batch:
-    """Read what the executable called ``hook`` printed for ``hook config``.
+    """Read the output of the executable ``hook`` for ``hook config``.
 
     Raises HookConfigError, named after the hook inside the executable if one of them is wrong.
     """
@@ -152,7 +152,9 @@ def _kubernetes(item: JsonObject) -> JsonObject:
 
 
 def _settings(settings: JsonValue) -> JsonValue:
-    """Rewrite the settings: both fields are required in version 1, but not here, and the interval is mostly in nanoseconds."""
+    """Rewrite the settings. Both fields are optional here, but required in version 1, and an interval may be a number of
+    nanoseconds.
+    """
     if not isinstance(settings, dict):
         return settings
     interval = settings.get("executionMinInterval", 0)
@@ -166,7 +168,7 @@ def _picked(entry: JsonObject, keys: tuple[str, ...]) -> JsonObject:
 
 
 def _without_empty(item: JsonObject) -> JsonObject:
-    """Drop empty selectors, lists and texts, which programs write for none."""
+    """Drop empty selectors, lists and texts, which programs write for a missing value."""
     found = {
         key: _without_empty(inner) if isinstance(inner, dict) and key != "matchLabels" else inner
         for key, inner in item.items()

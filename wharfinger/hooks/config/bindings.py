@@ -15,6 +15,17 @@ class HookScope(StrEnum):
     GLOBAL = "global"
 
 
+class HookPool(StrEnum):
+    """The process in which a hook runs."""
+
+    WARM = "warm"
+    """A worker that has started already, if there is one; the default."""
+    NONE = "none"
+    """A new process for each run."""
+    PERSISTENT = "persistent"
+    """A process of the hook's own that serves one run after another."""
+
+
 class WatchVerb(StrEnum):
     """A change of an object, in the words of binding contexts."""
 
@@ -125,7 +136,7 @@ class HookConfig:
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
     None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no
     limit. ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` name things that the contract
-    accepts and the author should know. ``warm`` is false if each run must be a new process (``pool: none``).
+    accepts and the author should know.
     """
 
     on_startup: int | None
@@ -144,7 +155,9 @@ class HookConfig:
     mutating: tuple[AdmissionBinding, ...] = ()
     conversions: tuple[ConversionBinding, ...] = ()
     warnings: tuple[str, ...] = ()
-    warm: bool = True
+    pool: HookPool = HookPool.WARM
+    worker_pool: str = ""
+    """The WorkerPool in a pod of which the hook runs; empty for a process of the daemon."""
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)

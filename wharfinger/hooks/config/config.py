@@ -4,7 +4,7 @@ The document is foreign data in one of two versions. It is read in three steps, 
 selects the schema. The schema finds all wrong shapes at once. Only then is the rest converted and checked. All problems are
 reported in one HookConfigError, in the contract's own words, because authors match on them.
 
-Code behind this module sees one form. Version 0 is rewritten as version 1 before it is converted, and its differences (no
+The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted, and its differences (no
 run on Synchronization, its own contexts, no combining) are in ``legacy`` and ``version``. The documents of binaries with
 several hooks are rewritten likewise, by :mod:`~wharfinger.hooks.config.batch_hooks`.
 """
@@ -22,6 +22,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
 from wharfinger.hooks.config.bindings import (
     HookConfig,
+    HookPool,
     HookScope,
     KubernetesBinding,
     NamespaceSelector,
@@ -52,7 +53,7 @@ _NEVER: Final = timedelta(0)
 
 
 def read_hook_config(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> HookConfig:
-    """Read what ``hook`` printed for ``--config``: YAML or JSON, of either version. Raises HookConfigError.
+    """Read the output of ``hook`` for ``--config``: YAML or JSON, of either version. Raises HookConfigError.
 
     The syntax of ``jqFilter`` is not checked, because only jq can do that.
     """
@@ -120,7 +121,8 @@ def _converted(document: JsonObject, problems: Problems, *, version: str) -> Hoo
         min_interval=min_interval,
         burst=burst,
         version=version,
-        warm=find_str(document, "pool") != "none",
+        pool=HookPool(find_str(document, "pool") or HookPool.WARM),
+        worker_pool=find_str(document, "workerPool"),
         warnings=problems.warnings(),
     )
 

@@ -8,6 +8,7 @@ from wharfinger.hooks.config.bindings import (
     AdmissionBinding,
     ConversionBinding,
     HookConfig,
+    HookPool,
     KubernetesBinding,
     ScheduleBinding,
     WatchVerb,
@@ -35,8 +36,10 @@ def config_document(config: HookConfig) -> JsonObject:
     if config.min_interval is not None:
         interval = format_duration(config.min_interval)
         document["settings"] = {"executionMinInterval": interval, "executionBurst": config.burst}
-    if not config.warm:
-        document["pool"] = "none"
+    if config.pool is not HookPool.WARM:
+        document["pool"] = config.pool.value
+    if config.worker_pool:
+        document["workerPool"] = config.worker_pool
     return _without_blanks(document)
 
 

@@ -1,13 +1,14 @@
 """The shapes of a hook's configuration (spec hook-protocol §1.4.1-§1.4.8), as tables. Pure.
 
 The allowed orders depend on the owner of the hook: hooks of a package run around its chart (``beforeHelm`` …), global hooks
-around all packages (``beforeAll``, ``afterAll``). An order in the wrong place is refused with the place where it belongs.
+around all packages (``beforeAll``, ``afterAll``). An order of the wrong kind of hook is refused, with the kind of hook that may
+have it.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.config.bindings import HookPool, HookScope
 from wharfinger.hooks.config.shapes import Flag, Forbidden, ListOf, MapOf, Record, Shape, Text, Whole
 
 MAX_BINDINGS: Final = 256
@@ -151,7 +152,8 @@ def _version_1(scope: HookScope) -> Record:
             "kubernetesMutating": ListOf(_ADMISSION, least=1, most=MAX_BINDINGS),
             "kubernetesCustomResourceConversion": ListOf(_CONVERSION, least=1, most=MAX_BINDINGS),
             "settings": _SETTINGS,
-            "pool": Text(("none",)),
+            "pool": Text((HookPool.NONE, HookPool.PERSISTENT)),
+            "workerPool": _FILLED,
             **_ORDERS[scope],
         },
         required=("configVersion",),

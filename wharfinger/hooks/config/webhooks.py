@@ -108,7 +108,7 @@ def _conversion(item: JsonValue, snapshots: Snapshots, problems: Problems) -> Co
 
 
 def _faults(binding: AdmissionBinding) -> Iterator[str]:
-    """Yield what the API server would refuse, each with its field."""
+    """Yield the faults for which the API server would refuse the webhook, each with its field."""
     name = binding.name
     if name.count(".") < _SEGMENTS - 1 or not is_subdomain(name):
         yield (

@@ -5,8 +5,8 @@ file in the folder of its run. Only the run's user can read it, and it is remove
 the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of the
 start of the run.
 
-If the policy denies a package the credentials, the file still names the cluster. Then its API server refuses the requests,
-and no other cluster answers them.
+If the policy denies the credentials to a package, the file still names the cluster. So the cluster's API server refuses the
+requests, and they do not reach another cluster by accident.
 """
 
 from collections.abc import Mapping

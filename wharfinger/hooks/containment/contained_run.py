@@ -128,7 +128,7 @@ async def try_cell(containment: Containment) -> None:
         cell.ended(outcome)
         if not outcome.ok:
             said = outcome.stderr.decode(errors="replace").strip()
-            raise HookError(_TRIAL, f"nothing can be run in it here: {outcome.describe()}: {said}")
+            raise HookError(_TRIAL, f"no program can run in this containment: {outcome.describe()}: {said}")
 
 
 @asynccontextmanager

@@ -1,9 +1,9 @@
 """Users for hooks: each run gets a user that no other run has, from a range that belongs to this daemon alone.
 
-A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to
-the run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that it left in public folders are removed, and
-so are its objects in the kernel. Invariant: a user is handed out only when nothing runs as it any more. A user that a killed
-daemon may have left running, or whose last run left processes, is checked first. Dead processes that are not reaped yet
+A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to the
+run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that it left in public folders are removed, and so are
+its objects in the kernel. Invariant: a user is assigned to a run only when no process runs as this user any more. A user that a
+killed daemon may have left running, or whose last run left processes, is checked first. Dead processes that are not reaped yet
 count for the limit on processes, so they are waited for, up to _REAPED_S.
 
 Packages are readable by this daemon only. `open_tree` lets such a user through to the package that it needs: it opens the

@@ -1,4 +1,4 @@
-"""The options for the containment of hooks, shared by ``daemon start`` and the tools of package authors."""
+"""The options for the containment of hooks, shared by ``wharfinger run`` and the tools of package authors."""
 
 import argparse
 import grp
@@ -61,7 +61,7 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
     for name, default, what in sizes:
         shown = f"{default // 1024**2}Mi" if default is not None else _NONE
         group.add_argument(
-            f"--hook-{name}", type=_size, default=default, metavar="SIZE", help=f"{what}, or none (default: {shown})"
+            f"--hook-{name}", type=size_of, default=default, metavar="SIZE", help=f"{what}, or none (default: {shown})"
         )
     counts = (
         ("processes", "processes of a run; needs --hook-users, or --hook-sandbox and a daemon that is not root"),
@@ -154,7 +154,8 @@ def _users(text: str) -> tuple[int, int]:
     )
 
 
-def _size(text: str) -> int | None:
+def size_of(text: str) -> int | None:
+    """Return the bytes of a size such as ``512Mi``; None for ``none``. Raises ArgumentTypeError."""
     if text == _NONE:
         return None
     found = _SIZE.fullmatch(text)

@@ -1,4 +1,4 @@
-"""Everything measured about hooks: the metrics that hooks publish, and the cost of their runs. One for the daemon.
+"""The metrics that hooks publish, and the measured cost of their runs. The daemon has one object for all hooks.
 
 The rules of METRICS_PATH (spec hook-protocol §3.2) are here. A run's operations that name a group replace everything that
 this group published before. Operations without a group are in a group named after the hook. A run that publishes nothing
@@ -25,7 +25,9 @@ SERIES: Final = Description(
     "wharfinger_hook_metric_series", MetricKind.GAUGE, "Series that hooks publish on /metrics/hooks."
 )
 BYTES: Final = Description(
-    "wharfinger_hook_metric_bytes", MetricKind.GAUGE, "Size of these series as text, as counted for the limits."
+    "wharfinger_hook_metric_bytes",
+    MetricKind.GAUGE,
+    "Size of the series that hooks publish, as text, as counted for the limits.",
 )
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",
@@ -79,7 +81,7 @@ class HookMetrics:
         self._runs.ran(run)
 
     def forget(self, package: str) -> None:
-        """Remove everything that was measured of the hooks of a removed package."""
+        """Remove all metrics and measurements of the hooks of a removed package."""
         self._store.forget(package)
         self._runs.forget(package)
 

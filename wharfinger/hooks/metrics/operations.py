@@ -3,9 +3,9 @@
 Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which limits their size. Here each becomes a
 :data:`MetricOperation`. All of them are read before any is applied: a wrong one fails the run, and none is applied.
 
-Kept from the contract: unknown keys are ignored; ``null`` means missing; ``"add": N`` and ``"set": N`` are short for an
-action with its value, and override an ``action`` beside them; ``name`` and ``value`` are required for all but ``expire``,
-``buckets`` for ``observe``. An unknown action fails nothing: it becomes an :class:`Unknown`, which is reported as a warning.
+Kept from the contract: unknown keys are ignored; ``null`` means missing; ``"add": N`` and ``"set": N`` are short for an action
+with its value, and override an ``action`` beside them; ``name`` and ``value`` are required for all but ``expire``, ``buckets``
+for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is reported as a warning.
 Invalid names and labels are not checked here: the store refuses them with a warning, because the contract has no failure for
 them.
 """
@@ -154,6 +154,8 @@ def _number(value: JsonValue, what: str) -> float | None:
 
 
 def _named(document: JsonValue) -> str:
-    """Return enough to find the document, such as `` ('queue_length')``, without labels, because hooks may write secrets."""
+    """Return a text that identifies the document, such as `` ('queue_length')``, without labels, because hooks may write
+    secrets there.
+    """
     name = document.get("name") if isinstance(document, dict) else None
     return f" ({name[:MAX_SHOWN]!r})" if isinstance(name, str) and name else ""

@@ -1,11 +1,10 @@
-"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O.
-
-The story. A *series* is a name with labels. Its value was last published by one *group* of one package, and it is removed
-when that group expires. Groups belong to a package: a group of the same name in another package is another group. A name has
-one kind for all packages, as the format demands, as long as any package has a series of it; an operation of another kind is
-refused. The labels of a package's series of one name are widened to one set, in which missing labels are ``""``: both for
-Prometheus and for the store an empty label equals a missing one. The buckets of a histogram are those that its series was
-created with.
+"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A *series*
+is a name with labels. Its value was last published by one *group* of one package, and it is removed when that group expires.
+Groups belong to a package: a group of the same name in another package is another group. A name has one kind for all packages,
+because the format demands it, as long as any package has a series of that name; an operation of another kind is refused. The
+labels of a package's series of one name are widened to one set, in which missing labels are ``""``, because an empty label
+equals a missing one, both for Prometheus and for the store. The buckets of a histogram are those that its series was created
+with.
 
 Invariants:
 
@@ -40,7 +39,9 @@ RESERVED_PREFIX: Final = "wharfinger_"
 """The prefix of the daemon's own metrics."""
 MAX_COUNTER: Final = 2**63
 _LINE: Final = 64
-"""The bytes of a line without its name and labels: braces, the number, the bound of a bucket; or the text of a header."""
+"""The bytes of a line without its name and labels: braces, the number, the bound of a bucket. It also covers the text of a
+header.
+"""
 _LABEL: Final = 4
 """The bytes of a label without its name and value."""
 

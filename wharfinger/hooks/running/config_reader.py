@@ -1,8 +1,9 @@
-"""Asking hooks for their configuration with ``--config``, or ``hook config`` for several (spec hook-protocol §1.3).
+"""The reader of hooks' configurations, which runs hooks with ``--config``, or with ``hook config`` if one file has several
+(spec hook-protocol §1.3).
 
-This runs foreign code, so it is contained like a run, and has a time limit, no input, bounded output, no home, no cluster
-and no variable of a run. The same file is asked only once, because packages are loaded far more often than they change.
-Files are the same if their content, their working folder and their variables are equal.
+A hook that is asked is foreign code, so it is contained as in a run. It has a time limit, no input, bounded output, no home, no
+cluster and none of the variables of a run. The same file is asked only once, because packages are loaded far more often than
+they change. Files are the same if their content, their working folder and their variables are equal.
 """
 
 import hashlib
@@ -125,7 +126,9 @@ def _question(hook: HookFile) -> tuple[str, ...]:
 
 
 def _failed(hook: HookFile, outcome: Outcome) -> HookError:
-    """Return the error of a hook; transient if it ran out of time or was killed from outside, not if it failed by itself."""
+    """Return the error of a hook. It is transient if the hook ran out of time or was killed from outside, and permanent if the
+    hook failed by itself.
+    """
     said = last_words(outcome.stderr)
     why = f"cannot get its configuration: {' '.join(_question(hook))} ended with {outcome.describe()}"
     by_itself = outcome.ending is Ending.EXITED and outcome.returncode > 0

@@ -1,9 +1,8 @@
 """The hooks of a package with their configurations (spec hook-protocol §1.2-§1.5).
 
 Hooks are found on disk, then asked with ``--config``. A hook without a valid configuration fails the whole package, as the
-contract prescribes, because running only some of a package's hooks is worse than running none. All hooks of a package
-together have a time limit for their answers. An executable with several hooks is asked with ``hook config``, and becomes as
-many hooks.
+contract prescribes, because running only some of a package's hooks is worse than running none. There is one time limit for the
+answers of all hooks of a package. An executable with several hooks is asked with ``hook config``, and becomes as many hooks.
 
 The order is that of the contract and has no ties: by path, and in one executable by index.
 """
@@ -154,7 +153,7 @@ class _Asking:
             del self._scopes[number]
 
     def hooks(self) -> tuple[Hook, ...]:
-        """Return all hooks. Raises the HookError of the first that failed, or was not asked in time."""
+        """Return all hooks. Raises the HookError of the first hook that failed, or that was not asked in time."""
         hooks: list[Hook] = []
         for number, file in enumerate(self._files):
             answer = self._answers.get(number)

@@ -1,7 +1,7 @@
 """The enabled script, with which a package decides whether it is enabled (spec hook-protocol §5.6, spec/runtime §4.2).
 
-It is run like a hook, with the values that it may decide by, and answers in a file: ``true`` or ``false`` and nothing else.
-An unclear answer is an error and never counts as a no, because a no uninstalls the package.
+It is run like a hook, with the values that it may decide by, and answers in a file: ``true`` or ``false`` and nothing else. An
+unclear answer is an error and never counts as "no", because a "no" uninstalls the package.
 """
 
 import logging
@@ -45,10 +45,11 @@ async def run_enabled_script(
     masked: Callable[[str], str],
     credentials: bool = False,
 ) -> EnabledAnswer | None:
-    """Ask the script of the package in this folder; None if it has none that can be run.
+    """Run the enabled script of the package in this folder, and return its answer; None if there is no script that can be run.
 
-    ``masked`` removes secrets from a text. It gets the text as the script wrote it, because a secret of several lines is no
-    longer recognized once the text is cut or joined into one line. ``credentials`` are those of the daemon's cluster.
+    ``masked`` removes secrets from a text. It is called with the unchanged text of the script, because a secret of several
+    lines is no longer recognized once the text is cut or joined into one line. ``credentials`` are those of the daemon's
+    cluster.
 
     Raises HookError if the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
     """
@@ -68,7 +69,7 @@ async def run_enabled_script(
 
 
 def is_without_say(script: Path) -> str:
-    """Return why an existing enabled script is not asked; empty if it is asked, or if there is none. Blocking."""
+    """Return why an existing enabled script is not run; empty if it is run, or if there is none. Blocking."""
     if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
         return ""
     return "it is not executable, so it is ignored; chmod +x enables it"

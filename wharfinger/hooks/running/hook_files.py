@@ -1,13 +1,13 @@
 """The files of a package that are hooks, and how each is started (spec hook-protocol §1.2, §1.5). Nothing is run here.
 
-A file is a hook only by these rules, and nothing else is ever executed: no file is tried out to find out whether it is a
-hook. Probable mistakes (a script without permission to run, a script in an ignored folder) are warnings, because the
-contract allows such files. All functions here block; they are for a worker thread.
+A file is a hook only by these rules. No file is executed to find out whether it is a hook. Probable mistakes (a script without
+permission to run, a script in an ignored folder) are warnings, because the contract allows such files. All functions here
+block; they are for a worker thread.
 
-A *batch* is one executable that contains several hooks and is asked in another way. The contract finds batches by running
-every file without an extension. Here a batch is a file that the package declares (``batchHooks`` in its package.yaml), or an
-ELF executable without an extension: the SDK for such hooks builds these, and a script cannot be one by accident. An ELF
-executable that is a single plain hook needs an extension.
+A *batch* is one executable that contains several hooks and is asked in another way. The contract finds batches by running every
+file without an extension. Here a batch is a file that the package declares (``batchHooks`` in its package.yaml), or an ELF
+executable without an extension: the SDK for such hooks builds these, and a script cannot be mistaken for one. An ELF executable
+that is a single plain hook needs an extension.
 """
 
 import os
@@ -127,7 +127,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _fault(path: Path, entry: os.stat_result) -> str | None:
-    """Return why this is not a hook: None if it is one, "" if it does not look like one either."""
+    """Return why this file is not a hook: None if it is a hook, "" if it does not look like a hook either."""
     if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
         return ""
     try:

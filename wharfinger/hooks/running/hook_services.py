@@ -1,8 +1,8 @@
 """The hooks of all started packages: each package's monitors live in a task of their own, from `start` to `stop`.
 
-Starting waits for the first list of each watch of the package's bindings, and fails if one of them does; a start that is
-cancelled leaves nothing behind. Stopping waits until everything that belongs to the package has ended. All packages share
-the schedules, which have one clock, and the watches, one for each thing that any package watches.
+Starting waits for the first list of each watch of the package's bindings, and fails if one of these lists fails. A start that
+is cancelled has no further effect. Stopping waits until everything that belongs to the package has ended. All packages share
+the schedules, which have one clock, and the watches: packages that watch the same objects share one watch.
 """
 
 import logging
@@ -59,7 +59,9 @@ class HookServices:
         self._rung: set[str] = set()
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
-        """Follow a package's bindings; return once they are listed. Raises HookError or ClusterError; then nothing is left."""
+        """Follow a package's bindings; return once they are listed. Raises HookError or ClusterError; then no binding is
+        followed.
+        """
         await self.stop(package)
         if self._closing:
             raise HookError("hooks", f"the hooks of {package} are not started: the daemon is stopping", transient=True)

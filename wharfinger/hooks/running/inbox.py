@@ -1,8 +1,6 @@
-"""The occurrences that wait for one hook in one queue, and the rule that keeps their number small.
-
-The story. Occurrences that a busy, throttled or failing hook cannot get yet wait, and are passed to it later in one run
-(spec hook-protocol §2.3, §2.4). Up to a limit it gets each of them, in order. Beyond the limit they are reduced to those
-that still matter:
+"""The occurrences that wait for one hook in one queue, and the rule that keeps their number small. Occurrences that a busy,
+throttled or failing hook cannot get yet wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to a
+limit it gets each of them, in order. Beyond the limit they are reduced to those that still matter:
 
 * For one object under one binding, at most two events remain, which lead from the same state to the same state
   (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always reported, and so is the deletion of an
@@ -10,7 +8,7 @@ that still matter:
 * For a group, the last occurrence remains, because a group's context contains nothing but snapshots, and these are read when
   the run begins.
 
-Ticks never add up: of one schedule binding, one waits. Nothing is ever dropped because it is old.
+At most one tick of each schedule binding waits. No occurrence is ever dropped because of its age.
 
 Occurrences that are part of the present run are not changed, whatever is added meanwhile. If the run succeeds, exactly these
 are removed, so the deletion of an object that the run reported is still reported. If it fails, all of them keep waiting and
@@ -89,7 +87,7 @@ class Inbox:
         left = essential(untold)
         self.reduced += len(untold) - len(left)
         self.waiting = deque((*list(self.waiting)[: self._telling], *left))
-        # Do not try to reduce the same rest again at every addition.
+        # Do not reduce the same occurrences again at every addition.
         self._reduce_at = max(self._limit, 2 * len(left))
 
 
@@ -115,6 +113,6 @@ def essential(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
 
 
 def _verbs(change: Change[tuple[int, Occurrence]]) -> frozenset[WatchVerb]:
-    """Return the events that the binding of a change asks for."""
+    """Return the kinds of events that the binding of a change reports."""
     binding = change.payload[1].binding
     return binding.verbs if isinstance(binding, KubernetesBinding) else frozenset()

@@ -74,7 +74,9 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """An operation that deletes an object; a missing one is a success. ``wait``: until the object is really gone."""
+    """An operation that deletes an object; a missing object is a success. With ``wait``, the operation ends when the object is
+    gone.
+    """
 
     target: Target
     propagation: Propagation
@@ -102,7 +104,7 @@ class JqPatch:
 
 @dataclass(frozen=True, slots=True)
 class MergePatch:
-    """A merge patch of RFC 7396."""
+    """An operation that applies a merge patch (RFC 7396)."""
 
     target: Target
     patch: JsonObject
@@ -117,7 +119,7 @@ class MergePatch:
 
 @dataclass(frozen=True, slots=True)
 class JsonPatch:
-    """A JSON patch of RFC 6902."""
+    """An operation that applies a JSON patch (RFC 6902)."""
 
     target: Target
     patch: tuple[JsonValue, ...]

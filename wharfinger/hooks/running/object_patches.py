@@ -1,14 +1,15 @@
-"""Applies the object operations of a hook (spec hook-protocol §3.1), one after the other, and reports failures.
+"""The application of a hook's object operations (spec hook-protocol §3.1), one after the other, and the report of their
+failures.
 
-There is no transaction: after a failed operation the next ones are still tried, and nothing is rolled back. A hook that is
-run again writes its operations again, so all of them must be repeatable. A *transient* failure means that the same operation
-may succeed later.
+There is no transaction: after a failed operation the next ones are still tried, and nothing is rolled back. All operations must
+be repeatable, because a hook that is run again writes them again. A *transient* failure means that the same operation may
+succeed later.
 
-A write that conflicts with another one (409) is retried, :data:`ATTEMPTS` attempts in all. A deletion is waited for by
-watching, at most for :data:`GONE_S`. So every operation ends in bounded time.
+A write that conflicts with another one (409) is retried, :data:`ATTEMPTS` attempts in all. A deletion waits until a watch
+reports that the object is gone, at most for :data:`GONE_S`. So every operation ends in bounded time.
 
-With a ``maker``, objects that an operation creates are marked as made for that release, to be collected with it; existing
-objects are not.
+With a ``maker``, objects that an operation creates are marked with the release, so that they are deleted together with it;
+existing objects are not marked.
 
 With ``namespace`` the hook belongs to an Application. An operation on another namespace, or on an object without one, is
 refused; an operation that names no namespace gets the Application's own.
@@ -247,6 +248,8 @@ def _identity(obj: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _need_already_exists(error: ConflictError) -> None:
-    """Ignore a conflict of a creation if the object exists. Other conflicts: its namespace is being deleted."""
+    """Ignore the conflict of a creation if the object exists. Raise it otherwise: such a conflict means that the namespace is
+    being deleted.
+    """
     if error.reason != "AlreadyExists":
         raise error

@@ -1,10 +1,9 @@
-"""The hooks of one started package: what they watch, the occurrences that wait for them, and the snapshots of their runs.
-
-The story. `open_package_hooks` starts a package's hooks: every ``kubernetes`` binding gets a monitor, and the body begins
-once all of them have listed. No event is reported yet: each binding is first *synchronised* (its hook is shown all objects)
-and then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and ``on_event``
-is called. A run takes the waiting occurrences, with snapshots read at that moment. They are removed only when the run
-succeeded (spec hook-protocol §2.2, §2.3, §2.6).
+"""The hooks of one started package: their monitors, the occurrences that wait for them, and the snapshots of their runs.
+`open_package_hooks` starts a package's hooks: every ``kubernetes`` binding gets a monitor, and the body begins once all of them
+have listed. No event is reported yet: each binding is first *synchronized* (its hook is shown all objects) and then unlocked.
+From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and ``on_event`` is called. A run takes
+the waiting occurrences, with snapshots read at that moment. They are removed only when the run succeeded (spec hook-protocol
+§2.2, §2.3, §2.6).
 
 Invariants:
 
@@ -158,10 +157,10 @@ async def open_package_hooks(
     namespace: str | None,
     on_event: Callable[[PackageHooks, Inbox], None],
 ) -> AsyncIterator[PackageHooks]:
-    """Follow what the hooks watch while the body runs; it begins once everything is listed.
+    """Follow the bindings of the hooks while the body runs, which begins once all objects are listed.
 
-    ``namespace`` is the only one that an Application's hooks see. ``on_event`` is called with an inbox that has something
-    new; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.
+    ``namespace`` is the only one that an Application's hooks see. ``on_event`` is called with an inbox that has a new
+    occurrence; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.
     """
     wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)
     if wanted > MAX_WATCHES:
@@ -181,4 +180,4 @@ async def open_package_hooks(
         else:
             yield opened
     if failure is not None:
-        raise failure  # here, where no nursery wraps it into a group
+        raise failure  # raised here, because a nursery would wrap it into a group

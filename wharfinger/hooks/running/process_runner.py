@@ -1,10 +1,10 @@
-"""Runs hooks as child processes: the contract's files before, the hook in between, its results after.
+"""The runner of hooks as child processes: it writes the contract's files, runs the hook, and reads its results.
 
-The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its
-home in the folder of its run, its working folder, /dev/null as stdin, and a time limit. Its output becomes log lines and
-records while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is in
-:mod:`wharfinger.hooks.containment.containment`. The folder is removed on every way out, and with it everything that a user
-of the run's own left elsewhere.
+The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its home
+in the folder of its run, its working folder, /dev/null as stdin, and a time limit. Its output becomes log lines and records
+while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is in :mod:`wharfinger.hooks.containment.containment`.
+The folder is removed however the run ends. If the run has a user of its own, everything that this user left elsewhere is
+removed as well.
 
 Results of a failed run. A hook that failed may still have written object patches that report its failure (spec/runtime
 §7.3), so results are read after a failure, too. But then a file that cannot be read is only a line in the log, because the
@@ -22,6 +22,7 @@ from typing import Final
 import trio
 
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.containment.cluster_access import ClusterAccess
 from wharfinger.hooks.containment.contained_run import Cell, open_cell
 from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
@@ -31,6 +32,7 @@ from wharfinger.hooks.containment.spare_folders import SpareFolders
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.log_lines import LogLines, last_words
 from wharfinger.hooks.running.log_records import RecordBuffer
+from wharfinger.hooks.running.pod_files import pack, unpack
 from wharfinger.hooks.running.results import (
     CONFIG_VALUES_PATCH,
     METRICS,
@@ -44,8 +46,10 @@ from wharfinger.hooks.running.run_folder import RunFolder, fill_run_folder, name
 from wharfinger.hooks.running.runner import HookOutcome, HookRun
 from wharfinger.hooks.shell_library import missing_library_advice
 from wharfinger.pools.interpreters.warm_start import WarmStarts
+from wharfinger.pools.persistent.programs import PersistentPrograms, PersistentRun
+from wharfinger.pools.pods.pod_run import PodRun, PodRunError, PodRuns
 from wharfinger.process.child import run_child
-from wharfinger.process.command import Limits, Outcome, Sinks
+from wharfinger.process.command import Command, Limits, Outcome, Sinks
 from wharfinger.process.environment import NO_BYTECODE
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
@@ -56,7 +60,9 @@ MAX_LOG_CHARS: Final = 1024 * 1024
 REMOVE_S: Final = 10.0
 """The time that a run waits for its folder to be removed; a longer removal continues in the background."""
 REMOVE_CANCELLED_S: Final = 0.2
-"""The time that a cancelled run waits for the removal: the work after it must begin within a second."""
+"""The time that a cancelled run waits for the removal. It is short, because the work after the run must begin within a
+second.
+"""
 _MAX_FILE_WORKERS: Final = 8
 
 
@@ -83,10 +89,13 @@ class ProcessHookRunner:
         cluster: ClusterAccess | None = None,
         containment: Containment = NO_CONTAINMENT,
         warm: WarmStarts | None = None,
+        persistent: PersistentPrograms | None = None,
+        pods: PodRuns | None = None,
     ) -> None:
         """Make the folders of runs in ``scratch``; ``cluster`` is the one that hooks may talk to, None for none.
 
-        ``warm`` starts Python hooks in interpreters that run already; without it, each run is a new process.
+        ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that ask for it.
+        Without them, each run is a new process. ``pods`` runs hooks in pods, and without it those that ask for that fail.
 
         ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
         cluster or a home overrides that of the run.
@@ -98,6 +107,8 @@ class ProcessHookRunner:
         given = hook_environment(os.environ).variables if environment is None else environment
         self._environment = {**given, **NO_BYTECODE}
         self._warm = warm
+        self._persistent = persistent
+        self._pods = pods
         self._cluster = cluster if KUBECONFIG not in given else None
         self._spares = SpareFolders(scratch)
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
@@ -172,13 +183,15 @@ class ProcessHookRunner:
         self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines, make: Callable[[], None]
     ) -> Outcome:
         """Start the hook and wait for it; ``make`` creates the folder, in the thread that starts the hook."""
-        environment = {**self._places(run, folder), **self._environment, **run.environment, **folder.variables()}
+        if run.worker_pool:
+            return await self._in_pod(run, folder, lines, make)
+        environment = {**self._base(run), **self._of_this_run(run, folder)}
         command = await cell.command((str(run.executable), *run.argv), run.cwd, environment, folder.path)
-        sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
-        wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
-        limits = replace(self._limits, wall_s=wall_s)
+        sinks, limits = Sinks(lines.stdout.feed, lines.stderr.feed), self._limits_of(run)
         try:
-            if self._warm is not None and run.warm:
+            if (persistent := self._persistent_run(run, folder, command)) is not None and self._persistent is not None:
+                outcome = await self._persistent.run(persistent, limits, sinks=sinks, prepare=make)
+            elif self._warm is not None and run.pool is not HookPool.NONE:
                 outcome = await self._warm.run(command, limits, sinks=sinks, prepare=make)
             else:
                 outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=make)
@@ -187,10 +200,52 @@ class ProcessHookRunner:
         cell.ended(outcome)
         return outcome
 
-    def _places(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
-        """Return the variables for the home and the cluster; without a cluster, programs must not find one by themselves."""
+    def _limits_of(self, run: HookRun) -> Limits:
+        wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
+        return replace(self._limits, wall_s=wall_s)
+
+    async def _in_pod(self, run: HookRun, folder: RunFolder, lines: LogLines, make: Callable[[], None]) -> Outcome:
+        """Run the hook in a pod of its WorkerPool; its files are carried in and out."""
+        if self._pods is None:
+            why = f"expected WorkerPool {run.worker_pool}, but the daemon keeps no pools; start it with --worker-pools"
+            raise HookError(run.name, why)
+
+        def packed() -> PodRun:
+            make()
+            return pack(run, folder)
+
+        started = await trio.to_thread.run_sync(packed, limiter=self._file_workers)
+        sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
+        try:
+            outcome, results = await self._pods.run(started, self._limits_of(run), sinks)
+        except PodRunError as error:
+            raise HookError(run.name, str(error), transient=error.transient) from error
+        if results is not None:
+            await trio.to_thread.run_sync(unpack, results, folder, limiter=self._file_workers)
+        return outcome
+
+    def _base(self, run: HookRun) -> dict[str, str]:
+        """Return the variables that are equal for all runs. Without a cluster, they keep programs from finding one by
+        themselves.
+        """
         access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
-        return {HOME: str(folder.path), KUBECONFIG: os.devnull, **access}
+        return {KUBECONFIG: os.devnull, **access, **self._environment, **run.environment}
+
+    def _of_this_run(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
+        """Return the variables that differ between runs: the home, if nobody has named another one, and the files."""
+        named = HOME in self._environment or HOME in run.environment
+        return {**({} if named else {HOME: str(folder.path)}), **folder.variables()}
+
+    def _persistent_run(self, run: HookRun, folder: RunFolder, command: Command) -> PersistentRun | None:
+        """Return the run for a program that keeps running; None if the hook does not ask for that, or must not.
+
+        A user for each run, and a sandbox that shows only the folder of this run, end with the run.
+        """
+        if run.pool is not HookPool.PERSISTENT or command.user is not None or command.wrapper:
+            return None
+        return PersistentRun(
+            f"{run.owner} {run.name}", replace(command, env=self._base(run)), self._of_this_run(run, folder)
+        )
 
     async def _remove(self, folder: RunFolder, cell: Cell) -> None:
         """Wait up to REMOVE_S for the removal, shielded; a cancellation shortens that to REMOVE_CANCELLED_S."""
@@ -207,7 +262,7 @@ class ProcessHookRunner:
     async def _removed(self, folder: RunFolder, cell: Cell, patience: trio.CancelScope, over: trio.Event) -> None:
         with patience:
             try:
-                # A thread of its own: waiting for a free one could take all the time, and the folder would be kept.
+                # A thread of its own, because the wait for a free one could take all the time, and the folder would be kept.
                 alone = trio.CapacityLimiter(1)
                 await trio.to_thread.run_sync(_remove_all, folder, self._spares, abandon_on_cancel=True, limiter=alone)
             except OSError as error:
@@ -277,7 +332,7 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
 
 
 def _describe(outcome: Outcome) -> str:
-    """Describe how it ended and, after a failure, the last output on stderr."""
+    """Describe how the hook ended and, after a failure, its last output on stderr."""
     said = last_words(outcome.stderr)
     return (
         outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}{missing_library_advice(said)}"

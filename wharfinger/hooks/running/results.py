@@ -1,9 +1,9 @@
 """Readers of the files that a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
 
-The files are foreign data, however trusted the package. The readers limit their size, check the shape that the contract
-prescribes, and name the hook, the file and the document that is wrong. They change nothing: the code that applies an
-operation decides what it does to an object or to values. An empty file contains nothing. Any fault refuses the whole file,
-because the contract promises that none of it is applied then.
+The files are foreign data, even if the package is trusted. The readers limit their size, check the shape that the contract
+prescribes, and name the hook, the file and the document that is wrong. They change nothing: the code that applies an operation
+decides what it does to an object or to values. An empty file contains nothing. A file with any fault is refused as a whole,
+because the contract promises that no part of such a file is applied.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ OBJECT_OPERATIONS: Final = frozenset(
     }
 )
 VALUES_OPERATIONS: Final = frozenset({"add", "remove", "test", "move", "copy"})
-"""The operations of RFC 6902 without ``replace``, which the contract refuses.
+"""The operations of RFC 6902 that the contract allows: all but ``replace``.
 
-An ``add`` has the same effect, and patches can still be compacted.
+An ``add`` has the same effect as a ``replace``, and patches can still be compacted.
 """
 
 

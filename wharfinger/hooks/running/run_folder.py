@@ -201,7 +201,9 @@ def _write_json(file: BinaryIO, value: JsonValue) -> None:
 
 
 def _hand_over(path: Path, user: User) -> None:
-    """Make the user the owner of everything, of the folder last: until then only this process can see its content."""
+    """Make the user the owner of all files, and of the folder last, so that only this process can see the content until
+    then.
+    """
     (path / TEMPORARY).mkdir(mode=0o700)
     for entry in path.iterdir():
         os.chown(entry, user.uid, user.gid, follow_symlinks=False)

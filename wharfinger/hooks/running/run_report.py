@@ -1,8 +1,7 @@
-"""The results of one run of a hook on a laptop, as a document, and as a difference to the given values. Pure.
-
-The daemon would check a values patch, apply it, and keep the result. The author sees the same: the values after the run, or
-why the patch is refused. A hook without a package may write into the section that its first operation names, because its own
-section is unknown. Answers of webhooks are shown as they were written, parsed if possible.
+"""The results of one run of a hook on its author's machine, as a document, and as a difference to the given values. Pure. The
+report has the values that the daemon would keep after the run, or the reason why it would refuse the values patch. A hook
+without a package may write into the section that its first operation names, because its own section is unknown. Answers of
+webhooks are shown as they were written, parsed if possible.
 """
 
 import difflib

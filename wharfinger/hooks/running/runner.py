@@ -1,8 +1,8 @@
 """The protocol of hook execution. Implementation: :mod:`wharfinger.hooks.running.process_runner`, a child process per run.
 
 The files and variables are those of the hook contract (spec hook-protocol §1.6, §2, §3). The binding context is passed as a
-JSON file, and results come back in files that the hook may write. Their content is foreign data until a reader has checked
-it.
+JSON file, and results come back in files that the hook may write. The content of these files is foreign data until a reader has
+checked it.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.watching.context_file import Context
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -34,11 +35,12 @@ class LogRecord:
 class HookRun:
     """One run of one hook.
 
-    ``argv`` are the arguments after the executable: none for most hooks, the hook's file if the executable is its
-    interpreter. ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are
-    further variables that name a file that the run may write; the content is returned unchanged. ``wall_s`` is a time limit
-    below the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does. If it is not ``warm``,
-    it is started as a new process in any case.
+    ``argv`` are the arguments after the executable: none for most hooks, the hook's file if the executable is its interpreter.
+    ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are further variables
+    that name a file that the run may write; the content is returned unchanged. ``wall_s`` is a time limit that is shorter than
+    the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does. ``pool`` is the kind of
+    process that the hook asks for; ``owner`` is its package, for which a persistent process is kept. If ``worker_pool`` names a
+    WorkerPool of ``namespace``, the hook runs in one of its pods.
     """
 
     name: str
@@ -52,7 +54,10 @@ class HookRun:
     answers: tuple[str, ...] = ()
     wall_s: float | None = None
     credentials: bool = False
-    warm: bool = True
+    pool: HookPool = HookPool.WARM
+    owner: str = ""
+    worker_pool: str = ""
+    namespace: str = ""
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     """A callback for each line that this run prints, as it comes, with its indentation; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
@@ -80,7 +85,7 @@ class HookOutcome:
     answers: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 0.0
     ending: str = ""
-    """The way it ended; ``exit_description`` adds the last output on stderr after a failure."""
+    """A description of how the hook ended; ``exit_description`` adds the last output on stderr after a failure."""
 
 
 class HookRunner(Protocol):

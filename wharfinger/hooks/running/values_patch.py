@@ -4,17 +4,17 @@ There are three functions (spec hook-protocol §3.3), all pure:
 
 `apply_values_patch` is strict: a hook that removes a missing value, or writes outside of its own section, gets an error.
 
-`compacted` stores all changes so far as a list that does not grow with the number of runs. For each path the last operation
-counts, and an operation on a parent replaces all below it. That is only true of members of objects. In a list ``add``
-inserts and ``remove`` shifts, so operations in one list are kept in their order; when they become too many, they are
-replaced by one operation that sets the whole list. Only the values that the patch was made for tell objects from lists.
-``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation depends on others that may be
-dropped.
+`compacted` stores all changes so far as a list that does not grow with the number of runs. For each path only the last
+operation is kept, and an operation on a parent replaces all operations below it. This rule holds for members of objects only.
+In a list ``add`` inserts and ``remove`` shifts, so operations in one list are kept in their order; when they become too many,
+they are replaced by one operation that sets the whole list. Objects and lists can be distinguished only by the values that the
+patch was made for. ``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation depends on others
+that may be dropped.
 
 `reapplied` is tolerant: settings change, and operations that no longer fit (a member of a missing object) are skipped. The
 schema then checks the result.
 
-The law that joins them: if patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same
+These functions obey one law: if patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same
 result.
 """
 

@@ -4,15 +4,14 @@ libjq blocks the interpreter and cannot be interrupted, and filters are foreign 
 has more about this. A start costs some fifty milliseconds, a filter in a warm worker well below one, and every object of a
 watch is filtered.
 
-Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer.
-So a caller waits for a free slot, and nothing piles up here. Invariants:
+Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer. So
+callers wait for a free slot, and requests do not accumulate in the pool. Invariants:
 
 * An exchange is finished or its worker is gone: if a caller is cancelled, the slot reads the answer to its end and drops it,
   within the same time limit. No worker is ever asked with an old answer still in its pipe.
-* What a request does to its worker (out of time, too large an answer, a crash) is an error of that request only.
-* Of the requests of one owner (`JqPool.of`), one at a time is in a slot, from when it is sent until its end, even if the
-  caller left. So a package whose filter loops takes one slot from others, not the pool; callers without an owner are not
-  limited.
+* If a request ends its worker (it takes too long, answers too much, or crashes the worker), only that request fails.
+* Only one request of each owner (`JqPool.of`) is in a slot at a time, until it ends, even if its caller was cancelled. So a
+  package with a filter that loops takes one slot from others, and not the whole pool; callers without an owner are not limited.
 * A program that ran out of time is not retried at once, and after several times in a row not at all for a while
   (:mod:`~wharfinger.hooks.watching.slow_programs`).
 * Leaving the block kills all workers; every waiting caller gets a FilterError.
@@ -60,7 +59,9 @@ _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=
 
 @dataclass(frozen=True, slots=True)
 class JqLimits:
-    """The limits of one request; ``seconds`` counts from when a worker has it, including the worker's start."""
+    """The limits of one request; ``seconds`` is counted from the moment when a worker gets the request, and includes the
+    worker's start.
+    """
 
     seconds: float = 5.0
     program_characters: int = 64 * 1024

@@ -1,11 +1,10 @@
-"""One ``kubernetes`` binding of a hook, kept up to date (spec hook-protocol §2.2, §4).
+"""The monitor of one ``kubernetes`` binding of a hook, which keeps its objects up to date (spec hook-protocol §2.2, §4). A
+monitor finds the kind, lists what the binding selects, runs its filter over all objects, and from then on follows the changes.
+Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's form and order. The
+events of an object are decided one object at a time (:mod:`~wharfinger.hooks.watching.monitor_core`).
 
-The story. A monitor finds the kind, lists what the binding selects, runs its filter over all objects, and from then on
-follows the changes. Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's
-form and order. The events of an object are decided one object at a time (:mod:`~wharfinger.hooks.watching.monitor_core`).
-
-A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be
-repeated). Only after that succeeded `Monitor.unlock` lets events out, those gathered meanwhile first. Events that a
+A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be repeated).
+Only after that run has succeeded, `Monitor.unlock` emits events, first those that were gathered meanwhile. Events that a
 Synchronization covers are not reported again; reading a snapshot for any other run changes nothing.
 
 Objects are watched, kept and passed on as text; this process never parses one. Watches are shared with every other monitor
@@ -17,9 +16,9 @@ Invariants:
   order of the watch. Only the first list is filtered several objects at a time.
 * Table, lock and gathered events change in plain functions, without an await: no event is reported twice or lost between
   locked and unlocked.
-* What waits is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes wait for the
-  filter, and where events gather while locked. Beyond a limit, only what still matters of each object is kept, and if many
-  changes wait, they are packed.
+* The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes
+  wait for the filter, and among the events that are gathered while locked. Beyond a limit, only the changes of each object that
+  still matter are kept, and if many changes wait, they are packed.
 * A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object is
   kept in the table as it was; a deletion is reported with the last state that passed the filter.
 """
@@ -166,12 +165,14 @@ class Monitor:
 
     @property
     def settled(self) -> bool:
-        """True if everything seen so far was emitted: it has listed, is unlocked, and nothing waits for the filter."""
+        """True if every change seen so far was emitted: the monitor has listed, is unlocked, and no change waits for the
+        filter.
+        """
         listed = self._decided.is_set() and self._failure is None
         return listed and not self._locked and not self._taking and not len(self._inbox)
 
     def checksum(self) -> str:
-        """Return ``sha256:…`` of what the hook would be shown, the same in any process.
+        """Return ``sha256:…`` of the objects that the hook would be shown, which is the same in any process.
 
         It covers the binding and, for each object, the content whose change is an event.
         """

@@ -1,13 +1,14 @@
 """Changes of objects that wait for their turn, in order, with a limit on their number.
 
-Up to a limit every change is kept, so a hook that was busy for a moment gets each one. Beyond it, the changes of *one
-object* are reduced to those that still matter, which are at most two: the first and the last. An object that was created and
-deleted in between is forgotten altogether. The reduction is done when the limit is passed, and again each time the rest has
-doubled. So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. A
-burst over names that never return costs nothing; an object that changes a thousand times a second costs two places.
+Up to a limit every change is kept, so a hook that was busy for a moment gets each one. Beyond it, the changes of *one object*
+are reduced to those that still matter, which are at most two: the first and the last. An object that was created and deleted in
+between is forgotten altogether. The reduction is done when the limit is exceeded, and again each time the number of remaining
+changes has doubled. So a backlog holds at most the limit, or four times the number of objects that existed when it began or
+exist now. A burst over names that never return costs nothing; an object that changes a thousand times a second costs two
+places.
 
-A reduced backlog is still a true story: each object is Added before it is Modified, and Deleted only after it was there. It
-contains no verb that was not asked for: without modifications, the last addition takes the place of the first.
+A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or known.
+It contains only requested verbs: without modifications, the last addition takes the place of the first.
 """
 
 from collections import deque
@@ -34,7 +35,7 @@ class Change(Generic[Payload]):
 
 
 class Backlog(Generic[Payload]):
-    """A queue of changes, of these verbs only. ``reduced`` counts those that were dropped."""
+    """A queue of changes with the given verbs. ``reduced`` counts the changes that were dropped."""
 
     def __init__(self, limit: int = LIMIT, verbs: frozenset[WatchVerb] = frozenset(WatchVerb)) -> None:
         self._limit = self._reduce_at = limit
@@ -53,7 +54,7 @@ class Backlog(Generic[Payload]):
             before = len(self._changes)
             self._changes = deque(reduced(self._changes, lambda _: self._verbs))
             self.reduced += before - len(self._changes)
-            # Do not try to reduce the same rest again at every addition.
+            # Do not reduce the same changes again at every addition.
             self._reduce_at = max(self._limit, 2 * len(self._changes))
 
     def take(self) -> Change[Payload]:

@@ -3,10 +3,10 @@
 For each object there is an :class:`Entry`, the last state that passed the filter, or none. A change is an event only if the
 visible part of the object changed: the ``filterResult``, or without a filter the whole object. So a status that is written
 every second causes no events for a hook that filters the spec. The verb of an event follows from the entries, not from the
-watch: an object without an entry is Added, one with an entry that is gone is Deleted. Hence the events of one object always
-alternate, whatever a filter refused or a broken watch missed.
+watch: an object without an entry is Added, one with an entry that is gone is Deleted. Hence Added and Deleted of one object
+always alternate, even if a filter failed or a broken watch missed changes.
 
-Nothing is parsed here: an object comes as text, and is kept as text.
+No object is parsed here: objects arrive as text, and are kept as text.
 """
 
 import hashlib

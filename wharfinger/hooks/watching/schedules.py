@@ -1,9 +1,8 @@
-"""The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2).
-
-The story. A crontab is an *entry*, however many owners (packages) asked for it, and a tick names only the crontab; the
-owners know which bindings have it. One task sleeps until the next entry is due. The wall clock decides what is due, because
-crontabs are about wall-clock time. The sleep is by trio's clock, which neither jumps nor counts the time during which a
-machine was suspended. So the task checks the wall clock at least every :data:`LOOK_S`:
+"""The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2). A crontab is an
+*entry*, however many owners (packages) asked for it, and a tick names only the crontab; the owners know which bindings have it.
+One task sleeps until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The
+sleep is by trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the
+wall clock at least every :data:`LOOK_S`:
 
 * If it is later than an entry's time, the entry ticks *once*, and continues from now. Missed times are not made up, so a
   machine that wakes on Monday runs its hourly hooks once, not sixty times.
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 30.0
 """The longest sleep between two checks of the wall clock."""
 SET_BACK: Final = timedelta(seconds=1)
-"""The least step back that counts as a clock set back; a smaller one is a clock that is being slowed to the right time."""
+"""The least step back that counts as a clock set back; a smaller step comes from a clock that is being corrected gradually."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,6 @@
-"""Programs that ran out of time repeatedly: they are refused for a while, because each attempt costs a worker. Pure."""
+"""The record of programs that ran out of time repeatedly. They are refused for a while, because each attempt costs a worker.
+Pure.
+"""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ class _Late:
 
 
 class SlowPrograms:
-    """The late programs, at most KEPT, the latest. Times are those of any one clock, in seconds."""
+    """The programs that ran out of time, at most the KEPT latest ones. All times are of one clock, in seconds."""
 
     def __init__(self) -> None:
         self._late: OrderedDict[OwnedProgram, _Late] = OrderedDict()

@@ -2,8 +2,8 @@
 of files.
 
 Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``fileParameters`` and
-``parameters``, as ``helm template`` gets them from Argo CD. Of a folder, ``directory.include`` and ``exclude`` are globs in which
-``*`` also matches ``/``.
+``parameters``, as ``helm template`` gets them from Argo CD. For a plain folder, ``directory.include`` and ``exclude`` are globs
+in which ``*`` also matches ``/``.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.glob import text_glob
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.yaml.reader import read_yaml
@@ -21,7 +22,6 @@ from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES
 MAX_FILE: Final = 4 * 1024 * 1024
 _TOOLS: Final = ("helm", "kustomize", "directory", "plugin")
 _IMAGE: Final = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<image>[^@]+?)(?::(?P<tag>[^:/@]+))?(?:@(?P<digest>.+))?\Z")
-_GLOB: Final = re.compile(r"\*+|\?|\{[^{}]*\}|\[[^\]]+\]")
 
 
 class ArgoError(FormatError):
@@ -109,15 +109,16 @@ def folder_filter(directory: JsonObject) -> Callable[[str], bool]:
     """Return a function that tells for a path, relative to the folder, whether a source takes the file. Raises ArgoError."""
     if find(directory, "jsonnet"):
         raise ArgoError("directory.jsonnet: Jsonnet is not run; render the source beforehand")
-    include, exclude = (_glob(find_str(directory, key)) for key in ("include", "exclude"))
+    texts = (find_str(directory, key) for key in ("include", "exclude"))
+    include, exclude = (text_glob(text) if text else None for text in texts)
     recurse = find(directory, "recurse") is True
 
     def takes(path: str) -> bool:
         if not recurse and "/" in path:
             return False
-        if exclude is not None and exclude.fullmatch(path):
+        if exclude is not None and exclude.match(path):
             return False
-        return include is None or include.fullmatch(path) is not None
+        return include is None or include.match(path) is not None
 
     return takes
 
@@ -166,30 +167,3 @@ def _image(value: JsonValue, own: set[str]) -> JsonObject:
     if match["digest"]:
         image["digest"] = match["digest"]
     return image
-
-
-def _glob(text: str) -> re.Pattern[str] | None:
-    return re.compile(_translated(text)) if text else None
-
-
-def _translated(text: str) -> str:
-    made, position = "", 0
-    for match in _GLOB.finditer(text):
-        made += re.escape(text[position : match.start()])
-        piece = match[0]
-        if piece[0] == "*":
-            made += ".*"
-        elif piece == "?":
-            made += "."
-        elif piece[0] == "{":
-            made += "(?:" + "|".join(_translated(each) for each in piece[1:-1].split(",")) + ")"
-        else:
-            inner = piece[1:-1]
-            negated = inner[0] in "!^" and len(inner) > 1
-            made += f"[{'^' if negated else ''}{''.join(_in_class(each) for each in inner[negated:])}]"
-        position = match.end()
-    return made + re.escape(text[position:])
-
-
-def _in_class(character: str) -> str:
-    return character if character == "-" else re.escape(character)

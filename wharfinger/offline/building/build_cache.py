@@ -1,9 +1,10 @@
 """A cache of kustomizations that were built, by the content of all files that a build has read.
 
-Only a build tells which files it reads. So there are two kinds of entries. One has, for the name of a folder, the lists of paths
-that builds of it have looked at, at most MAX_LISTS. The other has the objects, under a checksum of such a list and of what is at
-each of the paths: the digest of a file, a folder, or nothing. A build that would look at the same paths and find the same there
-gives the same objects. Paths are relative to the folder, so it does not matter where the tree lies.
+Only a build tells which files it reads. So there are two kinds of entries. The first kind belongs to the name of a folder, and
+has at most MAX_LISTS lists of paths: each list is what one build of the folder has looked at. The second kind has the objects.
+Its key is a checksum of such a list and of what is at each path: the digest of a file, a folder, or nothing. A build that looks
+at the same paths and finds the same there gives the same objects. Paths are relative to the folder, so it does not matter where
+the tree lies.
 
 Files are read without a thread: they are small, and a second thread of Python that works at the same time costs more than
 they do.

@@ -1,12 +1,18 @@
-"""Renders of charts, with what identifies a chart's folder, so that the render cache can be used."""
+"""Renders of charts. Each render names the digest of its chart's folder, so that the render cache can be used."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import trio
 
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.building.chart_makers import ChartMakers
+from wharfinger.offline.building.chart_nodes import may_make_nodes
+from wharfinger.packages.definition.crd_files import served_kinds
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.rendering.renderer import Rendered, Renderer, RenderRequest, is_test
 from wharfinger.packages.store.folder_digest import folder_digest, folder_stamp
@@ -44,37 +50,58 @@ class FolderDigests:
 
 
 class ChartRenders:
-    """The renders of one run, in which the digest of a folder is asked for once."""
+    """The renders of one run, which share the digests of folders."""
 
     def __init__(
-        self, renderer: Renderer, digests: FolderDigests, kube_version: str, api_versions: tuple[str, ...]
+        self,
+        renderer: Renderer,
+        digests: FolderDigests,
+        kube_version: str,
+        api_versions: tuple[str, ...],
+        makers: ChartMakers | None = None,
     ) -> None:
         self._renderer = renderer
         self._digests = digests
         self._kube_version = kube_version
         self._api_versions = api_versions
         self._seen: dict[Path, str] = {}
+        self._makers: dict[Path, bool] = {}
+        self._known_makers = makers or ChartMakers()
 
     async def render(
-        self, chart: Path, release: str, namespace: str, values: JsonObject, *, digest: str = ""
+        self, chart: Path, release: str, namespace: str, values: JsonObject, *, digest: str = "", crds: bool = True
     ) -> Rendered:
-        """Render a chart as a new release; ``digest`` identifies its files if the caller knows it. Raises PackageError."""
-        return await self.render_request(
-            RenderRequest(
-                chart=chart,
-                chart_digest=digest or await self.digest_of(chart),
-                release=release,
-                namespace=namespace,
-                values=values,
-                kube_version=self._kube_version,
-                api_versions=self._api_versions,
-                is_upgrade=False,
-            )
+        """Render a chart as a new release; ``digest`` identifies its files if the caller knows it. Raises PackageError.
+
+        ``crds``: its definitions are installed, too.
+        """
+        request = RenderRequest(
+            chart=chart,
+            chart_digest=digest or await self.digest_of(chart),
+            release=release,
+            namespace=namespace,
+            values=values,
+            kube_version=self._kube_version,
+            api_versions=self._api_versions,
+            is_upgrade=False,
         )
+        return await (self.render_installed(request) if crds else self.render_request(request))
 
     async def render_request(self, request: RenderRequest) -> Rendered:
         """Render a request that was made elsewhere. Raises PackageError."""
         return await self._renderer.render(request)
+
+    async def render_installed(self, request: RenderRequest) -> Rendered:
+        """Render a request as an install does: the chart's own definitions are there before its templates run.
+
+        Raises PackageError.
+        """
+        rendered = await self._renderer.render(request)
+        known = set(request.api_versions)
+        new = [version for each in rendered.crds for version in versions_of(each) if version not in known]
+        if not new:
+            return rendered
+        return await self._renderer.render(replace(request, api_versions=(*request.api_versions, *dict.fromkeys(new))))
 
     async def digest_of(self, folder: Path) -> str:
         """Return the digest of a folder's content. Raises ArtifactError."""
@@ -82,6 +109,37 @@ class ChartRenders:
         if digest is None:
             digest = self._seen[folder] = await self._digests.of(folder)
         return digest
+
+    async def may_make_nodes(self, chart: Path) -> bool:
+        """Return whether a chart's folder may render objects that have a controller themselves. Raises ArtifactError."""
+        if chart not in self._makers:
+            try:
+                self._makers[chart] = await trio.to_thread.run_sync(may_make_nodes, chart)
+            except OSError as error:
+                raise ArtifactError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        return self._makers[chart]
+
+    async def is_known_to_make_nodes(self, key: str | None) -> bool | None:
+        """Return whether a chart that would have to be fetched may make nodes; None if that is not known."""
+        return await self._known_makers.known(key)
+
+    async def learn(self, key: str | None, chart: Path) -> None:
+        """Keep whether a fetched chart may make nodes. Raises ArtifactError."""
+        if key is not None:
+            await self._known_makers.learn(key, may_make_nodes=await self.may_make_nodes(chart))
+
+
+def versions_of(definition: JsonObject) -> Iterator[str]:
+    """Yield what a server adds to its API versions for a definition: ``group/version`` and ``group/version/Kind``.
+
+    Raises ArtifactError.
+    """
+    try:
+        for kind in served_kinds(definition):
+            yield kind.rpartition("/")[0]
+            yield kind
+    except FormatError as error:
+        raise ArtifactError(f"a definition in crds/: {error}") from error
 
 
 def objects_of(rendered: Rendered, *, crds: bool = True) -> tuple[JsonObject, ...]:

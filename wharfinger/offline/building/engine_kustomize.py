@@ -1,8 +1,8 @@
 """The builder that lets the resident chart engine build, with the cache of builds in front of it.
 
-The engine has kustomize's own library, and answers what ``kubectl kustomize`` would, without the start of a program. Like charts,
-kustomizations are built by it only if its library has the version of the program, so that it makes no difference which of them
-builds. It has no network: a build that needs one is left to the program, with all that it may do.
+The engine has kustomize's own library, and answers what ``kubectl kustomize`` would, without the start of a program. It builds
+kustomizations only if its library has the version of ``kubectl``'s kustomize, or if there is no ``kubectl``, so the result does
+not depend on which of them builds. The engine has no network: ``kubectl`` builds a kustomization that names something remote.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import trio
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.building.build_cache import BuildCache, BuildKey
 from wharfinger.offline.building.kustomization import Folder, Kustomization, Overlay
-from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeError, read_built
+from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeError, check_patches, read_built
 from wharfinger.packages.rendering.chart_engine import ChartEngine, FolderBuild
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
@@ -23,7 +23,7 @@ _PLACE: Final = ".wharfinger-overlay"
 
 
 class EngineKustomize:
-    """A builder that uses an engine if it has the version of ``kubectl``, or there is none; else ``kubectl``."""
+    """A builder that uses the engine if it has the kustomize of ``kubectl``, or if there is no ``kubectl``; else ``kubectl``."""
 
     def __init__(
         self, engine: ChartEngine, kubectl: KubectlKustomize, versions: ProgramVersions, cache: BuildCache
@@ -37,6 +37,7 @@ class EngineKustomize:
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
         """Build a kustomization. Raises KustomizeError."""
+        check_patches(what)
         if not await self._is_same_kustomize():
             return await self._kubectl.build(what)
         key, place = _asked(what, self._engine.versions.kustomize)

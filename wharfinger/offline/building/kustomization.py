@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_list
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.formats.yaml.writer import write_yaml
 
 FILE_NAME: Final = "kustomization.yaml"
@@ -29,7 +29,7 @@ class Folder:
 class Overlay:
     """A kustomization over a folder, which is never written to.
 
-    ``resources`` are paths in the folder, and so are the components in ``fields``, the other fields of the kustomization.
+    ``resources`` are paths in the folder. ``fields`` are all other fields; the components in them are paths in the folder, too.
     """
 
     folder: Path
@@ -67,6 +67,20 @@ class Manifests:
 
 
 Kustomization: TypeAlias = Folder | Overlay | Manifests
+
+
+def patches_name_files(what: Kustomization) -> bool:
+    """Return whether a kustomization that is made has patches that kustomize would read from files.
+
+    Entries that are texts name files, too: kustomize takes such a list for ``patchesStrategicMerge``.
+    """
+    if isinstance(what, Folder):
+        return False
+    patches = find(what.fields, "patches")
+    return any(
+        not isinstance(each, dict) or any(key.casefold() == "path" and value for key, value in each.items())
+        for each in (patches if isinstance(patches, list) else ())
+    )
 
 
 def names_in_messages(what: Kustomization, place: Path) -> tuple[tuple[str, str], ...]:

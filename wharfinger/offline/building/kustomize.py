@@ -1,7 +1,7 @@
 """The seam of kustomize builds, and the builder that runs ``kubectl kustomize``.
 
 A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as Flux allows it. The program gets
-no configuration of the user, and without the network no proxy that listens.
+no configuration of the user. If the network is forbidden, it gets the address of a proxy that does not exist.
 """
 
 import os
@@ -15,7 +15,14 @@ import trio
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_str
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
-from wharfinger.offline.building.kustomization import Folder, Kustomization, Manifests, Overlay, names_in_messages
+from wharfinger.offline.building.kustomization import (
+    Folder,
+    Kustomization,
+    Manifests,
+    Overlay,
+    names_in_messages,
+    patches_name_files,
+)
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome
@@ -26,6 +33,8 @@ LIMITS: Final = Limits(wall_s=120.0, stdout_bytes=OUTPUT_BYTES, term_grace_s=0.3
 _VERSION: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024)
 MAX_MESSAGE: Final = 1_000
 _NOWHERE: Final = "http://127.0.0.1:9"
+_REFUSED: Final = (_NOWHERE.removeprefix("http://"), "' not allowed")
+"""Parts of the messages of kustomize and git for an address that the environment forbids."""
 _MISSING: Final = "this kustomization needs kubectl, which is not on PATH; install it, or name it with --kubectl"
 
 
@@ -74,6 +83,7 @@ class KubectlKustomize:
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
         """Build a kustomization. Raises KustomizeError, also without a program."""
+        check_patches(what)
         if self._program is None:
             raise KustomizeError(_MISSING)
         if isinstance(what, Folder):
@@ -102,7 +112,12 @@ class KubectlKustomize:
                 outcome = await run_child(Command(arguments, place, self._environment(place)), LIMITS)
         except ProcessError as error:
             raise KustomizeError(f"{self._program} cannot be run: {error}; check --kubectl", transient=True) from error
-        return await read_built(outcome, what, place, LIMITS.wall_s)
+        try:
+            return await read_built(outcome, what, place, LIMITS.wall_s)
+        except KustomizeError as error:
+            if not self._network and any(sign in str(error) for sign in _REFUSED):
+                raise KustomizeError(f"the network is forbidden by --offline: {error}") from error
+            raise
 
     def _environment(self, folder: Path) -> dict[str, str]:
         environment = {
@@ -114,8 +129,14 @@ class KubectlKustomize:
             "LC_ALL": "C.UTF-8",
         }
         if not self._network:
-            environment |= {"HTTP_PROXY": _NOWHERE, "HTTPS_PROXY": _NOWHERE, "GIT_ALLOW_PROTOCOL": "file"}
+            environment |= {"HTTP_PROXY": _NOWHERE, "HTTPS_PROXY": _NOWHERE, "GIT_ALLOW_PROTOCOL": "none"}
         return environment
+
+
+def check_patches(what: Kustomization) -> None:
+    """Check that the patches of an object's own fields name no files, which lie anywhere. Raises KustomizeError."""
+    if patches_name_files(what):
+        raise KustomizeError("patches: path names a file; write the patch into the field patch")
 
 
 async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s: float) -> tuple[JsonObject, ...]:

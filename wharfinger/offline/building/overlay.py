@@ -3,11 +3,15 @@
 If the folder has no ``kustomization.yaml``, Flux lists all manifests below it; a subfolder that has one is listed as a whole.
 """
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, list_tree
+
+_LISTED: Final = (".yaml", ".yml")
+"""The endings that Flux lists; files in JSON are for other tools."""
 
 
 def has_kustomization(folder: Path) -> bool:
@@ -15,14 +19,17 @@ def has_kustomization(folder: Path) -> bool:
     return any((folder / name).is_file() for name in KUSTOMIZATION_FILES)
 
 
-def resources_of(folder: Path) -> list[str]:
-    """Return the resources of a folder as Flux would list them, relative to it. Blocking. Raises TreeError."""
-    if has_kustomization(folder):
+def resources_of(root: Path, path: str) -> list[str]:
+    """Return the resources of a folder of a source as Flux would list them, relative to it. Blocking. Raises TreeError.
+
+    These are files that end in ``.yaml`` or ``.yml``, without what the source ignores.
+    """
+    if has_kustomization(root / path):
         return ["."]
-    listing = list_tree(folder)
+    listing = list_tree(root, path)
     built = [each for each in listing.kustomizations if not _inside(each, listing.kustomizations)]
-    files = [each for each in listing.files if not _inside(each, listing.kustomizations)]
-    return sorted([*files, *built])
+    files = [each for each in listing.files if not _inside(each, listing.kustomizations) and each.endswith(_LISTED)]
+    return sorted(PurePosixPath(each).relative_to(path).as_posix() for each in (*files, *built))
 
 
 def overlay_of(spec: JsonObject) -> JsonObject:

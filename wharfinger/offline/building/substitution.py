@@ -18,6 +18,8 @@ from wharfinger.formats.yaml.writer import write_yaml
 OPT_OUT: Final = "kustomize.toolkit.fluxcd.io/substitute"
 MAX_DEPTH: Final = 10
 """Expressions inside defaults of expressions."""
+MAX_TEXT: Final = 16 * 1024 * 1024
+"""The most characters that expressions add to one manifest."""
 _NAME: Final = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")
 _PART: Final = re.compile(r":\s*(-?\d+)(?::\s*(\d+))?\Z")
 _CASES: Final = ("^^", ",,", "^", ",")
@@ -45,7 +47,7 @@ def substitute(text: str, variables: Mapping[str, str], depth: int = 0) -> str:
     if depth > MAX_DEPTH:
         raise SubstitutionError(f"expressions are nested more than {MAX_DEPTH} deep")
     pieces: list[str] = []
-    position = 0
+    position = size = 0
     while (start := text.find("${", position)) >= 0:
         if start > 0 and text[start - 1] == "$":  # $${ is a literal
             pieces.append(text[position : start - 1] + "${")
@@ -54,6 +56,9 @@ def substitute(text: str, variables: Mapping[str, str], depth: int = 0) -> str:
         end = _end(text, start + 2)
         pieces += [text[position:start], _value(text[start + 2 : end], variables, depth)]
         position = end + 1
+        size += len(pieces[-1])
+        if size > MAX_TEXT:
+            raise SubstitutionError(f"the values of variables have more than {MAX_TEXT} characters; use smaller ones")
     pieces.append(text[position:])
     return "".join(pieces)
 

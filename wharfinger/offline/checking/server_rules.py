@@ -1,8 +1,8 @@
 """The judgement of manifests by the rules of an API server: an embedded one, which is empty and lives as long as the check.
 
 Definitions of the tree and of Wharfinger are applied first, then namespaces, then everything else, each by server-side apply, as
-the daemon applies. So schemas, unknown fields, defaults, validation and admission are those of the server. Namespaces that the
-tree only names are made. A kind without a definition is reported once, and its objects are not judged.
+the daemon applies. So schemas, unknown fields, defaults, validation and admission are those of the server. The namespaces of
+all objects are created. A kind without a definition is reported once, and its objects are not judged.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -16,11 +16,11 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ApiError, ClusterError, UnknownKindError
 from wharfinger.cluster.crds.definitions import CrdError, await_established
 from wharfinger.cluster.releases.options import utc_now
-from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.offline.checking.findings import Finding, Rule, Severity
 from wharfinger.offline.orchestrator.result import Manifest
-from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.kinds import SECRET
 from wharfinger.runtime.resources.custom_resources import CRD, ensure_crds
 
 OpenServer: TypeAlias = Callable[[], AbstractAsyncContextManager[ClusterClient]]
@@ -47,7 +47,9 @@ class _Judge:
                 told = f"no definition of {kind} is in the tree, so objects of this kind are not checked"
                 yield Finding(Rule.UNDEFINED, Severity.WARNING, told)
         except ApiError as error:
-            yield Finding(Rule.SERVER, Severity.ERROR, error.message, manifest.id)
+            # A message about a Secret may quote its values.
+            told = error.message if manifest.id.kind != SECRET else f"the server refuses it: {error.reason}"
+            yield Finding(Rule.SERVER, Severity.ERROR, told, manifest.id)
         except ClusterError as error:
             yield Finding(Rule.SERVER, Severity.ERROR, str(error), manifest.id)
 
@@ -86,7 +88,8 @@ async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -
 
 
 def _appliable(manifest: Manifest) -> JsonObject:
-    """Return an object as it would be applied, without a status."""
-    if not find_str(manifest.object, "metadata", "name"):
-        raise AssertionError(f"{shown(manifest.id)} has no name")
-    return {key: value for key, value in manifest.object.items() if key != "status"}
+    """Return an object as it would be applied, without a status; one with ``generateName`` gets the name in its id."""
+    obj: JsonObject = {key: value for key, value in manifest.object.items() if key != "status"}
+    if not find_str(obj, "metadata", "name"):
+        obj["metadata"] = {**find_object(obj, "metadata"), "name": manifest.id.name}
+    return obj

@@ -1,4 +1,4 @@
-"""The controllers of an offline run: for each schedulable kind the way from an object to its manifests.
+"""The controllers of an offline run: for each schedulable kind, one makes the manifests of an object.
 
 May import ``building`` and below.
 """

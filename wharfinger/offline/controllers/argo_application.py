@@ -14,20 +14,25 @@ from typing import Final
 import trio
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_object, find_str
-from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.offline.building.argo import ArgoError, folder_filter, helm_values, kustomize_fields, read_text, tool_of
+from wharfinger.offline.building.chart_dependencies import ChartDependencies
+from wharfinger.offline.building.chart_makers import fixed_chart
+from wharfinger.offline.building.chart_nodes import names_nodes
 from wharfinger.offline.building.charts import ChartRenders, objects_of
 from wharfinger.offline.building.kustomization import Folder, Overlay
 from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, ReconcileError
-from wharfinger.offline.controllers.kustomization import build_error
+from wharfinger.offline.controllers.inputs import inputs_digest
+from wharfinger.offline.controllers.kustomization import build_error, check_build
 from wharfinger.offline.discovery.argo import ArgoSource, argo_sources
 from wharfinger.offline.discovery.documents import SUFFIXES, is_encrypted, read_documents, without_encryption
+from wharfinger.offline.discovery.loads import LoadError, check_links, kustomization_file, read_kustomization
+from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.repository_address import plain_address
-from wharfinger.offline.discovery.tree import MAX_FILE, normal_path
-from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, TreeError
+from wharfinger.offline.discovery.tree import MAX_FILE
+from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.sources.fetcher import Artifact, SourceError, SourceRequest
 from wharfinger.offline.sources.fetchers import Fetchers
 from wharfinger.offline.sources.git import DEFAULT_REVISION
@@ -42,6 +47,7 @@ from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.runtime.fixpoint.model import Id
 
+JSONNET: Final = ".jsonnet"
 _CONSTRAINT: Final = frozenset("*^~<>=| ")
 
 
@@ -52,6 +58,7 @@ class ArgoSources:
     fetchers: Fetchers
     oci: OciFetcher
     repositories: HelmRepositories
+    dependencies: ChartDependencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class ArgoApplicationController:
         self._builder = builder
 
     async def reconcile(self, stored: Stored, _gate: Gate) -> Produced:
-        """Build all sources of an Application; of an object in two of them the later one counts. Raises ReconcileError."""
+        """Build all sources of an Application; if two make the same object, the later one counts. Raises ReconcileError."""
         sources = argo_sources(stored.object)
         if not sources:
             raise ReconcileError("spec: needs source or sources, which name what to build")
@@ -96,25 +103,75 @@ class ArgoApplicationController:
         objects = (without_encryption(each) if is_encrypted(each) else each for each in made.values())
         return Produced(tuple(objects), namespace=namespace)
 
+    async def inputs(self, stored: Stored, gate: Gate) -> str | None:
+        """Return the digest of everything that an Application is built from; None if it must be built.
+
+        Only charts have one: other sources may contain further nodes. Fetches nothing. Raises FormatError.
+        """
+        sources = argo_sources(stored.object)
+        root = self._desk.tree.root
+        references = {each.ref: root for each in sources if each.ref and self._is_local(each)}
+        more: list[JsonValue] = []
+        for source in sources:
+            try:
+                known = await self._inputs_of(source, references)
+            except (FormatError, PackageError, OSError):
+                return None  # the build reports it
+            if known is None:
+                return None
+            more.append(known)
+            if source.chart and await self._charts.is_known_to_make_nodes(_fixed(source)) is None:
+                self._desk.unsearched.add(stored.id)
+        return inputs_digest(self._desk, stored, gate, more) if sources else None
+
+    async def _inputs_of(self, source: ArgoSource, references: Mapping[str, Path]) -> JsonValue:
+        """Return the inputs of one source, besides its entry in the object."""
+        if source.is_values_only:
+            return "" if self._is_local(source) else None
+        helm = find_object(source.spec, "helm")
+        if names_nodes(helm) or (source.chart and await self._charts.is_known_to_make_nodes(_fixed(source))):
+            return None
+        root, folder, digest = self._desk.tree.root, None, ""
+        if not source.chart:
+            if not self._is_local(source):
+                return None
+            folder = _folder_of(source, root)
+            tool = await trio.to_thread.run_sync(tool_of, source.spec, folder)
+            if tool != "helm" or await self._charts.may_make_nodes(folder):
+                return None
+            await trio.to_thread.run_sync(self._check_links, source, folder, root)
+            if await self._sources.dependencies.are_missing(folder):
+                return None
+            digest = await self._charts.digest_of(folder)
+        is_known = folder is not None
+
+        def read(name: str) -> str | None:
+            """Read a file of the tree; a file of a fetched chart is known by the version of the chart."""
+            return read_text(root, folder or root, name, references) if is_known or name.startswith("$") else ""
+
+        return [digest, await trio.to_thread.run_sync(helm_values, helm, read)]
+
+    def _is_local(self, source: ArgoSource) -> bool:
+        """Return whether the repository of a source is the tree itself."""
+        address = plain_address(source.repository)
+        return bool(address) and address in self._desk.tree.local_addresses
+
     async def _files(self, source: ArgoSource) -> _Files:
         """Fetch the files of a source. Raises SourceError, PackageError or ArgoError."""
         if not source.repository:
             raise ArgoError("needs repoURL, the address of a repository")
         if source.chart:
             artifact = await with_retries(partial(self._chart, source), self._desk.retries)
+            await self._charts.learn(_fixed(source), artifact.folder)
             return _Files(artifact.folder, artifact.folder, source.chart, artifact.revision)
-        address = plain_address(source.repository)
-        if address and address in self._desk.tree.local_addresses:
+        if self._is_local(source):
             root = self._desk.tree.root
         else:
             root = (await self._sources.fetchers.fetch(_git_request(source))).folder
-        relative = normal_path(source.path or ".")
-        folder = root / (relative or "")
-        if relative is None or not folder.resolve().is_relative_to(root.resolve()):
-            raise ArgoError(f"path: {source.path!r} leads out of the repository; correct it")
+        folder = _folder_of(source, root)
         if not await trio.Path(folder).is_dir():
             raise ArgoError(f"path: the repository has no folder {source.path!r}; correct it, or add the folder")
-        return _Files(folder, root, relative)
+        return _Files(folder, root, normal_path(source.path or ".") or "")
 
     async def _chart(self, source: ArgoSource) -> Artifact:
         """Fetch a chart from a Helm repository or a registry. Raises SourceError."""
@@ -142,14 +199,18 @@ class ArgoApplicationController:
     ) -> Sequence[JsonObject]:
         """Render a chart as Argo CD calls ``helm template``."""
         helm = find_object(source.spec, "helm")
+        chart = files.folder
+        if not source.chart:
+            await trio.to_thread.run_sync(self._check_links, source, files.folder, files.root)
+            chart = await self._sources.dependencies.complete(files.folder, self._limit(files.root))
         read = partial(read_text, files.root, files.folder, references=references)
         values = await trio.to_thread.run_sync(helm_values, helm, read)
         options = self._desk.options
         api_versions = tuple(each for each in find_list(helm, "apiVersions") if isinstance(each, str))
         rendered = await self._charts.render_request(
             RenderRequest(
-                chart=files.folder,
-                chart_digest=files.digest or await self._charts.digest_of(files.folder),
+                chart=chart,
+                chart_digest=files.digest or await self._charts.digest_of(chart),
                 release=find_str(helm, "releaseName") or who.name,
                 namespace=find_str(helm, "namespace") or namespace or self._desk.tree.namespace,
                 values=values,
@@ -160,12 +221,25 @@ class ArgoApplicationController:
         )
         return objects_of(rendered, crds=find(helm, "skipCrds") is not True)
 
+    def _check_links(self, source: ArgoSource, folder: Path, root: Path) -> None:
+        """Check that a chart has no links that leave its repository, and none to folders. Blocking. Raises ArgoError."""
+        try:
+            check_links(folder, self._limit(root))
+        except LoadError as error:
+            raise ArgoError(f"path: {source.path}: {error}") from error
+
+    def _limit(self, root: Path) -> Path:
+        """Return the folder that all files of a source must lie in."""
+        tree = self._desk.tree
+        return tree.limit if root == tree.root else root
+
     async def _kustomized(self, source: ArgoSource, files: _Files) -> Sequence[JsonObject]:
         own = await trio.to_thread.run_sync(_own_kustomization, files.folder)
         if own is None:
             raise ArgoError(f"path: {source.path!r} has no kustomization.yaml; add one, or remove kustomize")
         fields = kustomize_fields(find_object(source.spec, "kustomize"), own)
         what = Overlay(files.folder, files.path, (".",), fields) if fields else Folder(files.folder, files.path)
+        await trio.to_thread.run_sync(check_build, self._desk, files.root, files.path, fields)
         try:
             return await self._builder.build(what)
         except KustomizeError as error:
@@ -183,6 +257,20 @@ def _errors_of(source: ArgoSource) -> Iterator[None]:
         raise ReconcileError(f"{source.field}: {error}") from error
 
 
+def _fixed(source: ArgoSource) -> str | None:
+    """Return the key of a chart that a source names in one fixed version."""
+    return fixed_chart({"url": source.repository}, source.chart, source.revision)
+
+
+def _folder_of(source: ArgoSource, root: Path) -> Path:
+    """Return the folder of a source in its repository. Raises ArgoError."""
+    relative = normal_path(source.path or ".")
+    folder = root / (relative or "")
+    if relative is None or not folder.resolve().is_relative_to(root.resolve()):
+        raise ArgoError(f"path: {source.path!r} leads out of the repository; correct it")
+    return folder
+
+
 def _git_request(source: ArgoSource) -> SourceRequest:
     """Return the request for the files of a git repository at ``targetRevision``: a branch, a tag, a commit or a constraint."""
     revision = source.revision or DEFAULT_REVISION
@@ -192,8 +280,8 @@ def _git_request(source: ArgoSource) -> SourceRequest:
 
 def _own_kustomization(folder: Path) -> JsonObject | None:
     """Return the ``kustomization.yaml`` of a folder; None if there is none. Blocking. Raises FormatError, OSError."""
-    path = next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
-    return None if path is None else as_object(read_yaml(path.read_bytes(), what=path.name) or {}, path.name)
+    path = kustomization_file(folder)
+    return None if path is None else as_object(read_kustomization(path) or {}, path.name)
 
 
 def _plain(files: _Files, directory: JsonObject) -> Sequence[JsonObject]:
@@ -203,7 +291,11 @@ def _plain(files: _Files, directory: JsonObject) -> Sequence[JsonObject]:
     paths = files.folder.rglob("*") if find(directory, "recurse") is True else files.folder.iterdir()
     for path in sorted(paths):
         relative = path.relative_to(files.folder).as_posix()
-        if path.suffix not in SUFFIXES or not takes(relative) or not path.is_file():
+        if not takes(relative) or not path.is_file():
+            continue
+        if path.suffix == JSONNET:
+            raise ArgoError(f"path: {relative} is Jsonnet, which is not run; render it beforehand, or exclude it")
+        if path.suffix not in SUFFIXES:
             continue
         if not path.resolve().is_relative_to(files.root.resolve()):
             raise ArgoError(f"path: {relative} leads out of the repository; remove the link")

@@ -18,6 +18,7 @@ class Produced:
     """The result of one run of a node.
 
     ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is that of objects that name none.
+    ``internal`` are objects that only other nodes read: a controller makes them in a cluster, so they are not printed.
     ``skipped`` is why nothing was done. ``warnings`` are for the report.
     """
 
@@ -26,6 +27,7 @@ class Produced:
     revision: str = ""
     skipped: str = ""
     warnings: tuple[str, ...] = ()
+    internal: tuple[JsonObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class RunOptions:
     kube_version: str
     api_versions: tuple[str, ...] = ()
     allow_missing_secrets: bool = False
+    allow_missing_crds: bool = False
+    """True if definitions that a ResourceSet depends on may be missing in the tree."""
 
 
 @dataclass(slots=True)
@@ -48,6 +52,8 @@ class Desk:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     """The policy for fetches of charts and packages."""
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
+    unsearched: set[Id] = field(default_factory=set)
+    """Releases of which a survey cannot tell whether they make nodes: their charts would have to be fetched first."""
     _folders: int = 0
 
     def new_folder(self) -> Path:

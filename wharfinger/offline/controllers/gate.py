@@ -8,7 +8,10 @@ CASCADE    a failure that names it             block                            
 FORCE      a failure that names it             a failure: a cycle, or never done     a derived failure
 =========  ==================================  ====================================  =====================
 
-Blocking wins over failing, so that a verdict is made only when everything is known. Nothing waits for a time.
+If a file declares an absent object, and the node that builds the file is not done or has failed, that node is judged in its
+place: the object is absent only because of it.
+
+Blocking wins over failing, so that a verdict is made only when everything is known. There are no timeouts.
 """
 
 import difflib
@@ -16,9 +19,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from wharfinger.offline.controllers.built_files import builders_of
 from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.store.identity import shown
-from wharfinger.offline.store.kinds import SCHEDULABLE
+from wharfinger.offline.store.kinds import SCHEDULABLE, SECRET
+from wharfinger.offline.store.status import State
 from wharfinger.offline.store.store import ObjectStore, Place
 from wharfinger.runtime.fixpoint.model import Id, Level
 
@@ -67,7 +72,11 @@ class Need:
 
 @dataclass(slots=True)
 class Gate:
-    """The gate of one run of one node. ``reads`` collects everything that the node looked at."""
+    """The gate of one run of one node. ``reads`` collects everything that the node looked at.
+
+    ``selected`` are objects that it found through a selection. The selection is in ``reads`` and stands for them: a change of it
+    wakes the node, so these objects need not wake it.
+    """
 
     who: Id
     level: Level
@@ -75,6 +84,7 @@ class Gate:
     store: ObjectStore
     tree: Tree
     reads: set[Id] = field(default_factory=set)
+    selected: set[Id] = field(default_factory=set)
 
     def require(self, needs: Iterable[Need]) -> None:
         """Return if everything needed is ready. Raises BlockedError, DependencyFailedError or ReconcileError."""
@@ -86,20 +96,23 @@ class Gate:
             self.reads.add(need.id)
             if need.id == self.who:
                 raise ReconcileError(f"{need.field} names {shown(self.who)} itself; remove it")
-            if self.store.get(need.id) is None:
-                if self.level is Level.NONE:
-                    lacks.append(need.id)
-                else:
-                    missing.append(need)
-                continue
-            if need.id.kind not in SCHEDULABLE or self.store.status(need.id).is_ready:
-                continue
-            if self.store.status(need.id).has_failed:
-                failed.append(need.id)
-            elif self.level is Level.FORCE:
-                stuck.append(need)
-            else:
+            if self.store.get(need.id) is not None:
+                awaited: tuple[Need, ...] = (
+                    (need,) if need.id.kind in SCHEDULABLE and not self._is_ready(need.id) else ()
+                )
+            elif self.level is Level.NONE:
                 lacks.append(need.id)
+                continue
+            else:
+                awaited = self._unfinished(need)
+                missing += () if awaited else (need,)
+            for each in awaited:
+                if self.store.status(each.id).has_failed:
+                    failed.append(each.id)
+                elif self.level is Level.FORCE:
+                    stuck.append(each)
+                else:
+                    lacks.append(each.id)
         if lacks:
             raise BlockedError(tuple(sorted(lacks)))
         if missing:
@@ -110,11 +123,31 @@ class Gate:
         if stuck:
             raise ReconcileError(self._stuck(stuck))
 
+    def _is_ready(self, who: Id) -> bool:
+        return self.store.status(who).is_ready
+
+    def _unfinished(self, need: Need) -> tuple[Need, ...]:
+        """Return the nodes that would make an absent object, and have failed or are not done."""
+        builders = builders_of(need.id, self.store, self.tree)
+        found = tuple(Need(each, need.field) for each in builders if each != self.who and not self._is_ready(each))
+        self.reads.update(each.id for each in found)
+        return found
+
     def _missing(self, need: Need) -> str:
         told = f"{need.field}: {shown(need.id)} does not exist"
         declared = self.tree.declared.get(need.id)
         if declared is not None:
-            return f"{told}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
+            builders = builders_of(need.id, self.store, self.tree)
+            if not builders:
+                return f"{told}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
+            named = shown(builders[0])
+            if self.store.status(builders[0]).state is State.SKIPPED:
+                return f"{told}: {declared.place} declares it, but {named}, which builds that file, is skipped"
+            return f"{told}: {declared.place} declares it, but {named} builds it under another name, or leaves it out"
+        if need.id.kind == SECRET:
+            told += (
+                ", also not as the result of an ExternalSecret; if only the cluster has it, use --allow-missing-secrets"
+            )
         close = self._similar(need.id)
         return f"{told}; did you mean {close.namespace}/{close.name}?" if close is not None else told
 

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -14,21 +14,36 @@ from wharfinger.formats.json.value import JsonObject, as_object, find, find_list
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.formats.yaml.writer import write_yaml_all
+from wharfinger.offline.building.chart_dependencies import ChartDependencies
+from wharfinger.offline.building.chart_makers import fixed_chart
+from wharfinger.offline.building.chart_nodes import names_nodes
 from wharfinger.offline.building.charts import ChartRenders, objects_of
 from wharfinger.offline.building.kustomization import Manifests
 from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.offline.building.metadata import with_common_metadata
+from wharfinger.offline.building.stand_ins import is_stand_in
 from wharfinger.offline.building.values import Reference, references_of, release_values
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
+from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.controllers.kustomization import dependencies_of
+from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
 from wharfinger.offline.controllers.source import SourceController
+from wharfinger.offline.discovery.loads import LoadError, check_links
 from wharfinger.offline.sources.fetcher import Artifact, SourceError
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.sources.retry import with_retries
 from wharfinger.offline.store.identity import shown
-from wharfinger.offline.store.kinds import HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY, SECRET
+from wharfinger.offline.store.kinds import (
+    EXTERNAL_ARTIFACT,
+    GIT_REPOSITORY,
+    HELM_CHART,
+    HELM_REPOSITORY,
+    OCI_REPOSITORY,
+    SECRET,
+)
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.rendering.renderer import Rendered
@@ -46,6 +61,7 @@ class ChartSources:
     oci: OciFetcher
     repositories: HelmRepositories
     secrets: SourceController
+    dependencies: ChartDependencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +80,26 @@ class _Fetched:
     digest: str
     root: Path
     """The folder that the values files are relative to."""
+    own: Path
+    """The folder of the chart in its source, without dependencies that were fetched for it."""
 
 
 class HelmReleaseController:
     """Renders HelmReleases; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, charts: ChartRenders, sources: ChartSources, builder: KustomizeBuilder) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        charts: ChartRenders,
+        sources: ChartSources,
+        builder: KustomizeBuilder,
+        readiness: Readiness,
+    ) -> None:
         self._desk = desk
         self._charts = charts
         self._sources = sources
         self._builder = builder
+        self._readiness = readiness
         self._known: set[Path] = set()
         """Folders that are charts; many releases of a run have the same one."""
 
@@ -82,26 +108,96 @@ class HelmReleaseController:
         spec = find_object(stored.object, "spec")
         if find(spec, "suspend") is True:
             return Produced(skipped="suspended")
-        chart = self._chart_of(stored, gate)
         try:
-            references = self._references(stored)
-            needs = [Need(each.source, f"spec.valuesFrom[{number}]") for number, each in enumerate(references)]
-            gate.require(
-                [*dependencies_of(stored), Need(chart.source, "spec.chart"), *self._hard(needs, references, gate)]
-            )
+            chart, references = self._required(stored, gate)
+            warnings = await self._readiness.of_dependencies(stored, dependencies_of(stored))
             fetched = await self._fetched(chart, gate)
+            if chart.source not in self._desk.tree.local_sources:
+                await self._charts.learn(self._fixed(chart), fetched.folder)
             values = overlaid(
                 await self._values_of_files(fetched, chart.values_files),
                 release_values(stored.object, references, self._texts),
             )
             release, namespace = names_of(stored)
-            rendered = await self._charts.render(fetched.folder, release, namespace, values, digest=fetched.digest)
+            policy = find_str(spec, "install", "crds", default="Create")
+            crds = policy != "Skip" and find(spec, "install", "skipCRDs") is not True
+            rendered = await self._charts.render(
+                fetched.folder, release, namespace, values, digest=fetched.digest, crds=crds
+            )
             rendered = await self._post_rendered(rendered, spec)
         except (FormatError, PackageError) as error:
             raise ReconcileError(str(error)) from error
-        policy = find_str(spec, "install", "crds", default="Create")
-        objects = objects_of(rendered, crds=policy != "Skip" and find(spec, "install", "skipCRDs") is not True)
-        return Produced(_with_metadata(objects, find_object(spec, "commonMetadata")), namespace=namespace)
+        objects = objects_of(rendered, crds=crds)
+        made = with_common_metadata(objects, find_object(spec, "commonMetadata"))
+        return Produced(made, namespace=namespace, warnings=warnings)
+
+    async def inputs(self, stored: Stored, gate: Gate) -> str | None:
+        """Return the digest of everything that a release is rendered from; None if it must be rendered.
+
+        Fetches nothing. Raises ReconcileError, or the errors of the gate.
+        """
+        if find(stored.object, "spec", "suspend") is True:
+            return None
+        if any(find(each, "readyExpr") for each in find_list(stored.object, "spec", "dependsOn")):
+            return None  # it reads the whole dependency
+        try:
+            chart, references = self._required(stored, gate)
+            texts = [dict(self._texts(each.source) or {}).get(each.key, "") for each in references]
+            if names_nodes([find_object(stored.object, "spec", "values"), *texts]):
+                return None
+            made = self._desk.artifacts.get(chart.source) if chart.source.kind == EXTERNAL_ARTIFACT else None
+            if made is not None:
+                is_maker = await self._charts.may_make_nodes(made.folder)
+                inside = await trio.to_thread.run_sync(_chart_inside, made.folder)
+                if is_maker or inside is None or await self._charts.may_make_nodes(inside):
+                    return None
+                return inputs_digest(self._desk, stored, gate, (made.revision,))
+            if chart.source not in self._desk.tree.local_sources:
+                return await self._inputs_of_fetched(stored, gate, chart)
+            root = self._desk.tree.root
+            folder = root / chart.name
+            if not await trio.to_thread.run_sync(_has_chart, root, folder) or await self._charts.may_make_nodes(folder):
+                return None
+            await trio.to_thread.run_sync(_check_links, folder, self._desk.tree.limit, chart.name)
+            if await self._sources.dependencies.are_missing(folder):
+                return None
+            files = _Fetched(folder, await self._charts.digest_of(folder), root, folder)
+            return inputs_digest(
+                self._desk, stored, gate, (files.digest, await self._values_of_files(files, chart.values_files))
+            )
+        except (FormatError, PackageError) as error:
+            raise ReconcileError(str(error)) from error
+
+    async def _inputs_of_fetched(self, stored: Stored, gate: Gate, chart: _Chart) -> str | None:
+        """Return the inputs of a release whose chart would have to be fetched; None if the chart is known to make nodes."""
+        makes_nodes = await self._charts.is_known_to_make_nodes(self._fixed(chart))
+        if makes_nodes is None:
+            self._desk.unsearched.add(stored.id)
+        return None if makes_nodes else inputs_digest(self._desk, stored, gate, ())
+
+    def _fixed(self, chart: _Chart) -> str | None:
+        source = self._desk.store.get(chart.source)
+        if source is None:
+            return None
+        version = "" if chart.source.kind == GIT_REPOSITORY else chart.version
+        return fixed_chart(find_object(source.object, "spec"), chart.name, version)
+
+    def _required(self, stored: Stored, gate: Gate) -> tuple[_Chart, tuple[Reference, ...]]:
+        """Return the chart and the references of a release, once everything that it names is ready."""
+        chart = self._chart_of(stored, gate)
+        references = self._references(stored)
+        needs = [Need(each.source, f"spec.valuesFrom[{number}]") for number, each in enumerate(references)]
+        gate.require([*dependencies_of(stored), Need(chart.source, "spec.chart"), *self._hard(needs, references, gate)])
+        return chart, tuple(self._readable(references))
+
+    def _readable(self, references: tuple[Reference, ...]) -> Iterator[Reference]:
+        """Yield the references that can be read here; of a stand-in for a Secret only single values with a placeholder."""
+        for each in references:
+            found = self._desk.store.get(each.source)
+            if found is None or not is_stand_in(found.object):
+                yield each
+            elif each.target:
+                yield replace(each, optional=True)
 
     def _references(self, stored: Stored) -> tuple[Reference, ...]:
         """Return the entries of ``spec.valuesFrom``; Secrets are optional if they may be missing."""
@@ -135,10 +231,12 @@ class HelmReleaseController:
         if reference:
             kind, name = find_str(reference, "kind"), find_str(reference, "name")
             who = Id(f"{kind}.source.toolkit.fluxcd.io", find_str(reference, "namespace", default=namespace), name)
-            if who.kind == OCI_REPOSITORY:
+            if who.kind in {OCI_REPOSITORY, EXTERNAL_ARTIFACT}:
                 return _Chart(who)
             if who.kind != HELM_CHART:
-                raise ReconcileError(f"spec.chartRef.kind: {kind!r} is neither OCIRepository nor HelmChart")
+                raise ReconcileError(
+                    f"spec.chartRef.kind: expected OCIRepository, ExternalArtifact or HelmChart, found {kind!r}"
+                )
             gate.require([Need(who, "spec.chartRef")])
             chart = self._desk.store.get(who)
             return _read_chart(find_object(chart.object, "spec") if chart else {}, who.namespace, "spec")
@@ -157,17 +255,36 @@ class HelmReleaseController:
                 artifact = await with_retries(lambda: self._from_repository(source, chart, secret), self._desk.retries)
             except SourceError as error:
                 raise ReconcileError(str(error)) from error
-            return _Fetched(artifact.folder, artifact.revision, artifact.folder)
+            return _Fetched(artifact.folder, artifact.revision, artifact.folder, artifact.folder)
         found = self._desk.artifacts.get(chart.source)
         if found is None:
             raise ReconcileError(f"{shown(chart.source)} has no files: it is suspended")
         if chart.source.kind == OCI_REPOSITORY:
-            return _Fetched(found.folder, found.revision, found.folder)
+            return _Fetched(found.folder, found.revision, found.folder, found.folder)
+        if chart.source.kind == EXTERNAL_ARTIFACT:
+            inside = await trio.to_thread.run_sync(_chart_inside, found.folder)
+            if inside is None:
+                raise ReconcileError(
+                    f"spec.chartRef: {shown(chart.source)} has no chart, neither itself nor in one folder"
+                )
+            return await self._completed(inside, inside, found.folder)
         folder = found.folder / chart.name
         if folder not in self._known and not await trio.to_thread.run_sync(_has_chart, found.folder, folder):
             raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")
+        if folder not in self._known:
+            limit = self._desk.tree.limit if found.folder == self._desk.tree.root else found.folder
+            await trio.to_thread.run_sync(_check_links, folder, limit, chart.name)
         self._known.add(folder)
-        return _Fetched(folder, await self._charts.digest_of(folder), found.folder)
+        limit = self._desk.tree.limit if found.folder == self._desk.tree.root else found.folder
+        return await self._completed(folder, found.folder, limit)
+
+    async def _completed(self, folder: Path, root: Path, limit: Path) -> _Fetched:
+        """Return a chart of a source with all of its dependencies. Raises ReconcileError."""
+        try:
+            whole = await self._sources.dependencies.complete(folder, limit)
+        except (SourceError, OSError) as error:
+            raise ReconcileError(f"spec.chart: {error}") from error
+        return _Fetched(whole, await self._charts.digest_of(whole), root, folder)
 
     async def _values_of_files(self, fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:
         return await trio.to_thread.run_sync(_default_values, fetched, files) if files else {}
@@ -224,10 +341,26 @@ def _has_chart(source: Path, folder: Path) -> bool:
     return folder.resolve().is_relative_to(source.resolve()) and (folder / "Chart.yaml").is_file()
 
 
+def _chart_inside(folder: Path) -> Path | None:
+    """Return the folder that is a chart: an artifact itself, or the only one of its folders that is one. Blocking."""
+    if (folder / "Chart.yaml").is_file():
+        return folder
+    found = [each for each in sorted(folder.iterdir()) if (each / "Chart.yaml").is_file()]
+    return found[0] if len(found) == 1 else None
+
+
+def _check_links(folder: Path, limit: Path, name: str) -> None:
+    """Check that a chart has no links that leave its source, and none to folders. Blocking. Raises ReconcileError."""
+    try:
+        check_links(folder, limit)
+    except LoadError as error:
+        raise ReconcileError(f"spec.chart.spec.chart: {name}: {error}") from error
+
+
 def _default_values(fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:
     """Return the values files that a spec names, merged in order. Blocking. Raises ReconcileError, FormatError."""
     values: JsonObject = {}
-    own = (fetched.folder / "values.yaml").resolve()
+    own = (fetched.own / "values.yaml").resolve()
     paths = [(fetched.root / each).resolve() for each in files]
     if paths and own.is_file() and own not in paths:
         raise ReconcileError(
@@ -249,17 +382,3 @@ def _docker_config(repository: JsonObject, secret: Mapping[str, bytes]) -> bytes
     host = find_str(repository, "spec", "url").removeprefix("oci://").partition("/")[0]
     auth = base64.b64encode(secret["username"] + b":" + secret["password"]).decode()
     return b'{"auths": {"%s": {"auth": "%s"}}}' % (host.encode(), auth.encode())
-
-
-def _with_metadata(objects: tuple[JsonObject, ...], common: JsonObject) -> tuple[JsonObject, ...]:
-    """Return objects with the labels and annotations of ``spec.commonMetadata``."""
-    if not common:
-        return objects
-    made: list[JsonObject] = []
-    for obj in objects:
-        metadata = dict(find_object(obj, "metadata"))
-        for key in ("labels", "annotations"):
-            if added := find_object(common, key):
-                metadata[key] = {**find_object(metadata, key), **added}
-        made.append({**obj, "metadata": metadata})
-    return tuple(made)

@@ -13,13 +13,17 @@ from wharfinger.offline.building.overlay import has_kustomization, overlay_of, r
 from wharfinger.offline.building.substitution import substituted
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
+from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
+from wharfinger.offline.discovery.builders import source_of
 from wharfinger.offline.discovery.documents import Problem, is_encrypted, without_encryption
-from wharfinger.offline.discovery.tree import normal_path, source_of
+from wharfinger.offline.discovery.loads import LoadError, check_loads
+from wharfinger.offline.discovery.reach import normal_path
+from wharfinger.offline.discovery.tree import repository_above
 from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.kinds import CONFIG_MAP, KUSTOMIZATION, SECRET
-from wharfinger.offline.store.store import Stored
+from wharfinger.offline.store.store import Place, Stored
 from wharfinger.runtime.fixpoint.model import Id, Level
 
 
@@ -37,9 +41,10 @@ def dependencies_of(stored: Stored) -> list[Need]:
 class KustomizationController:
     """Builds Kustomizations; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
 
-    def __init__(self, desk: Desk, builder: KustomizeBuilder) -> None:
+    def __init__(self, desk: Desk, builder: KustomizeBuilder, readiness: Readiness) -> None:
         self._desk = desk
         self._builder = builder
+        self._readiness = readiness
 
     async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
         """Build one Kustomization. Raises ReconcileError, or the errors of the gate."""
@@ -47,21 +52,25 @@ class KustomizationController:
         if find(spec, "suspend") is True:
             return Produced(skipped="suspended")
         source = source_of(stored.object, stored.id.namespace)
-        gate.require([*dependencies_of(stored), Need(source, "spec.sourceRef")])
+        dependencies = dependencies_of(stored)
+        gate.require([*dependencies, Need(source, "spec.sourceRef")])
+        warnings = await self._readiness.of_dependencies(stored, dependencies)
         variables = self._variables(stored, spec, gate)
-        folder, relative = self._folder(source, spec)
-        objects = await self._built(folder, relative, overlay_of(spec))
+        root, relative = self._folder(source, spec)
+        objects = await self._built(root, relative, overlay_of(spec))
         try:
             made = tuple(_decrypted(substituted(each, variables)) for each in objects)
         except FormatError as error:
             raise ReconcileError(f"spec.postBuild: {error}") from error
-        return Produced(made, namespace=find_str(spec, "targetNamespace"))
+        return Produced(made, namespace=find_str(spec, "targetNamespace"), warnings=warnings)
 
-    async def _built(self, folder: Path, relative: str, fields: JsonObject) -> tuple[JsonObject, ...]:
+    async def _built(self, root: Path, relative: str, fields: JsonObject) -> tuple[JsonObject, ...]:
+        folder = root / relative
         try:
-            resources = resources_of(folder)
+            resources = resources_of(root, relative)
             if not resources:
                 return ()
+            await trio.to_thread.run_sync(check_build, self._desk, root, relative, fields)
             is_whole = resources == ["."] and not fields
             what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
             return await self._builder.build(what)
@@ -71,7 +80,7 @@ class KustomizationController:
             raise build_error(self._desk, relative, error) from error
 
     def _folder(self, source: Id, spec: JsonObject) -> tuple[Path, str]:
-        """Return the folder to build, and its path in the source."""
+        """Return the files of the source, and the path of the folder to build in them."""
         artifact = self._desk.artifacts.get(source)
         if artifact is None:
             raise ReconcileError(
@@ -84,7 +93,7 @@ class KustomizationController:
             raise ReconcileError(f"spec.path: {text!r} leads out of the source; correct it")
         if not folder.is_dir():
             raise ReconcileError(f"spec.path: {shown(source)} has no folder {text!r}; correct it, or add the folder")
-        return folder, relative
+        return artifact.folder, relative
 
     def _variables(self, stored: Stored, spec: JsonObject, gate: Gate) -> Mapping[str, str]:
         """Return the variables of ``spec.postBuild``; those that are written there win over those of references."""
@@ -138,10 +147,32 @@ class FolderController:
         try:
             if not await trio.to_thread.run_sync(has_kustomization, folder):
                 raise ReconcileError(f"{stored.id.name}: has no kustomization.yaml any more")
+            await trio.to_thread.run_sync(check_build, self._desk, self._desk.tree.root, stored.id.name, {})
             objects = await self._builder.build(Folder(folder, stored.id.name))
         except KustomizeError as error:
             raise build_error(self._desk, stored.id.name, error) from error
         return Produced(tuple(map(_decrypted, objects)))
+
+
+def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None:
+    """Check what a build of a folder of a source would load, before it. Blocking. Raises ReconcileError."""
+    tree, limit = desk.tree, root
+    if root == tree.root:
+        files = tree.reach.files_of(folder)
+        refused = next((each for each in tree.hidden_problems if each.is_limit and each.place.file in files), None)
+        if refused is not None:
+            raise ReconcileError(f"{refused.place.file}: {refused.message}", refused.place)
+        limit = tree.limit
+    more = [each for each in find_list(fields, "components") if isinstance(each, str)]
+    try:
+        check_loads(root / folder, limit, more)
+    except LoadError as error:
+        is_below = error.file.is_relative_to(root.resolve())
+        file = error.file.relative_to(root.resolve()).as_posix() if is_below else str(error.file)
+        # Without a repository the root is the limit.
+        has_wider = error.is_outside and root == tree.root and repository_above(tree.limit) is None
+        hint = ", or name a --root that contains both" if has_wider else ""
+        raise ReconcileError(f"{file}: {error}{hint}", Place(file) if root == tree.root else None) from error
 
 
 def build_error(desk: Desk, folder: str, error: KustomizeError) -> ReconcileError:

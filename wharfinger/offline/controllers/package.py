@@ -8,7 +8,7 @@ Whether a package may be on is judged at the end, when all packages are known (:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,23 +24,16 @@ from wharfinger.offline.controllers.gate import Gate, MissingError, Need, Reconc
 from wharfinger.offline.controllers.references import secret_bytes, with_encoded_data
 from wharfinger.offline.sources.retry import with_retries
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE
-from wharfinger.offline.store.kinds import APPLICATION, MODULE, PACKAGE_REPOSITORY, SECRET
+from wharfinger.offline.store.kinds import APPLICATION, ENABLED_MODULES, MODULE, PACKAGE_REPOSITORY, SECRET
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.definition.conversions import JqRunner, convert
 from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
-from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
-from wharfinger.packages.registry.source import (
-    FolderSource,
-    LayoutSource,
-    RegistrySource,
-    Source,
-    open_source,
-    source_text,
-)
+from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.settings.values import (
     RenderContext,
@@ -49,8 +42,18 @@ from wharfinger.packages.settings.values import (
     check_values_rules,
     merged_values,
 )
+from wharfinger.packages.sources.source import (
+    FolderSource,
+    LayoutSource,
+    Network,
+    Source,
+    open_source,
+    source_server,
+    source_text,
+)
 from wharfinger.packages.store.store import Store
 from wharfinger.runtime.fixpoint.model import Id
+from wharfinger.runtime.repositories.followed_tag import followed_tag
 from wharfinger.runtime.resources.identity import IdentityError, ModuleId, is_global
 from wharfinger.runtime.resources.manifests import (
     PackageValues,
@@ -62,11 +65,11 @@ from wharfinger.runtime.resources.manifests import (
     with_overrides,
 )
 from wharfinger.runtime.resources.package_fit import check_kind, check_needs
-from wharfinger.runtime.resources.repositories import read_repository, with_credentials
+from wharfinger.runtime.resources.repositories import read_repository, with_secrets
 from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_application, read_module
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
 
-MODULES: Final = Id("EnabledModules", "", "")
+MODULES: Final = Id(ENABLED_MODULES, "", "")
 """The data that stands for the Modules that are on; every package sees them under ``global``."""
 _ANYWHERE: Final = (Path("/"),)
 """An offline build runs as its user, and so reads any folder that a PackageRepository names."""
@@ -81,6 +84,7 @@ class PackageTools:
     rules: Rules
     folder: Path | None = None
     network: bool = True
+    sources: Network = field(default_factory=Network)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,18 @@ class PackageController:
         except (FormatError, PackageError, IdentityError, SpecError, SettingsSourceError) as error:
             raise ReconcileError(str(error)) from error
 
-    async def built(self, loaded: Loaded, wanted: ResolvedSettings, modules: Mapping[str, tuple[str, ...]]) -> Produced:
-        """Build a package that was read; ``modules`` are those that are on. Raises PackageError, FormatError, IdentityError."""
+    async def built(
+        self,
+        loaded: Loaded,
+        wanted: ResolvedSettings,
+        modules: Mapping[str, tuple[str, ...]],
+        *,
+        as_template: bool = False,
+    ) -> Produced:
+        """Build a package that was read; ``modules`` are those that are on. Raises PackageError, FormatError, IdentityError.
+
+        ``as_template``: its definitions are not there when its templates run.
+        """
         spec, definition = loaded.spec, loaded.definition
         newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)
         report = await check_settings(definition, newest, None, self._tools.rules)
@@ -152,7 +166,9 @@ class PackageController:
             upgrade=False,
             confined=spec.id.kind == "Application",
         )
-        rendered = await self._charts.render_request(request)
+        # A plain chart on the command line is built as `helm template` prints it.
+        render = self._charts.render_request if as_template else self._charts.render_installed
+        rendered = await render(request)
         rendered, unmatched = await trio.to_thread.run_sync(partial(with_overrides, rendered, spec.directives))
         settings = tuple(f"spec.settings.{each.path}: {each.message}" for each in report.warnings)
         unused = tuple(f"spec.resourceRequests: {each}" for each in unmatched)
@@ -172,12 +188,13 @@ class PackageController:
 
     async def _loaded(self, spec: PackageSpec, gate: Gate) -> Loaded:
         source = await self._source(spec, gate)
-        if not self._tools.network and isinstance(source, RegistrySource) and not source.address.registry.is_loopback:
+        server = source_server(source)
+        if not self._tools.network and server is not None and not server.is_loopback:
             raise ReconcileError(
-                f"package {spec.package}: the network is forbidden by --offline, and {source.address} is not on this machine; "
-                "name a folder of packages with --packages"
+                f"package {spec.package}: the network is forbidden by --offline, and {source_text(source)} is not on this "
+                "machine; name a folder of packages with --packages"
             )
-        async with self._locks.held(f"{source_text(source)} {spec.package} {spec.version}"):
+        async with self._locks.held(f"{source_text(source)} {spec.package} {spec.version or spec.policy.follows}"):
             tree, digest = await with_retries(lambda: self._installed(source, spec), self._desk.retries)
         definition = await trio.to_thread.run_sync(
             lambda: installed_definition(
@@ -186,15 +203,16 @@ class PackageController:
         )
         check_kind(definition, spec.id)
         check_needs(definition, spec.id)
+        spec = spec if spec.version else replace(spec, version=definition.version)
         return Loaded(spec, definition, tree, digest, source)
 
     async def _installed(self, source: Source, spec: PackageSpec) -> tuple[Path, str]:
         """Return the unpacked files of a package, and its digest. Raises PackageError."""
-        async with open_source(source, spec.package) as (registry, repository):
-            descriptor = await registry.resolve(repository, tag_of_version(spec.version))
-            manifest = await self._tools.store.installed(descriptor.digest)
+        async with open_source(source, spec.package, network=self._tools.sources) as (registry, repository):
+            digest = await _digest(registry, repository, spec)
+            manifest = await self._tools.store.installed(digest)
             if manifest is None:
-                manifest = await registry.manifest(repository, descriptor.digest)
+                manifest = await registry.manifest(repository, digest)
                 await self._tools.store.download(registry, repository, manifest)
         return await self._tools.store.install(manifest), manifest.descriptor.digest.text
 
@@ -207,13 +225,13 @@ class PackageController:
         who = Id(PACKAGE_REPOSITORY, "", spec.repository)
         gate.require([Need(who, "spec.packageRepositoryName")])
         found = self._desk.store.get(who)
-        repository = read_repository(found.object if found is not None else {}, _ANYWHERE)
-        secret = None
-        if (key := repository.credentials) is not None:
+        repository = read_repository(found.object if found is not None else {}, _ANYWHERE, _ANYWHERE)
+        secrets: dict[ObjectKey, JsonObject | None] = {}
+        for where, key in repository.secrets.items():
             needed = Id(SECRET, key.namespace, key.name)
-            gate.require([Need(needed, f"{who.name}: spec.registry.credentialsSecret")])
-            secret = self._object(needed)
-        return with_credentials(repository, secret)
+            gate.require([Need(needed, f"{who.name}: {where}")])
+            secrets[key] = self._object(needed)
+        return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
         """Return the sources of ``settingsFrom``; None for one that is missing, which the daemon's own code judges."""
@@ -260,3 +278,10 @@ def _warnings(loaded: Loaded) -> tuple[str, ...]:
     if not loaded.definition.hooks:
         return ()
     return ("its hooks are not run, so the values that they set are missing",)
+
+
+async def _digest(registry: Registry, repository: str, spec: PackageSpec) -> Digest:
+    """Return the digest that a resource pins, otherwise the one of its version's tag. Raises PackageError."""
+    if spec.directives.digest:
+        return Digest(spec.directives.digest)
+    return (await registry.resolve(repository, await followed_tag(registry, repository, spec))).digest

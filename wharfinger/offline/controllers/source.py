@@ -7,6 +7,7 @@ ready at once: a release fetches only the chart that it names.
 from typing import Final
 
 from wharfinger.formats.json.value import find, find_str
+from wharfinger.offline.building.stand_ins import is_stand_in
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.references import secret_bytes
@@ -56,4 +57,5 @@ class SourceController:
                 return None
             raise
         found = self._desk.store.get(who)
-        return None if found is None else secret_bytes(found)
+        # A login that only the cluster has is no login here; that of Docker's configuration may do.
+        return None if found is None or is_stand_in(found.object) else secret_bytes(found)

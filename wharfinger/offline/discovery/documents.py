@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_list, find_object, find_str
-from wharfinger.formats.yaml.reader import YamlError, read_yaml_documents
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.yaml.reader import YamlError, YamlLimitError, read_yaml_documents
 from wharfinger.offline.store.store import Place
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 SOPS: Final = "sops"
+_LIST: Final = "List"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Problem:
 
     place: Place
     message: str
+    is_limit: bool = False
+    """True if the file is too large; then it cannot be built either."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -53,11 +56,12 @@ def read_documents(data: bytes, file: str) -> FileContent:
     except FormatError as error:
         line = error.line if isinstance(error, YamlError) else None
         message = str(error).removeprefix(f"{file}:").lstrip()
-        return FileContent(problems=(Problem(Place(file, line or 0), f"not readable YAML: {message}"),))
+        is_limit = isinstance(error, YamlLimitError)
+        return FileContent(problems=(Problem(Place(file, line or 0), f"not readable YAML: {message}", is_limit),))
     documents: list[Document] = []
     problems: list[Problem] = []
     for value, line in read:
-        for each in _items(value):
+        for each in flattened(value):
             place = Place(file, line)
             if not isinstance(each, dict) or not is_manifest(each):
                 continue
@@ -82,10 +86,20 @@ def is_manifest(value: JsonObject) -> bool:
     return not api.startswith("kustomize.config.k8s.io/")
 
 
-def _items(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict) and value.get("kind") == "List" and value.get("apiVersion") == "v1":
-        return list(find_list(value, "items"))
-    return [value]
+def flattened(value: JsonValue) -> list[JsonValue]:
+    """Return the items of a list of objects, such as a ``List`` or a ``SecretList``; another value alone.
+
+    Items of a typed list need not name their type. kubectl and Helm treat lists in the same way.
+    """
+    if not isinstance(value, dict):
+        return [value]
+    kind, items = value.get("kind"), value.get("items")
+    if not isinstance(kind, str) or not kind.endswith(_LIST) or not isinstance(items, list):
+        return [value]
+    typed: JsonObject = (
+        {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix(_LIST)} if kind != _LIST else {}
+    )
+    return [found for item in items for found in flattened({**typed, **item} if isinstance(item, dict) else item)]
 
 
 def _document(obj: JsonObject, place: Place) -> Document:
@@ -102,8 +116,8 @@ def is_encrypted(obj: JsonObject) -> bool:
 def without_encryption(obj: JsonObject) -> JsonObject:
     """Return an object that SOPS encrypted with a placeholder for each encrypted value, and without SOPS's own field."""
     plain = {key: _placeheld(value, key) for key, value in obj.items() if key != SOPS}
-    data = find_object(plain, "data")
-    if find_str(obj, "kind") == "Secret" and data:
+    data = plain.get("data")
+    if obj.get("kind") == "Secret" and isinstance(data, dict):
         plain["data"] = {
             key: base64.b64encode(value.encode()).decode()
             if isinstance(value, str) and value.startswith("..PLACEHOLDER_")

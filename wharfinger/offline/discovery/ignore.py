@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.glob import path_glob
+
 FILE_NAMES: Final = (".sourceignore", ".krmignore")
 MAX_BYTES: Final = 64 * 1024
+_TRAILING: Final = re.compile(r"(?<!\\)\s+\Z")
+"""Spaces at the end of a line, unless a backslash keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ def is_ignored(patterns: tuple[Pattern, ...], path: str, *, is_folder: bool) -> 
 
 
 def _pattern(line: str, base: str) -> Pattern | None:
-    text = line.strip()
+    text = _TRAILING.sub("", line)
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")
@@ -53,11 +57,5 @@ def _pattern(line: str, base: str) -> Pattern | None:
     folders_only = text.endswith("/")
     text = text.rstrip("/")
     anchored = "/" in text
-    body = _translated(text.removeprefix("/"))
-    return Pattern(base, re.compile(body + r"\Z" if anchored else rf"(?:.*/)?{body}\Z"), folders_only, negated)
-
-
-def _translated(text: str) -> str:
-    parts = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    pieces = re.split(r"(\*\*/|/\*\*|\*\*|\*|\?)", text)
-    return "".join(parts.get(piece, re.escape(piece)) for piece in pieces)
+    glob = path_glob(text.removeprefix("/") if anchored else f"**/{text}")
+    return Pattern(base, glob, folders_only, negated)

@@ -1,6 +1,6 @@
-"""The discovery of a tree: the objects that an offline run begins with, and those that it only knows.
+"""The discovery of a tree: the objects that an offline run begins with, and the files that declare all others.
 
-Everything below the given path is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or
+Everything below the given paths is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or
 that a ``kustomization.yaml`` lists. But the objects of a Kustomization come into being when it is built, as in a cluster; so
 of the files below a ``spec.path`` only the *bootstrap* files are loaded: a Kustomization that lies in the folder it builds
 itself, and its source. Everything else there is in the *existence index* (`Tree.declared`), which names the file of an
@@ -10,37 +10,39 @@ A folder with a ``kustomization.yaml`` that no Flux Kustomization builds is buil
 it does not list do not count, and its namespace and generators apply. All other files are loaded as they are.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, TypeAlias
 
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
-from wharfinger.formats.yaml.reader import read_yaml
-from wharfinger.offline.discovery.argo import argo_folders
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.discovery.builders import (
+    ArgoFolder,
+    CopiedFolder,
+    Declared,
+    KustomizationFolder,
+    argo_folders_of,
+    copied_folders_of,
+    kustomization_folders,
+)
 from wharfinger.offline.discovery.documents import SUFFIXES, Document, Problem, read_documents
-from wharfinger.offline.discovery.repository_address import plain_address, remotes_of
-from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, TreeError, list_tree
-from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, object_id, shown
-from wharfinger.offline.store.kinds import ARGO_APPLICATION, GIT_REPOSITORY, KUSTOMIZATION
+from wharfinger.offline.discovery.flux_instance import synced_objects
+from wharfinger.offline.discovery.reach import Reach, is_below, is_below_any, listed_by
+from wharfinger.offline.discovery.repository_address import Repository, plain_address, repository_of
+from wharfinger.offline.discovery.walk import TreeError, list_tree
+from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, naming_problem, object_id, shown
+from wharfinger.offline.store.kinds import GIT_REPOSITORY
 from wharfinger.offline.store.store import Place
 from wharfinger.runtime.fixpoint.model import Id
 
 BOOTSTRAP_SOURCE: Final = Id(GIT_REPOSITORY, "flux-system", "flux-system")
 """The source of a cluster's own tree, by the name that ``flux bootstrap`` gives it."""
+_DEFAULT_BRANCHES: Final = ("main", "master")
+ANYWHERE: Final = Path("/")
+_Builder: TypeAlias = KustomizationFolder | ArgoFolder | CopiedFolder
 MAX_FILE: Final = 16 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A document of the tree, loaded or not."""
-
-    id: Id
-    document: Document
-    is_bootstrap: bool = False
-    """True if it is loaded although a Kustomization builds its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,111 +50,94 @@ class Tree:
     """A tree as it was discovered; all paths are relative to ``root``."""
 
     root: Path
-    path: str
+    paths: tuple[str, ...]
     loaded: tuple[Declared, ...]
     folders: tuple[str, ...]
     declared: Mapping[Id, Document]
     problems: tuple[Problem, ...]
     """The mistakes in files that are loaded."""
     hidden_problems: tuple[Problem, ...]
-    """The mistakes in files that a Kustomization or a folder builds; they matter if it does."""
+    """The mistakes in files that a Kustomization or a folder builds; they count only for a build of the file."""
     local_sources: frozenset[Id]
     """The GitRepositories that stand for the tree itself."""
     local_addresses: frozenset[str] = frozenset()
     """The addresses of the tree's own repository, as `plain_address` writes them."""
     namespace: str = DEFAULT_NAMESPACE
+    reach: Reach = field(default_factory=lambda: Reach({}, ()))
+    """The files that the builds of folders read."""
+    named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
+    """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
+    limit: Path = ANYWHERE
+    """The folder that all files which its kustomizations load must lie in."""
 
     def is_below(self, file: str, folder: str) -> bool:
         """Return whether a file lies below a folder of the tree."""
-        return _is_below(file, folder)
+        return is_below(file, folder)
 
 
-def discover(path: Path, *, root: Path | None = None, namespace: str = DEFAULT_NAMESPACE) -> Tree:
-    """Discover the tree at ``path``, a folder or a file; ``root`` is what ``spec.path`` is relative to.
+def discover(
+    *paths: Path,
+    root: Path | None = None,
+    namespace: str = DEFAULT_NAMESPACE,
+    repository: Repository | None = None,
+    limit: Path | None = None,
+) -> Tree:
+    """Discover the tree at ``paths``, folders or files in any order; ``root`` is what ``spec.path`` is relative to.
 
-    Without ``root`` it is `root_of` the path. Blocking. Raises TreeError.
+    Without ``root`` it is `root_of` the paths. ``repository`` is that of the tree; by default it is the one at the root.
+    ``limit`` is the folder that all loaded files must lie in: by default that of the git repository, else the root.
+    Blocking. Raises TreeError.
     """
-    real = path.resolve()
-    if not real.exists():
-        raise TreeError(f"{path}: does not exist; name a folder or a file")
-    top = (root.resolve() if root is not None else root_of(real)) if real.is_dir() else real.parent
-    if not real.is_relative_to(top):
-        raise TreeError(f"{path}: does not lie below the root {root}; name a root that contains it")
-    relative = real.relative_to(top).as_posix()
-    scan = _Scan(top, namespace)
-    if real.is_dir():
-        scan.folder(relative)
-    else:
-        scan.file(relative)
+    absent = next((path for path in paths if not path.exists()), None)
+    if absent is not None:
+        raise TreeError(f"{absent}: does not exist; name a folder or a file")
+    top = root.resolve() if root is not None else root_of(*paths)
+    outside = next((path for path in paths if not path.resolve().is_relative_to(top)), None)
+    if outside is not None:
+        raise TreeError(f"{outside}: does not lie below the root {root}; name a root that contains it")
+    limit = limit or repository_above(top) or top
+    scan = _Scan(top, namespace, repository_of(top) if repository is None else repository, limit)
+    given = sorted({path.resolve().relative_to(top).as_posix() for path in paths})
+    for path in given:
+        scan.given(path)
     scan.follow()
-    return scan.tree(relative)
-
-
-def normal_path(text: str) -> str | None:
-    """Return a ``spec.path`` without ``./`` and ``..``; "." is the root, None a path that leaves it."""
-    parts: list[str] = []
-    for part in PurePosixPath(text.strip() or ".").parts:
-        if part == "..":
-            if not parts:
-                return None
-            parts.pop()
-        elif part not in {".", "/"}:
-            parts.append(part)
-    return "/".join(parts) or "."
-
-
-@dataclass(frozen=True, slots=True)
-class _Kustomization:
-    """A Flux Kustomization that a file declares."""
-
-    id: Id
-    folder: str
-    source: Id
-    file: str
-
-    @property
-    def is_bootstrap(self) -> bool:
-        """True if it builds the folder that it lies in. Every file lies below the root, so there its source's name decides."""
-        if self.folder == ".":
-            return self.source == BOOTSTRAP_SOURCE
-        return _is_below(self.file, self.folder)
-
-
-@dataclass(frozen=True, slots=True)
-class _ArgoFolder:
-    """A folder that an Application of Argo CD builds, in the repository at an address."""
-
-    id: Id
-    folder: str
-    address: str
-    file: str
-
-    @property
-    def is_bootstrap(self) -> bool:
-        """True if it builds the folder that it lies in."""
-        return self.folder != "." and _is_below(self.file, self.folder)
+    return scan.tree(tuple(path for path in given if not is_below_any(path, {*given} - {path})))
 
 
 @dataclass(slots=True)
 class _Scan:
     root: Path
     namespace: str
+    repository: Repository
+    limit: Path = ANYWHERE
     documents: dict[str, tuple[Declared, ...]] = field(default_factory=dict)
     problems: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    kustomizations: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
-    listed: set[str] = field(default_factory=set)
-    """Folders and files that some ``kustomization.yaml`` lists."""
+    lists: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The folders and files that each ``kustomization.yaml`` lists, by its folder."""
+
+    @property
+    def listed(self) -> set[str]:
+        """The folders and files that some ``kustomization.yaml`` lists."""
+        return set().union(*self.lists.values())
+
+    def given(self, relative: str) -> None:
+        """Read a folder or a file that the caller names, even if it lies in a folder that does not show it."""
+        if (self.root / relative).is_dir():
+            self._read(relative)
+        elif relative not in self.documents:
+            self.file(relative)
 
     def folder(self, relative: str) -> None:
         """Read a folder, unless it lies in one that was read."""
-        if _is_below_any(relative, self.seen):
-            return
+        if not is_below_any(relative, self.seen):
+            self._read(relative)
+
+    def _read(self, relative: str) -> None:
         self.seen.add(relative)
         listing = list_tree(self.root, relative)
-        self.kustomizations.update(listing.kustomizations)
         for each in listing.kustomizations:
-            self.listed.update(listed_by(self.root / each, each))
+            self.lists[each] = listed_by(self.root / each, each)
         for file in listing.files:
             if file not in self.documents:
                 self.file(file)
@@ -166,20 +151,23 @@ class _Scan:
             self.problems[relative] = (Problem(Place(relative), f"cannot be read: {error.strerror}"),)
             return
         if len(data) > MAX_FILE:
-            self.problems[relative] = (Problem(Place(relative), f"more than {MAX_FILE} bytes"),)
+            self.problems[relative] = (Problem(Place(relative), f"more than {MAX_FILE} bytes", is_limit=True),)
             return
         content = read_documents(data, relative)
         if content.problems:
             self.problems[relative] = content.problems
-        self.documents[relative] = tuple(
-            Declared(object_id(each.object, self.namespace), each) for each in content.documents
-        )
+        found = [Declared(object_id(each.object, self.namespace), each) for each in content.documents]
+        for each in content.documents:
+            found += [
+                Declared(object_id(made, self.namespace), Document(made, each.place), is_synced=True)
+                for made in synced_objects(each.object)
+            ]
+        self.documents[relative] = tuple(found)
 
     def follow(self) -> None:
         """Read the folders that the Kustomizations of the tree build, until there are no others."""
         while True:
-            built = {each.folder for each in self.flux()} | {each.folder for each in self.argo()} | self.listed
-            wanted = sorted(each for each in built if not _is_below_any(each, self.seen))
+            wanted = sorted(each for each in self._built() | self.listed if not is_below_any(each, self.seen))
             if not wanted:
                 return
             for each in wanted:
@@ -190,27 +178,64 @@ class _Scan:
                     if (self.root / each).is_file() and each.endswith(SUFFIXES):
                         self.file(each)
 
-    def tree(self, path: str) -> Tree:
-        """Sort the documents into loaded ones, built ones, and ones that are only known."""
-        flux = tuple(self.flux())
+    def _built(self) -> set[str]:
+        """Return the folders of the tree itself that Kustomizations and Applications build."""
+        flux, argo = tuple(kustomization_folders(self.documents)), tuple(argo_folders_of(self.documents))
         local = self._local_sources(flux)
-        argo = tuple(self.argo())
         addresses = self._local_addresses(local, argo)
-        built = {each.folder for each in flux if each.source in local}
-        built |= {each.folder for each in argo if each.address in addresses}
-        bootstrap = {each.id for each in flux if each.is_bootstrap and each.source in local}
-        bootstrap |= {each.source for each in flux if each.id in bootstrap}
-        bootstrap |= {each.id for each in argo if each.is_bootstrap and each.address in addresses}
-        folders = self._folders(path, built)
+        built = {each.folder for each in flux if each.is_of(local)}
+        built |= {each.folder for each in copied_folders_of(self.documents) if each.source in local}
+        return built | {each.folder for each in argo if each.address in addresses}
+
+    def _bootstraps(
+        self, flux: tuple[KustomizationFolder, ...], local: AbstractSet[Id], paths: tuple[str, ...]
+    ) -> set[Id]:
+        """Return the Kustomizations of the tree itself that build the folder in which they lie.
+
+        That of a FluxInstance is one, too, if the paths have to do with the folder that it builds.
+        Every file lies below the root. So one that builds the root counts only if no other one builds its file: a
+        base without a path, which a patch adds, does not build the root.
+        """
+        own = [each for each in flux if each.is_of(local)]
+        found = {each.id for each in own if each.lies_inside}
+        synced = [each for each in own if each.synced]
+        found |= {each.id for each in synced for path in paths if _overlap(path, each.folder)}
+        if whole := [each for each in own if each.folder == "."]:
+            reach = Reach(self.lists, tuple(self.documents))
+            others: set[str] = set().union(*(reach.files_of(each.folder) for each in own if each.folder != "."))
+            found |= {each.id for each in whole if each.file not in others}
+        return found
+
+    def tree(self, paths: tuple[str, ...]) -> Tree:
+        """Sort the documents into loaded ones, built ones, and ones that are only known."""
+        flux = tuple(kustomization_folders(self.documents))
+        local = self._local_sources(flux)
+        argo = tuple(argo_folders_of(self.documents))
+        addresses = self._local_addresses(local, argo)
+        kustomizations = self._bootstraps(flux, local, paths)
+        applications = {each.id for each in argo if each.is_bootstrap and each.address in addresses}
+        sources = {each.source for each in flux if each.id in kustomizations}
+        bootstrap = kustomizations | applications | sources
+        builders: list[_Builder] = [each for each in flux if each.is_of(local)]
+        builders += [each for each in argo if each.address in addresses]
+        builders += [each for each in copied_folders_of(self.documents) if each.source in local]
+        # A Kustomization that is no bootstrap does not hide its own path: only a build of the path may create it.
+        shown_paths = _not_built_by_others(paths, builders)
+        built = {each.folder for each in builders if _hides(each, shown_paths, bootstrap)}
+        folders = self._folders(paths, built)
+        self._leave_out_synced(bootstrap)
         loaded: list[Declared] = []
         seen: dict[Id, Place] = {}
         hidden: list[Problem] = []
         plain: list[Problem] = []
-        places = {*built, *self.kustomizations, *self.listed}
+        places = {*built, *self.lists, *self.listed}
         for file in sorted({*self.documents, *self.problems}):
-            is_built = _is_below_any(file, places)
+            is_built = is_below_any(file, places)
             for each in self.documents.get(file, ()):
                 if is_built and each.id not in bootstrap:
+                    continue
+                if wrong := naming_problem(each.id):
+                    plain.append(Problem(each.document.place, wrong))
                     continue
                 if (other := seen.get(each.id)) is not None:
                     told = f"{shown(each.id)} is declared in {other} already; leave one of them out"
@@ -219,134 +244,160 @@ class _Scan:
                 seen[each.id] = each.document.place
                 loaded.append(replace(each, is_bootstrap=is_built))
             (hidden if is_built else plain).extend(self.problems.get(file, ()))
-        declared: dict[Id, Document] = {}
-        for file in sorted(self.documents):
-            for each in self.documents[file]:
-                declared.setdefault(each.id, each.document)
+        every = [each for file in sorted(self.documents) for each in self.documents[file]]
         return Tree(
             self.root,
-            path,
+            paths,
             tuple(loaded),
             folders,
-            declared,
+            {each.id: each.document for each in reversed(every)},
             tuple(plain),
             tuple(hidden),
             local,
             addresses,
             self.namespace,
+            Reach(self.lists, tuple({*self.documents, *self.problems})),
+            _by_name(every),
+            self.limit,
         )
 
-    def _folders(self, path: str, built: set[str]) -> tuple[str, ...]:
-        """Return the topmost folders with a kustomization.yaml below ``path`` that nothing else builds.
+    def _leave_out_synced(self, bootstrap: AbstractSet[Id]) -> None:
+        """Leave out what a FluxInstance stands for if the tree does not begin with it, or if a file declares it."""
+        written = {each.id for documents in self.documents.values() for each in documents if not each.is_synced}
+        for file, documents in self.documents.items():
+            self.documents[file] = tuple(
+                each for each in documents if not each.is_synced or (each.id in bootstrap and each.id not in written)
+            )
 
-        In a tree with Flux Kustomizations other folders are not in use, unless they have some of these.
+    def _folders(self, paths: tuple[str, ...], built: set[str]) -> tuple[str, ...]:
+        """Return the topmost folders with a kustomization.yaml below ``paths`` that nothing else builds.
+
+        In a tree with Flux Kustomizations, a folder counts only if it is one of the paths, or if some of these lie in it.
         """
-        flux = [each.file for each in self.flux()]
+        flux = [each.file for each in kustomization_folders(self.documents)]
         found: list[str] = []
         elsewhere = {*built, *self.listed}
-        for folder in sorted(self.kustomizations):
-            in_use = not flux or folder == path or any(_is_below(file, folder) for file in flux)
-            if in_use and _is_below(folder, path) and not _is_below_any(folder, elsewhere):
+        for folder in sorted(self.lists):
+            in_use = not flux or folder in paths or any(is_below(file, folder) for file in flux)
+            if in_use and is_below_any(folder, {*paths}) and not is_below_any(folder, elsewhere):
                 found.append(folder)
                 elsewhere.add(folder)
         return tuple(found)
 
-    def flux(self) -> Iterator[_Kustomization]:
-        """Yield the Kustomizations of Flux that were read."""
-        for file in sorted(self.documents):
-            for each in self.documents[file]:
-                if each.id.kind != KUSTOMIZATION:
-                    continue
-                try:
-                    folder = normal_path(find_str(each.document.object, "spec", "path", default="."))
-                    source = source_of(each.document.object, each.id.namespace)
-                except FormatError:
-                    continue  # its controller reports that
-                if folder is not None and "${" not in folder:
-                    yield _Kustomization(each.id, folder, source, file)
-
-    def argo(self) -> Iterator[_ArgoFolder]:
-        """Yield the folders that Applications of Argo CD build, in whatever repository."""
-        for file in sorted(self.documents):
-            for each in self.documents[file]:
-                if each.id.kind != ARGO_APPLICATION:
-                    continue
-                try:
-                    folders = [
-                        (plain_address(url), normal_path(path)) for url, path in argo_folders(each.document.object)
-                    ]
-                except FormatError:
-                    continue  # its controller reports that
-                yield from (
-                    _ArgoFolder(each.id, folder, address, file) for address, folder in folders if folder and address
-                )
-
-    def _local_addresses(self, local: frozenset[Id], argo: tuple[_ArgoFolder, ...]) -> frozenset[str]:
+    def _local_addresses(self, local: frozenset[Id], argo: tuple[ArgoFolder, ...]) -> frozenset[str]:
         """Return the addresses of the tree itself: remotes and sources, else Applications that build themselves."""
-        urls = {
-            find_str(each.document.object, "spec", "url")
-            for documents in self.documents.values()
-            for each in documents
-            if each.id in local
-        }
-        found = ({*remotes_of(self.root)} | {plain_address(url) for url in urls}) - {""}
+        urls = {_url_of(each) for documents in self.documents.values() for each in documents if each.id in local}
+        found = (self.repository.addresses | {plain_address(url) for url in urls}) - {""}
         return frozenset(found or {each.address for each in argo if each.is_bootstrap})
 
-    def _local_sources(self, flux: tuple[_Kustomization, ...]) -> frozenset[Id]:
+    def _local_sources(self, flux: tuple[KustomizationFolder, ...]) -> frozenset[Id]:
+        """Return the GitRepositories that stand for the tree itself, and not for another revision of its repository."""
         declared = {each.id: each for documents in self.documents.values() for each in documents}
-        local = {each.source for each in flux if each.is_bootstrap and each.source.kind == GIT_REPOSITORY}
-        if BOOTSTRAP_SOURCE not in declared:
+        local = {each.source for each in flux if each.may_be_local and (each.lies_inside or self._has(each))}
+        is_synced = any(each.synced for each in flux)
+        if (BOOTSTRAP_SOURCE not in declared and not is_synced) or any(
+            each.folder == "." and each.source == BOOTSTRAP_SOURCE for each in flux
+        ):
             local.add(BOOTSTRAP_SOURCE)
-        remotes = remotes_of(self.root)
+        own = [ref for who in local if who in declared and (ref := _ref_of(declared[who]))]
         for who, each in declared.items():
-            spec = each.document.object.get("spec")
-            url = spec.get("url") if isinstance(spec, dict) else None
-            if who.kind == GIT_REPOSITORY and isinstance(url, str) and plain_address(url) in remotes:
+            if who.kind != GIT_REPOSITORY or plain_address(_url_of(each)) not in self.repository.addresses:
+                continue
+            ref = _ref_of(each)
+            if not ref or ref in own or (not own and ref in self._own_branches()):
                 local.add(who)
         return frozenset(local)
 
+    def _has(self, each: KustomizationFolder) -> bool:
+        """Return whether this is the Kustomization of a FluxInstance, and the tree has the folder that it builds."""
+        return each.synced and (self.root / each.folder).is_dir()
 
-def listed_by(folder: Path, relative: str) -> set[str]:
-    """Return the folders and files of the tree that the kustomization of a folder lists. Blocking."""
-    path = next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
-    try:
-        read = read_yaml(path.read_bytes(), what=path.name) if path is not None else None
-    except (OSError, FormatError):
-        return set()  # its build reports that
-    found = (
-        normal_path(f"{relative}/{each}")
-        for key in ("resources", "components", "bases")
-        for each in _texts(read, key)
-        if "://" not in each
-    )
-    return {each for each in found if each is not None}
+    def _own_branches(self) -> list[JsonObject]:
+        """Return the revisions that stand for the tree if no bootstrap names one."""
+        return [{"branch": branch} for branch in (self.repository.branch, *_DEFAULT_BRANCHES)]
 
 
-def _texts(value: JsonValue, key: str) -> list[str]:
-    listed = value.get(key) if isinstance(value, dict) else None
-    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+def _url_of(declared: Declared) -> str:
+    """Return the address of a source; "" if it has none that can be read: its controller reports that."""
+    spec = declared.document.object.get("spec")
+    url = spec.get("url") if isinstance(spec, dict) else None
+    return url if isinstance(url, str) else ""
 
 
-def source_of(obj: JsonObject, namespace: str) -> Id:
-    """Return the source that a Kustomization names in ``spec.sourceRef``."""
-    kind = find_str(obj, "spec", "sourceRef", "kind", default="GitRepository")
-    own = find_str(obj, "spec", "sourceRef", "namespace", default=namespace)
-    return Id(f"{kind}.source.toolkit.fluxcd.io", own, find_str(obj, "spec", "sourceRef", "name"))
+def _ref_of(declared: Declared) -> JsonObject:
+    """Return the revision that a source names; empty if it names none that can be read."""
+    spec = declared.document.object.get("spec")
+    ref = spec.get("ref") if isinstance(spec, dict) else None
+    return {key: value for key, value in ref.items() if value} if isinstance(ref, dict) else {}
 
 
-def root_of(path: Path) -> Path:
+def _by_name(declared: Sequence[Declared]) -> dict[tuple[str, str], tuple[Document, ...]]:
+    """Return the documents by kind and name."""
+    named: dict[tuple[str, str], list[Document]] = {}
+    for each in declared:
+        named.setdefault((each.id.kind, each.id.name), []).append(each.document)
+    return {key: tuple(documents) for key, documents in named.items()}
+
+
+def _overlap(path: str, folder: str) -> bool:
+    """Return whether one of two paths lies below the other one."""
+    return is_below(path, folder) or is_below(folder, path)
+
+
+def _hides(each: _Builder, paths: tuple[str, ...], bootstraps: AbstractSet[Id]) -> bool:
+    """Return whether the files of a folder come into being only when it is built."""
+    return each.id in bootstraps or not any(is_below(path, each.folder) for path in paths)
+
+
+def _not_built_by_others(paths: tuple[str, ...], builders: Sequence[_Builder]) -> tuple[str, ...]:
+    """Return the paths that nothing in another path builds; of two paths that build each other, the later one."""
+    left = list(paths)
+    for path in paths:
+        others = {*left} - {path}
+        if any(is_below(path, each.folder) and is_below_any(each.file, others) for each in builders):
+            left.remove(path)
+    return tuple(left)
+
+
+def root_of(*paths: Path) -> Path:
+    """Return the root of a tree at some paths: the one that each of them has, or without any the folder around them.
+
+    Blocking. Raises TreeError if they have different ones.
+    """
+    folders = [path if path.is_dir() else path.parent for path in map(Path.resolve, paths)]
+    roots = sorted({_own_root(folder) for folder in folders})
+    if len(roots) == 1:
+        return roots[0]
+    if not any(map(repository_above, folders)):
+        common = Path(os.path.commonpath(folders))
+        if common != Path(common.anchor):  # otherwise a tree could load every file of the machine
+            return common
+    named = ", ".join(f"{path} ({_own_root(folder)})" for path, folder in zip(paths, folders, strict=True))
+    raise TreeError(f"{named}: have different roots; name one with --root, or build them one after the other")
+
+
+def _own_root(path: Path) -> Path:
     """Return the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
 
     A tree may be kept in a folder of a larger repository, as an example or a test. It is found by a Kustomization that builds
     the folder in which it lies, as after ``flux bootstrap``: the root is the folder to which its ``spec.path`` is relative.
     """
-    top = next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
+    top = repository_above(path) or path
     if path == top or not path.is_dir():
         return top
-    scan = _Scan(path, DEFAULT_NAMESPACE)
+    scan = _Scan(path, DEFAULT_NAMESPACE, Repository())
     scan.folder(".")
-    roots = {found for each in scan.flux() if (found := _root_for(path / each.file, each.folder, top)) is not None}
+    roots = {
+        found
+        for each in kustomization_folders(scan.documents)
+        if each.may_be_local and (found := _root_for(path / each.file, each.folder, top)) is not None
+    }
     return roots.pop() if len(roots) == 1 else top
+
+
+def repository_above(path: Path) -> Path | None:
+    """Return the git repository that a path lies in; None if there is none. Blocking."""
+    return next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
 
 
 def _root_for(file: Path, folder: str, top: Path) -> Path | None:
@@ -365,19 +416,3 @@ def _root_for(file: Path, folder: str, top: Path) -> Path | None:
         if place.parts[-len(parts) :] == parts:
             return place.parents[len(parts) - 1]
     return None
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return folder == "." or path == folder or path.startswith(f"{folder}/")
-
-
-def _is_below_any(path: str, folders: AbstractSet[str]) -> bool:
-    """Return whether a path is one of the folders, or below one; the time does not depend on their number."""
-    if "." in folders or path in folders:
-        return True
-    end = path.rfind("/")
-    while end > 0:
-        if path[:end] in folders:
-            return True
-        end = path.rfind("/", 0, end)
-    return False

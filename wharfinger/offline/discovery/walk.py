@@ -1,19 +1,22 @@
 """The files of a tree in a fixed order, independent of the file system.
 
-Folders of charts and packages are named and not entered: they are material for renders, not manifests. Hidden folders,
-ignored paths, links to folders, and links that leave the tree are skipped.
+Folders of charts and packages are named and not entered: they are material for renders, not manifests. A folder with a manifest
+in a file such as ``package.yaml`` is an ordinary one. Hidden folders,
+ignored paths, links to folders, links that leave the tree, pipes and devices are skipped.
 """
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
-from wharfinger.offline.discovery.documents import SUFFIXES
+from wharfinger.offline.discovery.documents import SUFFIXES, read_documents
 from wharfinger.offline.discovery.ignore import Pattern, is_ignored, read_patterns
 
 KUSTOMIZATION_FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 PACKAGE_FILES: Final = ("Chart.yaml", "package.yaml", "module.yaml")
+_MARKERS: Final = frozenset({*KUSTOMIZATION_FILES, *PACKAGE_FILES})
+MAX_PACKAGE_FILE: Final = 4 * 1024 * 1024
 MAX_FILES: Final = 100_000
 MAX_DEPTH: Final = 64
 
@@ -44,36 +47,61 @@ class _Walk:
     def enter(self, folder: Path, base: str, patterns: tuple[Pattern, ...], depth: int) -> None:
         if depth > MAX_DEPTH:
             raise TreeError(f"{folder}: more than {MAX_DEPTH} folders inside each other; build a part of the tree")
-        names = sorted(os.listdir(folder))  # noqa: PTH208 - names only
-        if base and any(name in PACKAGE_FILES for name in names):
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda each: each.name)
+        regular = {each.name for each in entries if each.name in _MARKERS and each.is_file()}
+        if base and any(_is_package(folder / name) for name in PACKAGE_FILES if name in regular):
             self.packages.append(base.rstrip("/"))
             return
         patterns = (*patterns, *read_patterns(folder, base))
-        if any(name in KUSTOMIZATION_FILES for name in names):
+        if any(name in regular for name in KUSTOMIZATION_FILES):
             self.kustomizations.append(base.rstrip("/") or ".")
-        for name in names:
-            self._entry(folder / name, base + name, patterns, depth)
+        for entry in entries:
+            if not entry.name.startswith("."):
+                self._entry(entry, base + entry.name, patterns, depth)
 
-    def _entry(self, path: Path, relative: str, patterns: tuple[Pattern, ...], depth: int) -> None:
-        is_folder = path.is_dir()
-        if path.is_symlink() and (is_folder or not path.resolve().is_relative_to(self.root)):
+    def _entry(self, entry: os.DirEntry[str], relative: str, patterns: tuple[Pattern, ...], depth: int) -> None:
+        is_folder = entry.is_dir()
+        if entry.is_symlink() and (is_folder or not Path(entry.path).resolve().is_relative_to(self.root)):
             return
-        if path.name.startswith(".") or is_ignored(patterns, relative, is_folder=is_folder):
+        if is_ignored(patterns, relative, is_folder=is_folder):
             return
         if is_folder:
-            self.enter(path, relative + "/", patterns, depth + 1)
-        elif path.suffix in SUFFIXES and path.name not in KUSTOMIZATION_FILES:
+            self.enter(Path(entry.path), relative + "/", patterns, depth + 1)
+        elif entry.name.endswith(SUFFIXES) and entry.name not in KUSTOMIZATION_FILES:
+            if not entry.is_file() and Path(entry.path).exists():
+                return  # a pipe or a device, which has no content
             self.files.append(relative)
             if len(self.files) > MAX_FILES:
                 raise TreeError(f"{self.root}: more than {MAX_FILES} files; build a part of the tree")
 
 
+def _is_package(path: Path) -> bool:
+    """Return whether a file describes a chart or a package; a manifest of that name is an ordinary file. Raises OSError."""
+    with path.open("rb") as file:
+        data = file.read(MAX_PACKAGE_FILE)
+    return not read_documents(data, path.name).documents
+
+
+def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
+    """Return the patterns of the folders above ``base``, from the root. Raises OSError."""
+    found: list[Pattern] = []
+    parts = PurePosixPath(base).parts
+    for depth in range(len(parts)):
+        above = "/".join(parts[:depth])
+        found += read_patterns(root / above, f"{above}/" if above else "")
+    return tuple(found)
+
+
 def list_tree(root: Path, below: str = "") -> Listing:
-    """List a folder ``below`` the tree's root ("" is the root). Blocking. Raises TreeError."""
+    """List a folder ``below`` the tree's root ("" is the root), without what it and folders above it ignore.
+
+    Blocking. Raises TreeError.
+    """
     walk = _Walk(root.resolve())
     base = f"{below.rstrip('/')}/" if below not in {"", "."} else ""
     try:
-        walk.enter(walk.root / base, base, (), 0)
+        walk.enter(walk.root / base, base, _patterns_above(walk.root, base), 0)
     except OSError as error:
         raise TreeError(f"{error.filename or root}: cannot be read: {error.strerror}") from error
     return Listing(tuple(sorted(walk.files)), tuple(sorted(walk.kustomizations)), tuple(sorted(walk.packages)))

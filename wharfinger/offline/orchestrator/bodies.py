@@ -8,11 +8,12 @@ that is rendered replaces one that a file declares.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.offline.building.stand_ins import ANNOTATION, is_stand_in, may_have_stand_in, stand_in
 from wharfinger.offline.controllers.controller import Controller, Produced
 from wharfinger.offline.controllers.gate import (
     BlockedError,
@@ -21,10 +22,11 @@ from wharfinger.offline.controllers.gate import (
     MissingError,
     ReconcileError,
 )
-from wharfinger.offline.discovery.documents import is_manifest
+from wharfinger.offline.discovery.documents import flattened, is_manifest
 from wharfinger.offline.discovery.tree import Tree
-from wharfinger.offline.store.identity import object_id, shown
-from wharfinger.offline.store.kinds import CONFIG_MAP, SCHEDULABLE, SECRET
+from wharfinger.offline.orchestrator.progress import RunProgress
+from wharfinger.offline.store.identity import naming_problem, object_id, shown
+from wharfinger.offline.store.kinds import DATA, SCHEDULABLE, SECRET
 from wharfinger.offline.store.status import READY, State, Status, blocked_by
 from wharfinger.offline.store.store import ObjectStore, Place, Stored
 from wharfinger.runtime.fixpoint.converge import World
@@ -38,8 +40,8 @@ from wharfinger.runtime.fixpoint.model import (
     Terminal,
 )
 
-_KEPT_IN_STORE: Final = SCHEDULABLE | {CONFIG_MAP, SECRET}
-"""The kinds that other nodes can need. Everything else is output only."""
+_MAX_PATH: Final = 200
+"""The most characters of a path in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,14 @@ class Made:
 class TreeBodies:
     """The bodies of one run, and their results. All on one thread."""
 
-    def __init__(self, tree: Tree, store: ObjectStore, controllers: Mapping[str, Controller], world: World) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        store: ObjectStore,
+        controllers: Mapping[str, Controller],
+        world: World,
+        progress: RunProgress | None = None,
+    ) -> None:
         self.made: dict[Id, Made] = {}
         self.reads: dict[Id, tuple[Id, ...]] = {}
         self.places: dict[Id, Place] = {}
@@ -61,21 +70,38 @@ class TreeBodies:
         self._tree = tree
         self._store = store
         self._controllers = controllers
-        self._world = world
+        self.progress = progress or RunProgress()
+        self.world = world
+        """The world of the convergence in progress; each has its own."""
         self._loops: dict[Id, tuple[Id, ...]] = {}
+        self._kept = set(SCHEDULABLE | DATA)
+        """The kinds of rendered objects that are put into the store. All others are output only, until a node names one."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
         """Run the controller of a node, and turn its result into the engine's."""
+        self.progress.begin(who)
+        outcome: Outcome | None = None
+        try:
+            outcome = await self._reconciled(who, level, loop)
+            return outcome
+        finally:
+            self.progress.end(who, done=not isinstance(outcome, Blocked))
+
+    async def _reconciled(self, who: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:
         stored = self._store.get(who)
         if stored is None:
             return Terminal("gone")
         for each in loop:
             self._loops.setdefault(each, loop)
         gate = Gate(who, level, loop, self._store, self._tree)
+        if _has_nul(stored.object):
+            told = "has a NUL character in a text, which no file or program can take; remove it"
+            return self._failed(who, gate, Status(State.FAILED, told))
         self.places.pop(who, None)
         try:
             produced = await self._controllers[who.kind].reconcile(stored, gate)
         except BlockedError as error:
+            self._keep({each.kind for each in error.lacks})
             return Blocked(error.lacks)
         except DependencyFailedError as error:
             return self._failed(who, gate, self._derived(who, error.failed), error.failed)
@@ -87,11 +113,31 @@ class TreeBodies:
             return self._failed(who, gate, Status(State.FAILED, str(error)))
         except FormatError as error:  # a field of the object has another shape than its kind has
             return self._failed(who, gate, Status(State.FAILED, str(error)))
+        except OSError as error:  # such as a path that is longer than the file system allows
+            told = f"{_short(str(error.filename or ''))}: cannot be read: {error.strerror or error}"
+            return self._failed(who, gate, Status(State.FAILED, told))
         return self._done(stored, gate, produced)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
         """Return False: every node names the ids that it reads."""
         return False
+
+    def _keep(self, kinds: set[str]) -> None:
+        """Put objects of these kinds into the store from now on, because a node waits for one; add those that exist already."""
+        new = kinds - self._kept
+        if not new:
+            return
+        self._kept |= new
+        for who, made in sorted(self.made.items()):
+            found: list[Id] = []
+            for obj in made.produced.objects:
+                each = object_id(obj, made.produced.namespace or self._tree.namespace)
+                before = self._store.get(each)
+                if each.kind in new and (before is None or before.producer is None):
+                    stored, _ = self._store.add(each, obj, producer=who)
+                    found.append(each)
+                    self.world.arrived(Emission(each, stored.digest, runnable=False))
+            self.made[who] = replace(made, published=(*made.published, *found))
 
     def _derived(self, who: Id, failed: tuple[Id, ...]) -> Status:
         """Return the status of a derived failure; the members of one cycle all report the cycle itself."""
@@ -103,42 +149,65 @@ class TreeBodies:
         return blocked_by(failed)
 
     def _failed(self, who: Id, gate: Gate, status: Status, causes: tuple[Id, ...] = ()) -> Outcome:
-        self.reads[who] = tuple(sorted(gate.reads))
+        self.reads[who] = tuple(sorted(gate.reads | gate.selected))
         self._store.set_status(who, status)
         self._publish(who, Produced())
         self.made.pop(who, None)
         result = f"{status.state}: {status.message}"
-        return DependencyFailed(causes, result) if causes else Terminal(result, reads=self.reads[who])
+        return DependencyFailed(causes, result) if causes else Terminal(result, reads=tuple(sorted(gate.reads)))
 
     def _done(self, stored: Stored, gate: Gate, produced: Produced) -> Outcome:
         who = stored.id
+        objects = (each for obj in produced.objects for each in flattened(obj) if isinstance(each, dict))
+        produced = self._with_stand_ins(replace(produced, objects=tuple(objects)), gate)
         try:
             published, emissions = self._publish(who, produced)
         except FormatError as error:
             return self._failed(who, gate, Status(State.FAILED, str(error)))
-        self.reads[who] = tuple(sorted(gate.reads))
+        self.reads[who] = tuple(sorted(gate.reads | gate.selected))
         self.made[who] = Made(produced, published)
         self._store.set_status(who, Status(State.SKIPPED, produced.skipped) if produced.skipped else READY)
         return Terminal(
             f"{State.SKIPPED}: {produced.skipped}" if produced.skipped else f"ready {produced.revision}",
-            reads=self.reads[who],
+            reads=tuple(sorted(gate.reads)),
             emissions=emissions,
+        )
+
+    def _with_stand_ins(self, produced: Produced, gate: Gate) -> Produced:
+        """Add stand-ins for Secrets that a cluster makes of the objects, and a warning for each one that the node has read."""
+        namespace = produced.namespace or self._tree.namespace
+        made = (
+            stand_in(obj, object_id(obj, namespace).namespace) for obj in produced.objects if may_have_stand_in(obj)
+        )
+        read = [self._store.get(who) for who in sorted(gate.reads) if who.kind == SECRET]
+        warnings = (
+            f"{shown(each.id)} is made in the cluster only, by {find_str(each.object, 'metadata', 'annotations', ANNOTATION)}; "
+            "its values are left out, or have placeholders"
+            for each in read
+            if each is not None and is_stand_in(each.object)
+        )
+        return replace(
+            produced,
+            internal=(*produced.internal, *(each for each in made if each is not None)),
+            warnings=(*produced.warnings, *warnings),
         )
 
     def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
         """Put the objects that a node made into the store, and remove those that it made before."""
         made: dict[Id, JsonObject] = {}
-        for obj in produced.objects:
+        for obj in (*produced.objects, *produced.internal):
             if not is_manifest(obj):
                 raise FormatError("it renders a document without apiVersion or kind")
             each = object_id(obj, produced.namespace or self._tree.namespace)
-            if each.kind in _KEPT_IN_STORE and each != who:
+            if wrong := naming_problem(each):
+                raise FormatError(f"it renders {shown(each)} with {wrong}")
+            if each.kind in self._kept and each != who:
                 made.setdefault(each, obj)
         published: list[Id] = []
         emissions: list[Emission] = []
         for each, obj in made.items():
             before = self._store.get(each)
-            if before is not None and before.producer is not None and before.producer < who:
+            if before is not None and not _replaces(obj, who, before):
                 continue
             stored, _ = self._store.add(each, obj, producer=who)
             published.append(each)
@@ -148,5 +217,24 @@ class TreeBodies:
             stored_gone = self._store.get(gone)
             if stored_gone is not None and stored_gone.producer == who:
                 self._store.remove(gone)
-                self._world.removed(gone)
+                self.world.removed(gone)
         return tuple(published), tuple(emissions)
+
+
+def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
+    """Return whether an object that ``who`` makes replaces the stored one: a stand-in never replaces a Secret."""
+    if before.id.kind == SECRET and is_stand_in(obj) != is_stand_in(before.object):
+        return is_stand_in(before.object)
+    return before.producer is None or before.producer >= who
+
+
+def _has_nul(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any("\0" in key or _has_nul(each) for key, each in value.items())
+    if isinstance(value, list):
+        return any(map(_has_nul, value))
+    return isinstance(value, str) and "\0" in value
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_PATH else f"{text[: _MAX_PATH - 1]}…"

@@ -1,21 +1,20 @@
 """The collection of a run's result: manifests with their namespaces, failures with their places, orphans, warnings."""
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, find_object, find_str
+from wharfinger.offline.building.stand_ins import is_stand_in
+from wharfinger.offline.controllers.built_files import BUILDERS, files_of
 from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.orchestrator.bodies import TreeBodies
-from wharfinger.offline.orchestrator.result import Failure, Manifest, Notice, Result
+from wharfinger.offline.orchestrator.result import FILES, Failure, Manifest, Notice, Result
 from wharfinger.offline.orchestrator.scopes import Scopes
 from wharfinger.offline.store.identity import object_id, shown
-from wharfinger.offline.store.kinds import FOLDER, SCHEDULABLE
+from wharfinger.offline.store.kinds import FOLDER, SCHEDULABLE, SECRET
 from wharfinger.offline.store.store import ObjectStore, Place
 from wharfinger.runtime.fixpoint.converge import Report
 from wharfinger.runtime.fixpoint.model import Id
-
-FILES: Final = "Files"
-"""The kind of the producer that stands for a file whose objects are loaded as they are."""
 
 
 def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report) -> Result:
@@ -35,19 +34,39 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
         skipped={who: each.produced.skipped for who, each in sorted(bodies.made.items()) if each.produced.skipped},
         depends_on=dict(sorted(bodies.reads.items())),
         places={who: document.place for who, document in sorted(tree.declared.items())},
+        internal=_internal(tree, store, bodies),
         runs=sum(report.runs.values()),
     )
+
+
+def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id]:
+    """Return the objects that are not printed, each with what makes it: a node, or the file of what a cluster makes it of."""
+    found: dict[Id, Id] = {}
+    for each in store.list(SECRET):
+        if is_stand_in(each.object) and each.producer is None and each.place is not None:
+            found[each.id] = Id(FILES, "", each.place.file)
+    for who, made in sorted(bodies.made.items()):
+        for obj in made.produced.internal:
+            each_id = object_id(obj, tree.namespace)
+            stored = store.get(each_id)
+            if stored is not None and stored.producer == who and stored.object == obj:
+                found[each_id] = who
+    return found
 
 
 def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tuple[Id, str, tuple[JsonObject, ...]]]:
     """Yield each producer with the namespace of its objects and the objects."""
     files: dict[str, list[JsonObject]] = {}
-    built = {
-        object_id(obj, made.produced.namespace or tree.namespace)
-        for made in bodies.made.values()
-        for obj in made.produced.objects
-    }
+    built: set[Id] = set()
+    if any(each.is_bootstrap for each in tree.loaded):
+        built = {
+            object_id(obj, made.produced.namespace or tree.namespace)
+            for made in bodies.made.values()
+            for obj in made.produced.objects
+        }
     for each in tree.loaded:
+        if each.is_synced:
+            continue
         stored = store.get(each.id)
         # A bootstrap file is built by the Kustomization in it, too.
         if (stored is None or stored.producer is None) and each.id not in (built if each.is_bootstrap else ()):
@@ -62,10 +81,12 @@ def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tup
 def _manifest(obj: JsonObject, namespace: str, tree: Tree, scopes: Scopes) -> Manifest:
     """Return an object with the namespace in which it would be applied, if its kind is known to have one."""
     who = object_id(obj, namespace or tree.namespace, scopes.cluster_scoped)
+    if find_str(obj, "metadata", "namespace"):
+        return Manifest(who, obj)
     namespaced = scopes.is_namespaced(obj)
-    if namespaced is None and not find_str(obj, "metadata", "namespace"):
+    if namespaced is None:
         who = Id(who.kind, "", who.name)
-    if namespaced and not find_str(obj, "metadata", "namespace"):
+    if namespaced:
         obj = {**obj, "metadata": {**find_object(obj, "metadata"), "namespace": who.namespace}}
     return Manifest(who, obj)
 
@@ -86,7 +107,7 @@ def _failures(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 
 
 def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place | None:
-    """Return the place of a failure's cause, or of the object; of an object without a file, that of its producer."""
+    """Return the place of the failure's cause if that is known, else of the object, or of its producer if it has no file."""
     if (found := bodies.places.get(who)) is not None:
         return found
     if (declared := tree.declared.get(who)) is not None:
@@ -100,12 +121,19 @@ def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place
 
 
 def _orphans(tree: Tree, store: ObjectStore) -> dict[Id, Place]:
-    """Return the nodes that files declare and that are not in the store: nothing builds these files."""
-    return {
+    """Return the nodes that files declare and that are not in the store, because nothing builds these files.
+
+    A node whose file is built is no orphan: the build may have given it another name or namespace, or may have failed.
+    """
+    lost = {
         who: document.place
         for who, document in sorted(tree.declared.items())
         if who.kind in SCHEDULABLE and who.kind != FOLDER and store.get(who) is None
     }
+    if not lost:
+        return {}
+    built = {file for kind in BUILDERS for each in store.list(kind) for file in files_of(each, tree)}
+    return {who: place for who, place in lost.items() if place.file not in built}
 
 
 def _warnings(manifests: dict[Id, tuple[Manifest, ...]], bodies: TreeBodies) -> Iterator[Notice]:
@@ -114,6 +142,10 @@ def _warnings(manifests: dict[Id, tuple[Manifest, ...]], bodies: TreeBodies) -> 
             yield Notice(message, who)
     producers: dict[Id, list[Id]] = {}
     for producer, several_made in manifests.items():
+        counts = Counter(manifest.id for manifest in several_made)
+        for who, count in sorted(counts.items()):
+            if count > 1:
+                yield Notice(f"made {count} times by {shown(producer)}; the first one counts", who)
         for manifest in several_made:
             if producer not in producers.setdefault(manifest.id, []):
                 producers[manifest.id].append(producer)

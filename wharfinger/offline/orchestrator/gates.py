@@ -1,7 +1,7 @@
 """The judgement of packages at the end of a run: whether they may be on, by the daemon's own gates.
 
 A package whose requirements are not met is not applied by the daemon, so its manifests are left out of the result, and its
-failure says why. If a package in its way failed by itself, the failure is derived from that one.
+failure says why. If it names a package that failed, its failure is derived from that one.
 """
 
 from collections.abc import Mapping

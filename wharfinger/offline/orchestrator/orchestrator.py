@@ -1,10 +1,11 @@
 """The orchestrator of one tree: `bootstrap`, `run`, `render` and `stop`.
 
 =========  =================================================================================================================
-bootstrap  discovers the tree. Again it does nothing; after a failure it can be repeated, and nothing of the failed one stays
+bootstrap  discovers the tree. A second call does nothing; after a failure it can be called again, and starts from the beginning
 run        bootstraps, runs the controllers until nothing is left to do, and returns the result
 render     the same, once: a second call returns the same result or raises the same error
-stop       deletes what the orchestrator wrote, once. Errors of `run` and `render` stop it, too
+survey     bootstraps, and returns the inputs of all releases in place of rendering them; then `finish` renders some of them
+stop       deletes what the orchestrator wrote, once. Errors of `run`, `render`, `survey` and `finish` stop it, too
 =========  =================================================================================================================
 
 Fetchers are set before bootstrap; afterwards `with_fetcher` raises FetchersFrozenError. An orchestrator is used for one tree
@@ -13,7 +14,8 @@ and one run, inside its own ``async with`` block.
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,48 +23,78 @@ from typing import Final
 
 import trio
 
+from wharfinger.offline.building.chart_dependencies import ChartDependencies
+from wharfinger.offline.building.chart_makers import ChartMakers
 from wharfinger.offline.building.charts import ChartRenders, FolderDigests
 from wharfinger.offline.building.kustomize import KustomizeBuilder
+from wharfinger.offline.building.resource_templates import TemplateEngine
+from wharfinger.offline.building.stand_ins import stand_in
 from wharfinger.offline.controllers.argo_application import ArgoApplicationController, ArgoSources
+from wharfinger.offline.controllers.artifact_generator import ArtifactGeneratorController, sources_of
 from wharfinger.offline.controllers.controller import Controller, Desk, RunOptions
 from wharfinger.offline.controllers.helm_release import ChartSources, HelmReleaseController
 from wharfinger.offline.controllers.kustomization import FolderController, KustomizationController
 from wharfinger.offline.controllers.package import MODULES, PackageController, PackageTools
+from wharfinger.offline.controllers.readiness import Readiness
+from wharfinger.offline.controllers.resource_set import ResourceSetController, SetTools
+from wharfinger.offline.controllers.selections import Selections
 from wharfinger.offline.controllers.source import SourceController
+from wharfinger.offline.controllers.survey import (
+    UNCHANGED,
+    Survey,
+    SurveyedBuilds,
+    SurveyedReleases,
+    SurveyedSources,
+)
+from wharfinger.offline.discovery.builders import source_of
+from wharfinger.offline.discovery.repository_address import Repository
 from wharfinger.offline.discovery.tree import BOOTSTRAP_SOURCE, Tree, discover
 from wharfinger.offline.orchestrator.bodies import TreeBodies
 from wharfinger.offline.orchestrator.collect import collected
 from wharfinger.offline.orchestrator.confinement import confined
+from wharfinger.offline.orchestrator.filter import Filter
 from wharfinger.offline.orchestrator.gates import judged
+from wharfinger.offline.orchestrator.progress import Progress
 from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.selection import check_filters, selected, selection_of
 from wharfinger.offline.sources.fetcher import Fetcher
 from wharfinger.offline.sources.fetchers import Fetchers
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.sources.retry import RetryPolicy
-from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, kind_id
+from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, kind_id, object_id
 from wharfinger.offline.store.kinds import (
     ARGO_APPLICATION,
+    ARTIFACT_GENERATOR,
     FOLDER,
     HELM_RELEASE,
     KUSTOMIZATION,
     MODULE,
     PACKAGES,
+    RESOURCE_SET,
+    RESOURCE_SET_INPUT_PROVIDER,
     SCHEDULABLE,
     SOURCES,
+    STANDINS,
 )
-from wharfinger.offline.store.store import Change, ObjectStore, Place
+from wharfinger.offline.store.status import State, Status
+from wharfinger.offline.store.store import Change, ObjectStore, Place, Stored
 from wharfinger.packages.rendering.renderer import Renderer
-from wharfinger.runtime.fixpoint.converge import World, converge
+from wharfinger.runtime.fixpoint.converge import Report, World, converge
 from wharfinger.runtime.fixpoint.model import Emission, Id
 from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
+MAX_REFIRES: Final = 32
+"""The refires of one node in one run; the engine has the same limit for changes that it finds itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The tree to build, and how. ``root`` is what ``spec.path`` is relative to; None finds it."""
+    """The tree to build, and how. ``root`` is what ``spec.path`` is relative to; None finds it.
+
+    The tree is at ``path`` and at all ``others``, whatever their order.
+    """
 
     path: Path
     options: RunOptions
@@ -72,6 +104,13 @@ class Config:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     applications_reach_cluster: bool = False
     """True if the daemon is run with ``--application-scope cluster``."""
+    repository: Repository | None = None
+    """The repository of the tree; None finds it at the root."""
+    limit: Path | None = None
+    """The folder that all files which kustomizations load must lie in; None is that of the git repository, else the root."""
+    others: tuple[Path, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    """The filters of the result; empty: it holds everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +121,36 @@ class Tools:
     renderer: Renderer
     digests: FolderDigests
     kustomize: KustomizeBuilder
+    templates: TemplateEngine
     packages: PackageTools
     oci: OciFetcher
     helm_repositories: HelmRepositories
     fetchers: Mapping[str, Fetcher]
+    makers: ChartMakers = field(default_factory=ChartMakers)
+    progress: Progress = field(default_factory=Progress)
+    """The progress of all orchestrators that share these tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """The inputs of each release that was not rendered, and what each node reads.
+
+    ``unsearched`` are those of these releases whose charts may make nodes: they would have to be fetched first.
+    """
+
+    inputs: Mapping[Id, str]
+    reads: Mapping[Id, tuple[Id, ...]]
+    unsearched: frozenset[Id] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """The controllers of one build."""
+
+    bodies: TreeBodies
+    packages: PackageController
+    selections: Selections
+    survey: Survey | None
 
 
 class StoppedError(Exception):
@@ -106,6 +171,12 @@ class Orchestrator:
         self._lock = trio.Lock()
         self._stopped = False
         self._outcome: Result | BaseException | None = None
+        self._build: _Build | None = None
+
+    @property
+    def filter(self) -> tuple[Filter, ...]:
+        """The filters of the result; empty: it has everything."""
+        return self._config.filters
 
     @property
     def tree(self) -> Tree:
@@ -130,12 +201,23 @@ class Orchestrator:
             return
         config = self._config
         tree = await trio.to_thread.run_sync(
-            lambda: discover(config.path, root=config.root, namespace=config.namespace)
+            lambda: discover(
+                config.path,
+                *config.others,
+                root=config.root,
+                namespace=config.namespace,
+                repository=config.repository,
+                limit=config.limit,
+            )
         )
         self._fetchers.freeze()
         self._tree = tree
         for each in tree.loaded:
             self.store.add(each.id, each.document.object, place=each.document.place)
+        for each in tree.loaded:
+            made = stand_in(each.document.object, each.id.namespace)
+            if made is not None and self.store.get(object_id(made)) is None:
+                self.store.add(object_id(made), made, place=each.document.place)
         for folder in tree.folders:
             self.store.add(Id(FOLDER, "", folder), {"kind": FOLDER, "path": folder}, place=Place(folder))
         if self.store.get(BOOTSTRAP_SOURCE) is None and BOOTSTRAP_SOURCE in tree.local_sources:
@@ -143,10 +225,11 @@ class Orchestrator:
             self.store.add(BOOTSTRAP_SOURCE, {"kind": "GitRepository", "spec": {"url": "the working tree"}})
 
     async def run(self) -> Result:
-        """Run the controllers to their fixpoint, and return the result. Raises TreeError."""
+        """Run the controllers to their fixpoint, and return the result, or what the filters choose of it. Raises TreeError."""
         try:
             await self.bootstrap()
-            return await self._converged()
+            build = self._prepared()
+            return await self._result(build, await self._converged(build, self._nodes()))
         except BaseException:
             await self.stop()
             raise
@@ -164,6 +247,54 @@ class Orchestrator:
             raise self._outcome
         return self._outcome
 
+    async def survey(self, *, strict: bool = False) -> Surveyed | None:
+        """Build everything but releases, and return the inputs of these; None if the tree must be built as a whole.
+
+        ``strict``: releases of fetched charts are rendered, too, unless it is known that these charts make no nodes.
+        The tree must be built as a whole if anything fails, or if a node reads an object that does not exist: a release
+        may make it. Raises TreeError.
+        """
+        try:
+            await self.bootstrap()
+            survey = Survey(strict=strict)
+            build = self._prepared(survey)
+            report = await self._converged(build, self._nodes())
+        except BaseException:
+            await self.stop()
+            raise
+        self._build = build
+        if any(status.has_failed for _, status in self.store.statuses()) or report.crashed or report.unresolved:
+            return None
+        read = {each for reads in build.bodies.reads.values() for each in reads}
+        if any(each.kind not in SCHEDULABLE | STANDINS and self.store.get(each) is None for each in read):
+            return None
+        return Surveyed(dict(survey.inputs), build.bodies.reads, frozenset(survey.unsearched))
+
+    async def finish(self, releases: Collection[Id]) -> Result | None:
+        """After `survey`, render some of the releases, with the sources that they read, and return the result.
+
+        None if the tree must be built as a whole: a release has made a node that reads a source which was not fetched.
+        """
+        build = self._build
+        if build is None or build.survey is None:
+            raise RuntimeError("finish() follows survey()")
+        try:
+            build.survey.end()
+            known = [who for who in sorted(releases) if self.store.get(who) is not None]
+            read = {each for who in known for each in build.bodies.reads.get(who, ())}
+            # The status of these nodes is from the survey, so nothing may rely on it.
+            seeds = [*sorted(filter(self._is_unfetched, read)), *known]
+            for who in seeds:
+                self.store.refire(who)
+            report = await self._converged(build, seeds)
+            read = {each for who in report.runs for each in build.bodies.reads.get(who, ())}
+            if any(map(self._is_unfetched, read)):
+                return None
+            return await self._result(build, report)
+        except BaseException:
+            await self.stop()
+            raise
+
     async def stop(self) -> None:
         """Accept no more work, and delete its scratch files; a second call does nothing."""
         if not self._stopped:
@@ -171,46 +302,96 @@ class Orchestrator:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(lambda: shutil.rmtree(self._work, ignore_errors=True))
 
-    async def _converged(self) -> Result:
-        tree, world = self.tree, World()
-        controllers, packages = self._controllers(tree)
-        bodies = TreeBodies(tree, self.store, controllers, world)
-        seeds = [each.id for each in self.store.list() if each.id.kind in SCHEDULABLE]
+    async def _converged(self, build: "_Build", seeds: Sequence[Id]) -> Report:
+        """Run the nodes of ``seeds``, and all that these create, until nothing is left to do."""
+        world = World()
+        build.bodies.world = world
+        build.bodies.progress.known.update(seeds)
+        refires: Counter[Id] = Counter()
 
         def changed(change: Change, who: Id) -> None:
-            """Report changes from outside of the bodies, and the set of Modules, which has no producer."""
+            """Report changes from outside of the bodies, and what has no producer: the set of Modules, and selections."""
             stored = self.store.get(who)
             if change is Change.ADDED and stored is not None and stored.producer is None:
                 world.arrived(Emission(who, stored.digest, runnable=who.kind in SCHEDULABLE))
             elif change is Change.REFIRED:
-                world.asked(who)
+                refires[who] += 1
+                if refires[who] <= MAX_REFIRES:
+                    world.asked(who)
+                else:
+                    told = (
+                        f"was refired more than {MAX_REFIRES} times in one run; a listener must not refire it each time"
+                    )
+                    self.store.set_status(who, Status(State.FAILED, told))
             if who.kind == MODULE and change in {Change.ADDED, Change.REMOVED}:
                 digests = " ".join(f"{each.id.name}={each.digest}" for each in self.store.list(MODULE))
                 world.arrived(Emission(MODULES, digests, runnable=False))
+            if who.kind == RESOURCE_SET_INPUT_PROVIDER and change in {Change.ADDED, Change.REMOVED}:
+                for emission in build.selections.emissions():
+                    world.arrived(emission)
 
         with self.store.subscribed(changed):
-            report = await converge(bodies, seeds, limit=max(self._config.concurrency, 1), world=world)
-        facts = Facts(kubernetes=self._config.options.kube_version, bootstrapped=True)
-        result = await judged(collected(tree, self.store, bodies, report), packages.loaded, facts, tree)
-        return result if self._config.applications_reach_cluster else confined(result, tree)
+            return await converge(build.bodies, seeds, limit=max(self._config.concurrency, 1), world=world)
 
-    def _controllers(self, tree: Tree) -> tuple[dict[str, Controller], PackageController]:
-        tools, options = self._tools, self._config.options
+    async def _result(self, build: "_Build", report: Report) -> Result:
+        tree = self.tree
+        facts = Facts(kubernetes=self._config.options.kube_version, bootstrapped=True)
+        collection = collected(tree, self.store, build.bodies, report)
+        result = await judged(collection, build.packages.loaded, facts, tree)
+        if not self._config.applications_reach_cluster:
+            result = confined(result, tree)
+        if not self.filter:
+            return result
+        check_filters(self.filter, result)
+        return selected(result, selection_of(result, self.filter))
+
+    def _is_unfetched(self, who: Id) -> bool:
+        """Return whether this is a source that the survey has not fetched."""
+        return who.kind in SOURCES and self.store.status(who) == Status(State.SKIPPED, UNCHANGED)
+
+    def _nodes(self) -> list[Id]:
+        return [each.id for each in self.store.list() if each.id.kind in SCHEDULABLE]
+
+    def _prepared(self, survey: Survey | None = None) -> "_Build":
+        """Return the controllers of a build; with ``survey`` they begin with a survey."""
+        tree, tools, options = self.tree, self._tools, self._config.options
         desk = Desk(tree, self.store, options, self._work, self._config.retries)
-        charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
+        charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions, tools.makers)
         sources = SourceController(desk, self._fetchers)
-        chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources)
-        argo_sources = ArgoSources(self._fetchers, tools.oci, tools.helm_repositories)
+        dependencies = ChartDependencies(tools.oci, tools.helm_repositories, self._work, self._config.retries)
+        chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources, dependencies)
+        argo_sources = ArgoSources(self._fetchers, tools.oci, tools.helm_repositories, dependencies)
         packages = PackageController(desk, charts, tools.packages)
+        readiness, selections = Readiness(self.store, tools.packages.rules), Selections(self.store)
+        releases = HelmReleaseController(desk, charts, chart_sources, tools.kustomize, readiness)
+        applications = ArgoApplicationController(desk, charts, argo_sources, tools.kustomize)
+        kustomizations = KustomizationController(desk, tools.kustomize, readiness)
+        generators = ArtifactGeneratorController(desk, tools.digests)
         controllers: dict[str, Controller] = {
-            **dict.fromkeys(SOURCES, sources),
-            KUSTOMIZATION: KustomizationController(desk, tools.kustomize),
+            **dict.fromkeys(SOURCES, sources if survey is None else SurveyedSources(survey, sources, desk)),
+            KUSTOMIZATION: kustomizations
+            if survey is None
+            else SurveyedBuilds(survey, kustomizations, sources, desk, _source_of),
+            ARTIFACT_GENERATOR: generators
+            if survey is None
+            else SurveyedBuilds(survey, generators, sources, desk, _sources_of_generator),
             FOLDER: FolderController(desk, tools.kustomize),
-            HELM_RELEASE: HelmReleaseController(desk, charts, chart_sources, tools.kustomize),
-            ARGO_APPLICATION: ArgoApplicationController(desk, charts, argo_sources, tools.kustomize),
+            RESOURCE_SET: ResourceSetController(desk, SetTools(tools.templates, selections, readiness)),
+            HELM_RELEASE: releases if survey is None else SurveyedReleases(survey, releases, sources, desk),
+            ARGO_APPLICATION: applications if survey is None else SurveyedReleases(survey, applications, sources, desk),
             **dict.fromkeys(PACKAGES, packages),
         }
-        return controllers, packages
+        return _Build(
+            TreeBodies(tree, self.store, controllers, World(), tools.progress.run()), packages, selections, survey
+        )
+
+
+def _source_of(stored: Stored) -> tuple[Id, ...]:
+    return (source_of(stored.object, stored.id.namespace),)
+
+
+def _sources_of_generator(stored: Stored) -> tuple[Id, ...]:
+    return tuple(sources_of(stored).values())
 
 
 @asynccontextmanager

@@ -1,12 +1,18 @@
 """The result of an offline run: manifests by producer, verdicts, orphans and warnings. Everything in it is sorted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.store import Place
 from wharfinger.runtime.fixpoint.model import Id
+
+_T = TypeVar("_T")
+
+FILES: Final = "Files"
+"""The kind of the producer that stands for a file whose objects are loaded as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class Result:
     """The nodes and data that each node looked at."""
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
+    internal: Mapping[Id, Id] = field(default_factory=dict)
+    """The objects that controllers make in a cluster, which only other nodes read, each with the node that makes it."""
     runs: int = 0
     """The number of times that a body ran."""
 
@@ -73,10 +81,41 @@ class Result:
         return {who: each.blockers for who, each in self.failed.items() if each.blockers}
 
     @property
+    def makers(self) -> Mapping[Id, Id]:
+        """Return the node that makes each object; of several nodes the first one. Objects that files declare have none."""
+        found: dict[Id, Id] = {}
+        for producer in sorted(self.manifests):
+            if producer.kind != FILES:
+                for manifest in self.manifests[producer]:
+                    if manifest.id != producer:
+                        found.setdefault(manifest.id, producer)
+        return {**self.internal, **found}
+
+    @property
     def objects(self) -> tuple[Manifest, ...]:
-        """Return every object once, sorted by id. Of an object that several producers make, the first one's counts."""
+        """Return every object once, sorted by id. If several producers make an object, that of the first one is returned."""
         found: dict[Id, Manifest] = {}
         for producer in sorted(self.manifests):
             for manifest in self.manifests[producer]:
                 found.setdefault(manifest.id, manifest)
         return tuple(found[who] for who in sorted(found))
+
+
+def merged(results: Sequence[Result]) -> Result:
+    """Return several results as one. No two of them have a producer in common."""
+    return Result(
+        manifests=_united([each.manifests for each in results]),
+        failed=_united([each.failed for each in results]),
+        orphans=_united([each.orphans for each in results]),
+        warnings=tuple(notice for each in results for notice in each.warnings),
+        skipped=_united([each.skipped for each in results]),
+        depends_on=_united([each.depends_on for each in results]),
+        places=_united([each.places for each in results]),
+        internal=_united([each.internal for each in results]),
+        runs=sum(each.runs for each in results),
+    )
+
+
+def _united(maps: Sequence[Mapping[Id, _T]]) -> dict[Id, _T]:
+    found = {who: value for each in maps for who, value in each.items()}
+    return {who: found[who] for who in sorted(found)}

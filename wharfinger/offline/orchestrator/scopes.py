@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.offline.store.identity import group_of, is_cluster_scoped
-from wharfinger.offline.store.kinds import SCHEDULABLE
+from wharfinger.offline.store.kinds import DATA, SCHEDULABLE
 
 _BUILT_IN: Final = frozenset(
     {
@@ -31,9 +32,12 @@ class Scopes:
     def __init__(self, objects: Iterable[JsonObject]) -> None:
         self._custom: dict[tuple[str, str], bool] = {}
         for obj in objects:
-            if find_str(obj, "kind") == "CustomResourceDefinition":
-                kind = find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind")
-                self._custom[kind] = find_str(obj, "spec", "scope") == "Namespaced"
+            if obj.get("kind") == "CustomResourceDefinition":
+                try:
+                    kind = find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind")
+                    self._custom[kind] = find_str(obj, "spec", "scope") == "Namespaced"
+                except FormatError:
+                    continue  # a server refuses the definition; `check` reports that
         self.cluster_scoped = frozenset(kind for kind, namespaced in self._custom.items() if not namespaced)
 
     def is_namespaced(self, obj: JsonObject) -> bool | None:
@@ -43,4 +47,4 @@ class Scopes:
             return False
         if (group, kind) in self._custom or group in _BUILT_IN:
             return True
-        return True if f"{kind}.{group}" in SCHEDULABLE else None
+        return True if f"{kind}.{group}" in SCHEDULABLE | DATA else None

@@ -5,6 +5,7 @@ objects are as rendered: nothing is added to them, so those of a chart are what 
 """
 
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,13 +15,17 @@ import trio
 from wharfinger.formats.archives.archive import DEFAULT_LIMITS
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.charts import ChartRenders
 from wharfinger.offline.controllers.controller import Desk, RunOptions
 from wharfinger.offline.controllers.package import Loaded, PackageController
-from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.discovery.loads import LoadError, check_links
+from wharfinger.offline.discovery.tree import Tree, repository_above
 from wharfinger.offline.discovery.walk import PACKAGE_FILES, TreeError
 from wharfinger.offline.orchestrator.orchestrator import Tools
 from wharfinger.offline.orchestrator.result import Failure, Manifest, Notice, Result
+from wharfinger.offline.sources.fetcher import SourceError
+from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.identity import object_id
 from wharfinger.offline.store.kinds import APPLICATION, MODULE
 from wharfinger.offline.store.store import ObjectStore, Place
@@ -29,7 +34,7 @@ from wharfinger.packages.charts.chart_archive import unpack_chart
 from wharfinger.packages.definition.definition import Layout, read_definition
 from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import ArtifactError, PackageError
-from wharfinger.packages.registry.source import FolderSource
+from wharfinger.packages.sources.source import FolderSource
 from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.resources.identity import AppId, IdentityError, ModuleId
 from wharfinger.runtime.resources.resources import PackageSpec
@@ -43,12 +48,16 @@ _CHART_PLACE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PackageRequest:
-    """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name."""
+    """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name.
+
+    ``limit`` is the folder that all its links must lead into: by default that of the git repository, else the package's own.
+    """
 
     path: Path
     settings: JsonObject
     name: str
     namespace: str
+    limit: Path | None = None
 
 
 def is_package(path: Path) -> bool:
@@ -62,17 +71,25 @@ async def build_package(request: PackageRequest, tools: Tools, options: RunOptio
     """Build one package; a failure is part of the result. Raises TreeError if there is no package."""
     try:
         folder = await trio.to_thread.run_sync(_folder, request.path, tools.scratch)
+        if await trio.Path(request.path).is_dir():  # an archive is checked when it is unpacked
+            await trio.to_thread.run_sync(_check_links, folder, request.limit)
         loaded = await trio.to_thread.run_sync(_read, folder, request)
     except (PackageError, FormatError, IdentityError) as error:
         raise TreeError(str(error)) from error
     who = _id_of(loaded.spec)
     charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
-    tree = Tree(folder, ".", (), (), {}, (), (), frozenset(), namespace=request.namespace)
+    tree = Tree(folder, (".",), (), (), {}, (), (), frozenset(), namespace=request.namespace)
     controller = PackageController(Desk(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
+    dependencies = ChartDependencies(tools.oci, tools.helm_repositories, tools.scratch, RetryPolicy())
     try:
+        if loaded.definition.layout is Layout.CHART:
+            limit = request.limit or await trio.to_thread.run_sync(repository_above, folder) or folder
+            folder = await dependencies.complete(folder, limit)
+            loaded = Loaded(loaded.spec, loaded.definition, folder, "", loaded.source)
         loaded = Loaded(loaded.spec, loaded.definition, loaded.tree, await charts.digest_of(folder), loaded.source)
-        produced = await controller.built(loaded, ResolvedSettings(request.settings), {})
-    except (PackageError, FormatError, IdentityError) as error:
+        is_chart = loaded.definition.layout is Layout.CHART
+        produced = await controller.built(loaded, ResolvedSettings(request.settings), {}, as_template=is_chart)
+    except (PackageError, FormatError, IdentityError, SourceError, OSError) as error:
         return Result({}, {who: Failure(who, str(error), _place(request.path, str(error)))}, {})
     manifests = tuple(Manifest(object_id(obj, request.namespace), obj) for obj in produced.objects)
     return Result({who: manifests}, {}, {}, tuple(Notice(each, who) for each in produced.warnings), runs=1)
@@ -82,13 +99,21 @@ def _folder(path: Path, scratch: Path) -> Path:
     """Return the folder of a package, unpacked from its archive if it is one. Blocking. Raises ArtifactError."""
     if path.is_dir():
         return path.resolve()
-    into = scratch / "archive"
     try:
-        into.mkdir(parents=True)
+        scratch.mkdir(parents=True, exist_ok=True)
+        into = Path(tempfile.mkdtemp(prefix="archive-", dir=scratch))
         with path.open("rb") as file:
             return unpack_chart(file, into, what=str(path), limits=DEFAULT_LIMITS)
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be unpacked: {error.strerror}") from error
+
+
+def _check_links(folder: Path, limit: Path | None) -> None:
+    """Check that no link in a package leads out of the limit. Blocking. Raises TreeError."""
+    try:
+        check_links(folder, limit or repository_above(folder) or folder)
+    except LoadError as error:
+        raise TreeError(f"{folder}: {error}") from error
 
 
 def _read(folder: Path, request: PackageRequest) -> Loaded:

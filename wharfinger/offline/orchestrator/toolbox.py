@@ -4,6 +4,7 @@ The cache folder is shared by all commands of a user: renders, git commits and c
 absent there. The store of packages belongs to one process at a time; a second process works with a temporary one.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
@@ -14,9 +15,11 @@ from typing import Final
 
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.offline.building.build_cache import BuildCache
+from wharfinger.offline.building.chart_makers import ChartMakers
 from wharfinger.offline.building.charts import FolderDigests
 from wharfinger.offline.building.engine_kustomize import EngineKustomize
 from wharfinger.offline.building.kustomize import KubectlKustomize
+from wharfinger.offline.building.resource_templates import EngineTemplates
 from wharfinger.offline.controllers.package import PackageTools
 from wharfinger.offline.orchestrator.orchestrator import Tools
 from wharfinger.offline.sources.cache_folder import PACKAGES, RESULTS
@@ -24,12 +27,15 @@ from wharfinger.offline.sources.git import GitFetcher
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.store.kinds import GIT_REPOSITORY, OCI_REPOSITORY
-from wharfinger.packages.errors import StoreError
+from wharfinger.packages.errors import RegistryError, StoreError
+from wharfinger.packages.network.proxies import Proxies, read_proxies
+from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.packages.sources.source import Network
 from wharfinger.packages.store.disk_store import open_store
 from wharfinger.packages.store.store import Store
 from wharfinger.runtime.daemon.engine import open_engine
@@ -75,7 +81,9 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
             helm = HelmRenderer(options.helm, folder / "renders", limits=limits, engine=engine, versions=versions)
             kubectl = KubectlKustomize(options.kubectl, folder, network=options.network, at_once=options.at_once)
             git = GitFetcher(options.cache, network=options.network)
-            oci = OciFetcher(store, network=options.network, docker_config=options.docker_config)
+            logins = DockerLogins(options.docker_config) if options.docker_config is not None else None
+            sources = Network(_proxies(), logins=logins)
+            oci = OciFetcher(store, network=options.network, sources=sources)
             yield Tools(
                 scratch=folder,
                 renderer=CachingRenderer(helm, entries, digests.is_current),
@@ -83,11 +91,21 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
                 kustomize=kubectl
                 if engine is None
                 else EngineKustomize(engine, kubectl, versions, BuildCache(entries)),
-                packages=PackageTools(store, jq.of("build"), rules, options.packages, options.network),
+                templates=EngineTemplates(engine),
+                packages=PackageTools(store, jq.of("build"), rules, options.packages, options.network, sources),
                 oci=oci,
-                helm_repositories=HelmRepositories(options.cache, network=options.network),
+                helm_repositories=HelmRepositories(options.cache, network=options.network, sources=sources),
                 fetchers={GIT_REPOSITORY: git, OCI_REPOSITORY: oci},
+                makers=ChartMakers(entries),
             )
+
+
+def _proxies() -> Proxies:
+    """Return the proxies of the environment. Raises StoreError for one that cannot be used, as for all tools here."""
+    try:
+        return read_proxies(os.environ)
+    except RegistryError as error:
+        raise StoreError(str(error), transient=False) from error
 
 
 async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:

@@ -1,7 +1,9 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made nothing there, so its objects would all look added or deleted. They are left out, and
-the comparison names the producer instead. The values of Secrets are never shown: only whether they differ.
+A producer that failed on one side made nothing there, so its objects would all look added or deleted, and so would the
+objects of producers among them. They are left out, and the comparison names the producers instead.
+
+The values of Secrets are never shown: only whether they differ.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue, checksum, find_object
+from wharfinger.formats.json.value import JsonObject, JsonValue, checksum
 from wharfinger.offline.orchestrator.result import Manifest, Result
+from wharfinger.offline.output.wiped_secrets import PUBLIC, without_copies
 from wharfinger.offline.store.kinds import SECRET
 from wharfinger.runtime.fixpoint.model import Id
 
@@ -45,10 +48,17 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All objects that differ, sorted by id; ``incomparable`` are producers that failed on one side, or on both."""
+    """All objects that differ, sorted by id.
+
+    ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that these make, directly or
+    not, and that exist on one side only. ``unsearched`` are releases with equal inputs whose charts were not fetched, and may
+    make nodes.
+    """
 
     changes: tuple[ObjectChange, ...]
     incomparable: tuple[Id, ...]
+    unknown: tuple[Id, ...] = ()
+    unsearched: tuple[Id, ...] = ()
 
     def count(self, verb: Verb) -> int:
         """Return the number of changes of one kind."""
@@ -58,16 +68,30 @@ class Comparison:
 def compared(before: Result, after: Result) -> Comparison:
     """Compare two builds of a tree."""
     failed = {*before.failed, *after.failed}
-    old, new = _objects(before, failed), _objects(after, failed)
+    without = failed | _below(failed, before, after)
+    old, new = _objects(before, without), _objects(after, without)
     # An object of a producer that failed is not known on that side, so it is neither added nor deleted.
-    unknown = _made_by(before, failed) | _made_by(after, failed)
+    hidden = _made_by(before, without) | _made_by(after, without)
     changes: list[ObjectChange] = []
-    for who in sorted({*old, *new} - unknown):
+    for who in sorted({*old, *new} - hidden):
         one, other = old.get(who), new.get(who)
         if one is not None and other is not None and checksum(one) == checksum(other):
             continue
         changes.append(ObjectChange(who, *_hidden(who, one, other)))
-    return Comparison(tuple(changes), tuple(sorted(failed)))
+    return Comparison(tuple(changes), tuple(sorted(failed)), tuple(sorted(without - failed)))
+
+
+def _below(failed: set[Id], before: Result, after: Result) -> set[Id]:
+    """Return the producers that exist on one side only and are made there, directly or not, by producers that failed."""
+    found: set[Id] = set()
+    for one, other in ((before, after), (after, before)):
+        pending = list(failed)
+        while pending:
+            for manifest in one.manifests.get(pending.pop(), ()):
+                if manifest.id in one.manifests and manifest.id not in other.manifests and manifest.id not in found:
+                    found.add(manifest.id)
+                    pending.append(manifest.id)
+    return found
 
 
 def images_of(obj: JsonObject | None) -> frozenset[str]:
@@ -76,7 +100,7 @@ def images_of(obj: JsonObject | None) -> frozenset[str]:
 
 
 def changed_images(changes: tuple[ObjectChange, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the images that are used no more, and the new ones, both sorted."""
+    """Return the images that are no longer used, and the new ones, both sorted."""
     old = {image for change in changes for image in images_of(change.before)}
     new = {image for change in changes for image in images_of(change.after)}
     return tuple(sorted(old - new)), tuple(sorted(new - old))
@@ -108,14 +132,17 @@ def _hidden(
 def _masked(obj: JsonObject | None, other: JsonObject | None, word: str) -> JsonObject | None:
     if obj is None:
         return None
-    masked = dict(obj)
-    for key in ("data", "stringData"):
-        values, others = find_object(obj, key), find_object(other, key) if other is not None else {}
-        if values:
-            masked[key] = {
-                name: HIDDEN if other is None or others.get(name) == value else word for name, value in values.items()
-            }
-    return masked
+    return {
+        key: value if key in PUBLIC else _hidden_field(value, value if other is None else other.get(key), word)
+        for key, value in without_copies(obj).items()
+    }
+
+
+def _hidden_field(value: JsonValue, other: JsonValue, word: str) -> JsonValue:
+    if not isinstance(value, dict):
+        return HIDDEN if value == other else word
+    others = other if isinstance(other, dict) else {}
+    return {name: HIDDEN if others.get(name) == each else word for name, each in value.items()}
 
 
 def _images(value: JsonValue) -> Iterator[str]:

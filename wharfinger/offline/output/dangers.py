@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.offline.output.comparison import ObjectChange, Verb
 from wharfinger.offline.store.identity import shown
 
@@ -63,13 +63,13 @@ def _dangers(change: ObjectChange) -> Iterator[str]:
     if kind in _ROLES and (more := _rights(change.after) - _rights(change.before)):
         yield f"{who} grows: {', '.join(sorted(more)[:5])}"
     if kind in _BINDINGS and (subjects := _subjects(change.after) - _subjects(change.before)):
-        role = find_object(change.after, "roleRef").get("name")
+        role = find(change.after, "roleRef", "name")
         yield f"{who} grants {role} to {', '.join(sorted(subjects)[:5])}"
 
 
 def _rights(obj: JsonObject | None) -> set[str]:
     found: set[str] = set()
-    for rule in find_list(obj, "rules"):
+    for rule in _items(find(obj, "rules")):
         groups = _texts(find(rule, "apiGroups")) or [""]
         for verb in _texts(find(rule, "verbs")):
             for resource in _texts(find(rule, "resources")):
@@ -81,8 +81,13 @@ def _rights(obj: JsonObject | None) -> set[str]:
 def _subjects(obj: JsonObject | None) -> set[str]:
     return {
         " ".join(str(find(each, key)) for key in ("kind", "namespace", "name") if find(each, key) is not None)
-        for each in find_list(obj, "subjects")
+        for each in _items(find(obj, "subjects"))
     }
+
+
+def _items(value: JsonValue) -> list[JsonValue]:
+    """Return the entries of a list; a value of another shape has none: a server refuses it."""
+    return value if isinstance(value, list) else []
 
 
 def _texts(value: JsonValue) -> list[str]:

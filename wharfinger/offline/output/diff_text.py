@@ -3,8 +3,10 @@
 import difflib
 import json
 from collections.abc import Iterator
+from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.listing import listed
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.offline.output.comparison import Comparison, ObjectChange, Verb, changed_images
@@ -14,6 +16,7 @@ from wharfinger.offline.store.identity import shown
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 _RESET = "\x1b[0m"
+MOST_NAMED: Final = 5
 
 
 def unified(comparison: Comparison, *, coloured: bool = False) -> str:
@@ -25,12 +28,19 @@ def unified(comparison: Comparison, *, coloured: bool = False) -> str:
 def summary_lines(comparison: Comparison) -> list[str]:
     """Return the summary: counts, images, dangers, and the objects that could not be compared."""
     counts = ", ".join(f"{comparison.count(verb)} {verb}" for verb in Verb)
-    lines = [f"objects: {counts}" if comparison.changes else "no differences"]
+    none = "no differences in what was compared" if comparison.incomparable else "no differences"
+    lines = [f"objects: {counts}" if comparison.changes else none]
     old, new = changed_images(comparison.changes)
     lines += [f"image no longer used: {image}" for image in old]
     lines += [f"new image: {image}" for image in new]
     lines += [f"danger: {line}" for line in dangers_of(comparison.changes)]
     lines += [f"not compared, because it failed: {shown(who)}" for who in comparison.incomparable]
+    lines += [f"not compared, because what makes it failed: {shown(who)}" for who in comparison.unknown]
+    if comparison.unsearched:
+        named = listed(map(shown, comparison.unsearched), MOST_NAMED)
+        lines.append(
+            f"not compared: Flux, Argo CD and Wharfinger objects that {named} may make; --render-all compares them"
+        )
     return lines
 
 
@@ -53,7 +63,8 @@ def diff_json(comparison: Comparison) -> str:
         "summary": {verb.value: comparison.count(verb) for verb in Verb},
         "images": {"removed": [*old], "added": [*new]},
         "dangers": [*dangers_of(comparison.changes)],
-        "notCompared": [shown(who) for who in comparison.incomparable],
+        "notSearched": [shown(who) for who in comparison.unsearched],
+        "notCompared": [shown(who) for who in (*comparison.incomparable, *comparison.unknown)],
         "changes": changes,
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"

@@ -24,8 +24,8 @@ class FolderError(Exception):
 def file_of(producer: Id) -> str:
     """Return the file of a producer's manifests, relative to the output folder."""
     kind = producer.kind.partition(".")[0].lower()
-    name = _UNSAFE.sub("-", producer.name).strip("-") or "root"
-    return f"{producer.namespace}/{kind}-{name}.yaml" if producer.namespace else f"{kind}-{name}.yaml"
+    name, namespace = (_UNSAFE.sub("-", text).strip("-.") for text in (producer.name, producer.namespace))
+    return f"{namespace}/{kind}-{name or 'root'}.yaml" if namespace else f"{kind}-{name or 'root'}.yaml"
 
 
 def write_folder(folder: Path, manifests: Mapping[Id, tuple[Manifest, ...]]) -> tuple[str, ...]:
@@ -40,6 +40,8 @@ def write_folder(folder: Path, manifests: Mapping[Id, tuple[Manifest, ...]]) -> 
         for old in _old_files(folder) - texts.keys():
             (folder / old).unlink(missing_ok=True)
         for file, text in sorted(texts.items()):
+            if not (folder / file).resolve().is_relative_to(folder.resolve()):
+                raise FolderError(f"{folder / file}: leads out of the folder through a link; remove the link")
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text)
         (folder / INDEX).write_text("".join(f"{file}\n" for file in sorted(texts)))
@@ -49,7 +51,7 @@ def write_folder(folder: Path, manifests: Mapping[Id, tuple[Manifest, ...]]) -> 
 
 
 def _old_files(folder: Path) -> set[str]:
-    """Return the files of the build before. Raises FolderError for a folder of somebody else, OSError."""
+    """Return the files of the earlier build. Raises FolderError for a folder of somebody else, OSError."""
     index = folder / INDEX
     if not index.is_file():
         if any(folder.iterdir()):

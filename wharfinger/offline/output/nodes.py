@@ -4,13 +4,12 @@ A node is an object that is built: a source, a Kustomization, a release, a packa
 they appear as dependencies where a node reads them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from wharfinger.offline.controllers.package import MODULES
-from wharfinger.offline.orchestrator.collect import FILES
-from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.result import FILES, Result
+from wharfinger.offline.store.kinds import STANDINS
 from wharfinger.offline.store.store import Place
 from wharfinger.runtime.fixpoint.model import Id
 
@@ -49,17 +48,18 @@ class Node:
 
 def nodes_of(result: Result) -> tuple[Node, ...]:
     """Return all nodes of a build, and everything that they depend on, sorted by id."""
-    makers = _makers(result)
+    makers = result.makers
     ids = {*result.depends_on, *result.manifests, *result.failed, *result.skipped, *result.orphans} - set(
         _files(result)
     )
-    read = {each for reads in result.depends_on.values() for each in reads} - ids - {MODULES}
+    read = {each for reads in result.depends_on.values() for each in reads} - ids
+    read = {each for each in read if each.kind not in STANDINS}
     nodes = [_node(who, result, makers) for who in ids]
     nodes += [_data(who, result, makers) for who in read]
     return tuple(sorted(nodes, key=lambda each: each.id))
 
 
-def _node(who: Id, result: Result, makers: dict[Id, Id]) -> Node:
+def _node(who: Id, result: Result, makers: Mapping[Id, Id]) -> Node:
     failure = result.failed.get(who)
     place = result.places.get(who) or result.orphans.get(who)
     state, message = NodeState.BUILT, ""
@@ -70,24 +70,16 @@ def _node(who: Id, result: Result, makers: dict[Id, Id]) -> Node:
         state, message = NodeState.SKIPPED, result.skipped[who]
     elif who in result.orphans:
         state, message = NodeState.ORPHAN, "nothing builds the file that declares it"
-    reads = tuple(sorted(each for each in result.depends_on.get(who, ()) if each != MODULES))
+    reads = tuple(sorted(each for each in result.depends_on.get(who, ()) if each.kind not in STANDINS))
     return Node(who, state, len(result.manifests.get(who, ())), place, makers.get(who), reads, message)
 
 
-def _makers(result: Result) -> dict[Id, Id]:
-    """Return the producer of each object that a node made."""
-    found: dict[Id, Id] = {}
-    for producer in sorted(result.manifests):
-        if producer.kind != FILES:
-            for manifest in result.manifests[producer]:
-                if manifest.id != producer:
-                    found.setdefault(manifest.id, producer)
-    return found
-
-
-def _data(who: Id, result: Result, makers: dict[Id, Id]) -> Node:
+def _data(who: Id, result: Result, makers: Mapping[Id, Id]) -> Node:
     place, maker = result.places.get(who), makers.get(who)
-    return Node(who, NodeState.ABSENT if place is None and maker is None else NodeState.DATA, 0, place, maker)
+    if maker is not None and maker.kind == FILES:
+        maker = None
+    is_known = place is not None or who in makers
+    return Node(who, NodeState.DATA if is_known else NodeState.ABSENT, 0, place, maker)
 
 
 def _files(result: Result) -> Iterator[Id]:

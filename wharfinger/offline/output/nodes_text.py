@@ -126,7 +126,7 @@ def _numbers(nodes: Sequence[Node]) -> dict[Id, str]:
 
 
 def _edges(nodes: Sequence[Node], ids: dict[Id, str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield the ends of each edge, and whether it says what made the node. A maker that is also read has one edge."""
+    """Yield the ends of each edge, and True if it points at what made the node. A maker that is also read has one edge."""
     for node in nodes:
         yield from ((ids[node.id], ids[each], False) for each in node.depends_on)
         if node.made_by is not None and node.made_by in ids and node.made_by not in node.depends_on:

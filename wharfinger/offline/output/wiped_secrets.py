@@ -6,11 +6,16 @@ are treated: a value that a chart also writes elsewhere, as into an environment 
 
 import base64
 from collections.abc import Mapping
+from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, find_object
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.offline.orchestrator.result import Manifest
 from wharfinger.offline.store.kinds import SECRET
 from wharfinger.runtime.fixpoint.model import Id
+
+PUBLIC: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable"})
+"""The fields of a Secret that hold no values."""
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def with_wiped_secrets(manifests: Mapping[Id, tuple[Manifest, ...]]) -> dict[Id, tuple[Manifest, ...]]:
@@ -19,15 +24,29 @@ def with_wiped_secrets(manifests: Mapping[Id, tuple[Manifest, ...]]) -> dict[Id,
 
 
 def wiped(manifest: Manifest) -> Manifest:
-    """Return a manifest; of a Secret, one with placeholders for its values."""
+    """Return a manifest; if it is a Secret, with placeholders for its values."""
     if manifest.id.kind != SECRET:
         return manifest
-    obj: JsonObject = dict(manifest.object)
-    if data := find_object(obj, "data"):
-        obj["data"] = {key: base64.b64encode(_placeholder(key).encode()).decode() for key in data}
-    if texts := find_object(obj, "stringData"):
-        obj["stringData"] = {key: _placeholder(key) for key in texts}
-    return Manifest(manifest.id, obj)
+    obj = without_copies(manifest.object)
+    return Manifest(manifest.id, {key: value if key in PUBLIC else _wiped(key, value) for key, value in obj.items()})
+
+
+def without_copies(secret: JsonObject) -> JsonObject:
+    """Return a Secret without the annotation in which ``kubectl apply`` keeps a copy of it."""
+    annotations = find(secret, "metadata", "annotations")
+    metadata = secret.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(annotations, dict) or LAST_APPLIED not in annotations:
+        return secret
+    kept: JsonObject = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+    return {**secret, "metadata": {**metadata, "annotations": kept}}
+
+
+def _wiped(field: str, value: JsonValue) -> JsonValue:
+    """Return a field with placeholders for its values; a field of an unexpected shape becomes one placeholder as a whole."""
+    if not isinstance(value, dict):
+        return _placeholder(field)
+    texts = {key: _placeholder(key) for key in value}
+    return {key: base64.b64encode(text.encode()).decode() if field == "data" else text for key, text in texts.items()}
 
 
 def _placeholder(key: str) -> str:

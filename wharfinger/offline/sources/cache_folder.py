@@ -5,12 +5,12 @@ results    rendered charts, kustomizations that were built, and versions of prog
 charts     charts of Helm repositories: a folder for each archive
 commits    the files of git commits: a folder for each
 git        mirrors of git repositories: a folder for each
-packages   the store of packages, which keeps its own order; it is measured only
+packages   the store of packages, which manages its own files; only its size is measured here
 =========  ============================================================================================================
 
 Everything else can be fetched or built again, so any entry may be removed at any time. Other processes see an entry whole or not
-at all: a folder is renamed before its files are removed. Its own time says when it was used last, to the hour. A folder that was
-used within the last IN_USE_S stays, because a build may read it.
+at all: a folder is renamed before its files are removed. A folder's modification time is that of
+its last use, to the hour. A folder that was used within the last IN_USE_S stays, because a build may read it.
 """
 
 import os
@@ -67,7 +67,7 @@ class Removed:
 
 
 def mark_used(folder: Path) -> None:
-    """Keep the time at which a folder of the cache is used. Blocking."""
+    """Record that a folder of the cache is used now. Blocking."""
     with suppress(OSError):
         if abs(time.time() - folder.stat().st_mtime) > USE_AGE_S:
             os.utime(folder)

@@ -10,8 +10,8 @@ from wharfinger.formats.version_constraint import ConstraintError, parse_constra
 def newest(versions: Iterable[str], wanted: str) -> str | None:
     """Return the newest version that a constraint allows, as it is written; None if there is none.
 
-    "" and ``*`` allow any release. A prerelease counts only if the constraint names one. A version that is written exactly
-    so is chosen without any comparison. Raises ConstraintError for a text that is no constraint.
+    "" and ``*`` allow any release. A prerelease counts only if the constraint names one. If one of the
+    versions is written exactly as the constraint, it is chosen. Raises ConstraintError for a text that is no constraint.
     """
     written = list(versions)
     if wanted in written:

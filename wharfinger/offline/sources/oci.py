@@ -1,8 +1,6 @@
 """OCI artifacts: OCIRepositories, and charts of a registry."""
 
-from pathlib import Path
-
-import trio
+from dataclasses import replace
 
 from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.formats.version_constraint import ConstraintError
@@ -12,20 +10,19 @@ from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.registry.address import RepositoryAddress, parse_repository
-from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_config import read_docker_config
-from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.sources.source import Network, RegistrySource, open_repository
 from wharfinger.packages.store.store import Store
 
 
 class OciFetcher:
-    """A fetcher of OCIRepositories and of charts in registries; ``docker_config`` is where logins come from."""
+    """A fetcher of OCIRepositories and of charts in registries; the logins of ``sources`` are for those that name no Secret."""
 
-    def __init__(self, store: Store, *, network: bool = True, docker_config: Path | None = None) -> None:
+    def __init__(self, store: Store, *, network: bool = True, sources: Network | None = None) -> None:
         self._store = store
         self._network = network
-        self._docker_config = docker_config
+        self._sources = sources or Network()
         self._locks = KeyedLocks()
 
     async def fetch(self, request: SourceRequest) -> Artifact:
@@ -56,10 +53,12 @@ class OciFetcher:
                 raise OfflineError(
                     f"{url}: the network is forbidden by --offline, and this registry is not on this machine"
                 )
-            credentials = await self._credentials(address, login)
+            own = None if login is None else read_docker_config(login, address.registry, address.path)
+            # A source that names a Secret uses no other login, also if the Secret has none for it.
+            sources = self._sources if login is None else replace(self._sources, logins=None)
             async with (
                 self._locks.held(str(address)),
-                open_registry(address.registry, scheme=address.scheme, credentials=credentials) as registry,
+                open_repository(RegistrySource(address, own), address, sources) as registry,
             ):
                 found = await self._digest(registry, address, tag, wanted, digest)
                 manifest = await self._store.installed(found)
@@ -86,10 +85,3 @@ class OciFetcher:
                 raise SourceError(f"{address}: no version satisfies {wanted!r}; it has: {listed}")
             tag = tags[chosen]
         return (await registry.resolve(address.path, tag)).digest
-
-    async def _credentials(self, address: RepositoryAddress, login: bytes | None) -> Credentials | None:
-        data = login
-        if data is None and self._docker_config is not None:
-            path = trio.Path(self._docker_config)
-            data = await path.read_bytes() if await path.is_file() else None
-        return None if data is None else read_docker_config(data, address.registry, address.path)

@@ -6,10 +6,13 @@ of it: two versions of a kind are the same object.
 
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.json.value import JsonObject, checksum, find_str
 from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
+from wharfinger.kube.names import is_label
 from wharfinger.runtime.fixpoint.model import Id
 
+_NO_SEGMENT: Final = frozenset("/%\0")
+_DIGEST: Final = 10
 DEFAULT_NAMESPACE: Final = "default"
 CUSTOM_CLUSTER_SCOPED: Final = frozenset({("wharfinger.dev", "Module"), ("wharfinger.dev", "PackageRepository")})
 """Cluster-scoped kinds of Wharfinger itself."""
@@ -38,7 +41,25 @@ def object_id(obj: JsonObject, namespace: str = "", custom: frozenset[tuple[str,
         own = ""
     elif not own:
         own = namespace
-    return Id(kind_id(group, kind), own, find_str(obj, "metadata", "name"))
+    return Id(kind_id(group, kind), own, find_str(obj, "metadata", "name") or _generated_name(obj))
+
+
+def naming_problem(who: Id) -> str:
+    """Return why an API server would refuse the name or the namespace of an object; "" if it would not.
+
+    A name becomes a segment of a path: of a request, and of files here (``IsValidPathSegmentName`` of apimachinery).
+    """
+    if who.namespace and not is_label(who.namespace):
+        return f"metadata.namespace: {who.namespace!r} cannot be a namespace; correct it"
+    if who.name in {".", ".."} or _NO_SEGMENT & set(who.name):
+        return f"metadata.name: {who.name!r} cannot be a name; correct it"
+    return ""
+
+
+def _generated_name(obj: JsonObject) -> str:
+    """Return a stand-in for the name that a server generates: the prefix and a digest of the object."""
+    prefix = find_str(obj, "metadata", "generateName")
+    return f"{prefix}{checksum(obj).removeprefix('sha256:')[:_DIGEST]}" if prefix else ""
 
 
 def shown(who: Id) -> str:

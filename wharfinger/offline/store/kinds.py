@@ -11,6 +11,7 @@ _KUSTOMIZE: Final = "kustomize.toolkit.fluxcd.io"
 _HELM: Final = "helm.toolkit.fluxcd.io"
 _SOURCE: Final = "source.toolkit.fluxcd.io"
 _WHARFINGER: Final = "wharfinger.dev"
+_FLUX_OPERATOR: Final = "fluxcd.controlplane.io"
 
 KUSTOMIZATION: Final = kind_id(_KUSTOMIZE, "Kustomization")
 HELM_RELEASE: Final = kind_id(_HELM, "HelmRelease")
@@ -18,17 +19,41 @@ GIT_REPOSITORY: Final = kind_id(_SOURCE, "GitRepository")
 OCI_REPOSITORY: Final = kind_id(_SOURCE, "OCIRepository")
 HELM_REPOSITORY: Final = kind_id(_SOURCE, "HelmRepository")
 HELM_CHART: Final = kind_id(_SOURCE, "HelmChart")
+EXTERNAL_ARTIFACT: Final = kind_id(_SOURCE, "ExternalArtifact")
+ARTIFACT_GENERATOR: Final = kind_id("source.extensions.fluxcd.io", "ArtifactGenerator")
 BUCKET: Final = kind_id(_SOURCE, "Bucket")
 APPLICATION: Final = kind_id(_WHARFINGER, "Application")
 MODULE: Final = kind_id(_WHARFINGER, "Module")
 PACKAGE_REPOSITORY: Final = kind_id(_WHARFINGER, "PackageRepository")
+RESOURCE_SET: Final = kind_id(_FLUX_OPERATOR, "ResourceSet")
+RESOURCE_SET_INPUT_PROVIDER: Final = kind_id(_FLUX_OPERATOR, "ResourceSetInputProvider")
 ARGO_APPLICATION: Final = kind_id("argoproj.io", "Application")
+CRD: Final = kind_id("apiextensions.k8s.io", "CustomResourceDefinition")
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105 - a kind
 FOLDER: Final = "Folder"
 """A folder with a ``kustomization.yaml`` that no Flux Kustomization builds; it is no object, and its name is its path."""
+SELECTION: Final = "Selection"
+"""The kind of a ResourceSet's label selector. It stands for the selected objects, and its name is the selector."""
+ENABLED_MODULES: Final = "EnabledModules"
+"""The Modules that are on; it is no object."""
+STANDINS: Final = frozenset({SELECTION, ENABLED_MODULES})
+"""The kinds of ids that stand for several objects. Nodes read them, and they are never in the store."""
 
 SOURCES: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, HELM_CHART, BUCKET})
 PACKAGES: Final = frozenset({APPLICATION, MODULE})
-SCHEDULABLE: Final = SOURCES | PACKAGES | {KUSTOMIZATION, HELM_RELEASE, ARGO_APPLICATION, FOLDER}
+SCHEDULABLE: Final = (
+    SOURCES
+    | PACKAGES
+    | {
+        KUSTOMIZATION,
+        HELM_RELEASE,
+        RESOURCE_SET,
+        ARTIFACT_GENERATOR,
+        ARGO_APPLICATION,
+        FOLDER,
+    }
+)
 """The kinds whose objects are nodes of the engine. All others are data: their existence is their readiness."""
+DATA: Final = frozenset({CONFIG_MAP, SECRET, PACKAGE_REPOSITORY, RESOURCE_SET_INPUT_PROVIDER, EXTERNAL_ARTIFACT})
+"""The kinds of data that nodes read."""

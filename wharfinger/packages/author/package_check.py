@@ -56,7 +56,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One thing that is wrong; ``where`` is a file of the package, a field of the settings, or ""."""
+    """One problem of a package; ``where`` is a file of the package, a field of the settings, or ""."""
 
     severity: Severity
     where: str
@@ -67,7 +67,7 @@ class CheckFinding:
 
 
 HookCheck: TypeAlias = Callable[[Path], tuple[CheckFinding, ...]]
-"""A function that finds what is wrong with the files of hooks in a package's folder, and runs none of them. Blocking."""
+"""A function that returns the problems of the hook files in a package's folder, without running them. Blocking."""
 
 
 @dataclass(frozen=True, slots=True)

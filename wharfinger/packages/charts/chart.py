@@ -27,12 +27,12 @@ CHART_FILE: Final = "Chart.yaml"
 MAX_CHART_FILE: Final = 1024 * 1024
 MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
-"""Bytes of all files together; the limit that Helm itself has for an archive."""
+"""The largest size of all files together, in bytes; Helm has the same limit for an archive."""
 MAX_PATHS: Final = 50_000
-"""Files and folders, with links to folders followed. A few such links can make more paths than can ever be walked."""
+"""The most files and folders, with links to folders followed: a few such links can make more paths than can be walked."""
 MAX_FOLDERS_DEEP: Final = 64
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
-"""Files that say what kind of folder it is; they are always packed."""
+"""The files that determine the kind of a chart's folder; they are always packed."""
 _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "crds",
     "enabled",
@@ -42,7 +42,7 @@ _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "values.yaml",
     "version.json",
 }
-"""Files that belong to a package even if ``.helmignore`` lists them; that only keeps them from Helm."""
+"""The files that belong to a package even if ``.helmignore`` lists them, which only hides them from Helm."""
 
 # The versions that Masterminds/semver's NewVersion accepts, as Helm does: with a leading v, leading zeros, or missing parts.
 _PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -133,8 +133,8 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
     """Return a chart for a package that has something to render but no ``Chart.yaml``: its name, and always version 0.2.0.
 
-    Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The chart's version is not
-    used, only the package's; the release record has that one, for ``helm list``.
+    Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The version of this chart is
+    used for nothing else: the release record contains the package's version, for ``helm list``.
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:
@@ -206,7 +206,7 @@ def _check(chart: Chart) -> None:
 
 
 def _oddities(chart: Chart) -> Iterator[str]:
-    """Yield a warning for what Helm accepts but an author hardly means."""
+    """Yield a warning for each field with a value that Helm accepts, but that is probably a mistake."""
     if chart.api_version not in {"v1", "v2"}:
         yield f"apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2: Helm 4 does not render it, Helm 3 does"
     if not _PLAIN_NAME.match(chart.name) or ".." in chart.name:
@@ -266,7 +266,7 @@ def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Itera
             if count > MAX_PATHS:
                 raise ArtifactError(
                     f"{root}: more than {MAX_PATHS} paths where links to folders are followed; "
-                    f"have each folder once, or list links in {FILE_NAME}"
+                    f"include each folder only once, or list links in {FILE_NAME}"
                 )
             path = _inside(Path(entry.path), root)
             mode = path.stat().st_mode

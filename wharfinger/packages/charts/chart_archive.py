@@ -15,7 +15,7 @@ from wharfinger.packages.charts.chart import CHART_FILE
 from wharfinger.packages.errors import ArtifactError
 
 MAX_ARCHIVE: Final = 100 * 1024 * 1024
-"""Bytes of a chart archive before it is unpacked."""
+"""The largest size of a chart archive before it is unpacked, in bytes."""
 
 
 def unpack_chart(

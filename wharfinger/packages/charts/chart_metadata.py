@@ -2,7 +2,7 @@
 
 Helm reads the file into a typed document, and is lenient: a number or a boolean in place of a string becomes a string, keys
 match in any case, unknown keys and later documents are ignored, and of several equal keys the last one is used. A chart that
-Helm renders is accepted here, too; each of these is a warning, because it is most often a mistake.
+Helm renders is accepted here, too; each of these cases gives a warning, because it is usually a mistake.
 
 The result has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose
 chart has a number as its version, and then fails to list any release beside it.
@@ -152,7 +152,10 @@ def _item(value: JsonValue, shape: _List, where: str, warnings: _Warnings) -> Js
 
 
 def _struct(found: JsonObject, struct: _Struct, prefix: str, warnings: _Warnings) -> JsonObject:
-    """Decode an object of known fields. Helm goes by sorted keys, so the exact spelling most often wins."""
+    """Decode an object of known fields.
+
+    If a field is spelled in several ways, the last key in sorted order wins, as in Helm; that is usually the exact spelling.
+    """
     decoded: JsonObject = {}
     for key in sorted(found):
         known = struct.folded.get(key.lower())

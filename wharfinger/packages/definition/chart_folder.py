@@ -41,9 +41,9 @@ LEFT_OUT: Final = frozenset(
         "changelog.yml",
     }
 )
-"""Names that belong to the package, not to its chart."""
+"""The files and folders that belong to the package and not to its chart."""
 NOT_IN_SYNTHETIC: Final = frozenset({"docs", "images", "lib"})
-"""Names that a chart without a Chart.yaml does not get either (spec hook-protocol §5.8)."""
+"""The folders that are also left out of a chart without a Chart.yaml (spec hook-protocol §5.8)."""
 
 
 def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None:
@@ -63,7 +63,7 @@ def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None
                 if entry.name not in left_out:
                     (into / entry.name).symlink_to(entry.path)
     except FileNotFoundError as error:
-        raise RenderError("the package's folder is not there; it must be installed again", transient=True) from error
+        raise RenderError("the package's folder is missing; install the package again", transient=True) from error
     except OSError as error:
         raise RenderError(
             f"the chart cannot be laid out for helm: {error.strerror}; check the disk", transient=True

@@ -18,9 +18,9 @@ from wharfinger.packages.definition.chart_folder import LEFT_OUT
 MAX_FILES: Final = 10_000
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_TOTAL: Final = 128 * 1024 * 1024
-"""Limits: the number of files, bytes of one file (archives unpacked), and bytes of all of them."""
+"""The limits: the number of files, the bytes of one file (archives unpacked), and the bytes of all files."""
 MAX_NESTED: Final = 8
-"""Archives inside each other."""
+"""The most archives that may be nested inside each other."""
 
 CHARTS: Final = "charts"
 _ARCHIVES: Final = (".tgz", ".tar.gz")

@@ -38,16 +38,16 @@ from wharfinger.packages.files.strict_fields import at, closed_object, items, nu
 
 CONVERSIONS_FOLDER: Final = "openapi/conversions"
 CASES_FILES: Final = ("testcases.yaml", "conversions_test.yaml")
-"""Examples of conversions, in the same folder; :mod:`wharfinger.packages.settings.conversion_cases` reads them."""
+"""The files with examples of conversions, in the same folder (:mod:`wharfinger.packages.settings.conversion_cases`)."""
 X_CONFIG_VERSION: Final = "x-config-version"
 MAX_VERSION: Final = 1_000
 MAX_FILES: Final = 2_000
 MAX_PROGRAMS: Final = 100
-"""Programs of one version."""
+"""The largest number of programs of one version."""
 MAX_PROGRAM: Final = 16 * 1024
-"""Characters of one program."""
+"""The largest number of characters in one program."""
 CONVERT_S: Final = 60.0
-"""Seconds for all programs of one conversion together; the runner bounds each of them as well."""
+"""The time limit, in seconds, for all programs of one conversion; the runner also has a limit for each program."""
 
 _FILE: Final = re.compile(r"v([1-9][0-9]{0,3})\.ya?ml\Z", re.ASCII)
 _SHOWN: Final = 5
@@ -110,14 +110,14 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
             continue
         if conversion.version in found:
             raise ArtifactError(
-                f"{CONVERSIONS_FOLDER}/{name}: version {conversion.version} is there twice; keep one file"
+                f"{CONVERSIONS_FOLDER}/{name}: version {conversion.version} occurs twice; keep one file"
             )
         found[conversion.version] = conversion
     current = said or max(found, default=1)
     missing = [version for version in range(2, current + 1) if version not in found]
     if missing:
         names = listed((f"v{version}.yaml" for version in missing), _SHOWN)
-        why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml is there"
+        why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml exists"
         raise ArtifactError(
             f"{CONVERSIONS_FOLDER}: {names} missing: {why}, and settings of every older version must be converted; add it"
         )

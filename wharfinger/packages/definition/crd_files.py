@@ -18,7 +18,7 @@ from wharfinger.packages.files.package_files import open_files
 
 MAX_FILES: Final = 2_000
 MAX_TOTAL: Final = 64 * 1024 * 1024
-"""Bytes of all files together."""
+"""The largest size of all files together, in bytes."""
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _NO_CRDS: Final = ("doc-", "_", ".")

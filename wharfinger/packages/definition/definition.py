@@ -112,6 +112,8 @@ class Definition:
     """The pairs (edition, bundle) in which a Module is on by default."""
     batch_hooks: tuple[str, ...] = ()
     """Executables that contain several hooks, as paths in the package. The package declares them itself."""
+    exclusive_group: str = ""
+    """The group of Modules of which only one may be on; "" if it is in none."""
 
     @property
     def camel(self) -> str:
@@ -132,7 +134,7 @@ class Definition:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Oddities of the package's files that are accepted."""
+        """The oddities of the package's files that are accepted."""
         return self.chart.warnings if self.chart is not None else ()
 
     @property
@@ -222,6 +224,7 @@ def _package(files: PackageFiles, said: PackageFile, what: str, name: str, versi
         conversions=_conversions(files, settings),
         subscriptions=said.subscriptions,
         bundles=said.bundles,
+        exclusive_group=said.exclusive_group,
         batch_hooks=said.batch_hooks,
     )
 

@@ -11,8 +11,8 @@ hook-protocol §5.4 to §5.6)::
 
 If several modules have the same name, the first one counts: earlier directories come before later ones, and folders of one
 directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at
-all, because a partial one would look as if the other modules were gone. A problem of one module is a warning. If the module
-is there and cannot be read, its name is in ``broken``, so that it is not taken for removed.
+all, because a partial one would look as if the other modules were gone. A problem of one module is a warning. If a module
+exists but cannot be read, its name is in ``broken``, so that it does not count as removed.
 """
 
 import os
@@ -41,7 +41,7 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.files.package_files import open_files
 
 MAX_ENTRIES: Final = 10_000
-"""Entries of one directory."""
+"""The largest number of entries in one directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ModulesDirs:
     enabled: Mapping[str, bool] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     broken: frozenset[str] = frozenset()
-    """Names of modules that are there and cannot be read."""
+    """The names of modules that exist but cannot be read."""
 
 
 def read_modules_dirs(paths: Sequence[Path]) -> ModulesDirs:
@@ -153,7 +153,7 @@ class _Reading:
         return merged
 
     def _warn_of_strangers(self) -> None:
-        """Warn of keys of ``values.yaml`` for modules that are not there; most often they are misspelled."""
+        """Warn of keys of ``values.yaml`` for modules that do not exist; most of these keys are misspelled."""
         known = self._found.keys() | self._broken | {GLOBAL_NAME}
         for folder, values in zip(self._dirs, self._values, strict=True):
             strangers = sorted(key for key in values if kebab_name(key.removesuffix(ENABLED_SUFFIX)) not in known)

@@ -84,6 +84,7 @@ class PackageFile:
     subscriptions: tuple[str, ...] = ()
     bundles: frozenset[tuple[str, str]] = frozenset()
     batch_hooks: tuple[str, ...] = ()
+    exclusive_group: str = ""
 
 
 def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
@@ -94,7 +95,6 @@ def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
         if kind is PackageType.APPLICATION:
             _refuse_module_keys(entry)
         text(entry, "apiVersion", "")
-        text(entry, "exclusiveGroup", "")
         _check_disable(entry.get("disable"))
         return PackageFile(
             type=kind,
@@ -110,6 +110,7 @@ def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
             subscriptions=_subscriptions(entry),
             bundles=_bundles(entry.get("licensing")),
             batch_hooks=_batch_hooks(entry),
+            exclusive_group=text(entry, "exclusiveGroup", ""),
         )
     except FormatError as error:
         raise _refusal(what, error) from error

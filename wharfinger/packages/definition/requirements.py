@@ -19,7 +19,7 @@ from wharfinger.kube.names import is_label, is_subdomain
 from wharfinger.packages.files.strict_fields import at
 
 MAX_INSTANCE: Final = 53
-"""Characters of the name of an application's instance, which is also its release's name."""
+"""The largest number of characters in the name of an application's instance, which is also its release's name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,10 @@ from wharfinger.packages.definition.requirements import (
 from wharfinger.packages.files.strict_fields import at, closed_object, items, open_object, text
 
 MAX_ENTRIES: Final = 512
-"""Entries of one list."""
+"""The largest number of entries in one list."""
 MAX_GROUP_NAME: Final = 100
 MAX_DESCRIPTION: Final = 300
-"""Characters of a group's name and of its description; messages about other packages quote both."""
+"""The largest number of characters in a group's name or description, which messages about other packages quote."""
 OPTIONAL: Final = "!optional"
 
 _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")

@@ -1,7 +1,7 @@
 """Operations of the store on files, synchronous: publish by rename, verify, list, delete. They run in threads.
 
-A rename publishes. Before it, the published content is on the disk (fsync of files and folders); after it, so is the name
-(fsync of the name's folder). Every error of the disk becomes a StoreError that says what to do.
+A folder or file is published by a rename. Before it, the content is synced to the disk (fsync of files and folders); after
+it, the name is (fsync of the folder that has it). Every error of the disk becomes a StoreError that says what to do.
 """
 
 import errno
@@ -20,7 +20,7 @@ from wharfinger.process.remove_tree import remove_tree
 
 MAX_NAMES: Final = 200_000
 MAX_DEEP: Final = 100
-"""Limits of a tree: names, and folders inside each other. They are above those of any archive."""
+"""The limits of a tree: the number of names, and of nested folders. They are above the limits of archives."""
 
 ShouldStop: TypeAlias = Callable[[], bool]
 

@@ -106,7 +106,7 @@ def open_files(tree: Path, name: str) -> PackageFiles:
     try:
         root = tree.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise ArtifactError(f"package {name}: its folder is not there; it must be installed again") from error
+        raise ArtifactError(f"package {name}: its folder is missing; install the package again") from error
     if not root.is_dir():
         raise ArtifactError(f"package {name}: not a folder")
     return PackageFiles(root)

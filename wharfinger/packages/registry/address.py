@@ -20,7 +20,7 @@ Scheme: TypeAlias = Literal["http", "https"]
 
 MAX_LENGTH: Final = 1024
 MAX_NAME: Final = 255
-"""Characters of registry, slash and repository together; the limit of the reference grammar."""
+"""The largest number of characters in registry, slash and repository together; the limit of the reference grammar."""
 
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _REGISTRY: Final = re.compile(rf"(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?\Z")
@@ -180,7 +180,9 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
 def _registry(text: str, whole: str) -> RegistryAddress:
     match = _REGISTRY.match(text)
     if match is None or len(text) > MAX_NAME:
-        raise AddressError(f"{_shown(whole)}: {_shown(text)} is no host[:port]")
+        raise AddressError(
+            f"{_shown(whole)}: {_shown(text)} is no host[:port]; write HOST[:PORT]/PATH, or oci-layout:FOLDER for a folder"
+        )
     host, port = match["host"].lower(), match["port"]
     if host.startswith("["):
         try:

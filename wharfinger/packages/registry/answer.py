@@ -1,4 +1,4 @@
-"""The errors of registries: which of them pass by themselves, and which need a user.
+"""The errors for answers of registries, transient or permanent.
 
 Transient: 5xx, 408, 429, and everything the network does. Permanent until something changes: 404, 401, 403 and other 4xx.
 The registry's own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
@@ -11,11 +11,14 @@ import httpx
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import decode_json, find
-from wharfinger.packages.errors import ArtifactNotFoundError, RegistryError
+from wharfinger.packages.errors import ArtifactNotFoundError, LoginRefusedError, RegistryError
 
 MAX_ERROR_BODY: Final = 64 * 1024
 MAX_QUOTE: Final = 300
 
+_PROXY_LOGIN: Final = (
+    "the proxy demands a login (407); put it into the proxy's address: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
+)
 _TRANSIENT: Final = frozenset({408, 425, 429})
 
 
@@ -26,14 +29,14 @@ def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> Regi
     if status == 404:
         return ArtifactNotFoundError(f"{what}: not found (404){tail}; push it, or correct the name, tag or digest")
     if status == 401:
-        return RegistryError(
-            f"{what}: authentication failed (401){tail}; check user name and password", transient=False
-        )
+        return LoginRefusedError(f"{what}: authentication failed (401){tail}; check user name and password")
     if status == 403:
         return RegistryError(
             f"{what}: not allowed (403){tail}; give this user access to the repository, or use another user",
             transient=False,
         )
+    if status == 407:
+        return RegistryError(f"{what}: {_PROXY_LOGIN}", transient=False)
     if status == 429:
         wait = headers.get("retry-after", "")
         hint = f", it asks to wait {wait} s" if wait.isdecimal() and len(wait) < 8 else ""
@@ -61,6 +64,14 @@ def network_failure(what: str, error: Exception) -> RegistryError:
     """Return the error for a request that got no answer, or an incomplete one."""
     if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
         return RegistryError(f"{what}: the request cannot be sent: {_words(error)}", transient=False)
+    if isinstance(error, httpx.ProxyError):
+        if _words(error).startswith("407"):
+            return RegistryError(f"{what}: {_PROXY_LOGIN}", transient=False)
+        return RegistryError(
+            f"{what}: the proxy refused the connection ({_words(error)}); ask its operator to allow this host, or name the "
+            "host in NO_PROXY",
+            transient=True,
+        )
     certificate = _cause(error, ssl.SSLCertVerificationError)
     if certificate is not None:
         return RegistryError(
@@ -68,7 +79,14 @@ def network_failure(what: str, error: Exception) -> RegistryError:
             "(spec.registry.ca in a PackageRepository, --ca on the command line), or correct the address",
             transient=True,
         )
-    if _cause(error, ssl.SSLError) is not None:
+    handshake = _cause(error, ssl.SSLError)
+    if handshake is not None and "ALERT" in _words(handshake) and "CERTIFICATE" in _words(handshake):
+        return RegistryError(
+            f"{what}: the registry refused the client's certificate, or demands one: {_words(handshake)}; give one with "
+            "spec.registry.tlsSecret of the PackageRepository",
+            transient=True,
+        )
+    if handshake is not None:
         return RegistryError(
             f"{what}: TLS failed: {_words(error)}; if the registry uses plain HTTP, set "
             "spec.registry.scheme: HTTP in a PackageRepository, or --plain-http on the command line",

@@ -26,7 +26,7 @@ from wharfinger.packages.errors import RegistryError
 MAX_TOKEN_ANSWER: Final = 256 * 1024
 MAX_CHALLENGE: Final = 8 * 1024
 DEFAULT_TOKEN_LIFE: Final = 60.0
-"""Seconds; the token specification's default without ``expires_in``."""
+"""The lifetime of a token in seconds if the answer has no ``expires_in``; the default of the token specification."""
 
 _TOKEN68: Final = re.compile(r"[\x21-\x7e]{1,131072}\Z")
 _PARAMETER: Final = re.compile(r'\s*,?\s*([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
@@ -43,7 +43,7 @@ class Credentials:
     """An OAuth2 refresh token; if it is set, a token realm gets it in place of name and password."""
 
     realms: tuple[str, ...] = ()
-    """Hosts outside the registry's own domain whose token realms may get the login."""
+    """The hosts outside of the registry's own domain whose token realms may get the login."""
 
     @property
     def can_basic(self) -> bool:
@@ -155,8 +155,8 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
     """Raise RegistryError if a login must not go to this realm."""
     if not may_get_login(realm, registry=registry, realms=realms):
         raise RegistryError(
-            f"registry {registry.netloc.decode()}: it wants the login sent to another host, {realm.host[:200]}; refused: if "
-            "that is where its logins are checked, name the host in spec.registry.tokenRealms of the PackageRepository "
+            f"registry {registry.netloc.decode()}: it requests the login for another host, {realm.host[:200]}; refused: if "
+            "that host issues the tokens of the registry, name it in spec.registry.tokenRealms of the PackageRepository "
             "(--token-realm on the command line)",
             transient=False,
         )
@@ -165,8 +165,8 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
 def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
     """Return whether a login may go to this realm: to the registry's host, its domain over https, or a host in ``realms``.
 
-    The domain of ``registry.example.com`` is ``example.com`` with all that is below; that of a host is itself with all below. A
-    top-level domain, or an address, is no domain.
+    The domain of ``registry.example.com`` is ``example.com`` with all its subdomains; a host in ``realms`` stands for itself
+    and its subdomains. A top-level domain or an IP address has no such domain.
     """
     host, own = realm.host.lower(), registry.host.lower()
     if host == own or host in realms:

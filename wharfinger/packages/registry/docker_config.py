@@ -5,8 +5,9 @@ There are two forms: ``config.json`` (``.dockerconfigjson``), with one entry for
 ``https://registry.example/v1/``, ``registry.example:5000/team``, ``*.example.com``. The most specific matching key counts: a
 longer path first, then a host without a wildcard.
 
-Helpers that store passwords elsewhere (``credsStore``, ``credHelpers``) are programs, and are not run. Messages contain
-nothing from the file except an entry's key. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider
+Helpers that store passwords elsewhere (``credsStore``, ``credHelpers``) are programs. `read_helper` names the one for a registry;
+:mod:`~wharfinger.packages.registry.docker_logins` runs it, but never one that a Secret names. Messages contain nothing from the
+file except an entry's key. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider
 for paths and wildcards.
 """
 
@@ -23,9 +24,9 @@ from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.credentials import Credentials
 
 MAX_DOCKER_CONFIG: Final = 1024 * 1024
-"""Bytes; a Secret cannot hold more either."""
+"""The largest size of a configuration, in bytes; a Secret cannot hold more either."""
 MAX_KEYS: Final = 1_000
-"""Entries; each is a pattern to match while other tasks wait."""
+"""The largest number of entries: matching each of them blocks other tasks."""
 
 _HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
 """The names of Docker Hub; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""
@@ -34,6 +35,8 @@ _KEY: Final = re.compile(
     re.ASCII,
 )
 _TOKEN_USER: Final = "<token>"  # noqa: S105 - the user name under which Docker keeps an identity token
+_HUB_SERVER: Final = "https://index.docker.io/v1/"
+_HELPER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}\Z")
 _HTTPS: Final = 443
 
 
@@ -89,6 +92,58 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
     except FormatError as error:
         raise DockerConfigError(f"docker config: {error}") from error
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A credential helper for a registry. ``server`` is what it is asked for.
+
+    ``is_named``: the file names the registry, so a helper that cannot be run is an error. Docker asks the helper in
+    ``credsStore`` for every other registry, too, from which most users need no login.
+    """
+
+    name: str
+    server: str
+    is_named: bool
+
+
+def read_helper(data: bytes, registry: RegistryAddress) -> Helper | None:
+    """Return the credential helper for a registry, or None. Raises DockerConfigError."""
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_DOCKER_CONFIG, what="document"), "document")
+        helpers, entries = find_object(document, "credHelpers"), find_object(document, "auths")
+        if len(helpers) > MAX_KEYS or len(entries) > MAX_KEYS:
+            raise DockerConfigError(f"more than {MAX_KEYS} entries")
+        found = sorted(_fitting(helpers, registry, ""), key=lambda pair: pair[1].rank(), reverse=True)
+        field = f"credHelpers.{found[0][0][:200]}" if found else "credsStore"
+        name = find_str(helpers, found[0][0]) if found else find_str(document, "credsStore")
+    except FormatError as error:
+        raise DockerConfigError(f"docker config: {error}") from error
+    if not name:
+        return None
+    if not _HELPER.match(name):
+        raise DockerConfigError(f"docker config: {field}: not the name of a credential helper, such as pass")
+    return Helper(name, server_name(registry), is_named=bool(found) or bool(_fitting(entries, registry, "")))
+
+
+def server_name(registry: RegistryAddress) -> str:
+    """Return the name by which a helper is asked for a registry."""
+    return _HUB_SERVER if registry.host in _HUB else str(registry)
+
+
+def read_helper_answer(data: bytes) -> Credentials | None:
+    """Return the login that a credential helper has printed; None if it is empty.
+
+    Raises DockerConfigError, which contains nothing of the answer.
+    """
+    try:
+        answer = as_object(decode_json(data, max_bytes=MAX_DOCKER_CONFIG, what="answer"), "answer")
+        username, secret = find_str(answer, "Username"), find_str(answer, "Secret")
+    except FormatError:
+        raise DockerConfigError("its answer is not what a credential helper prints") from None
+    if username == _TOKEN_USER:
+        return Credentials(username, "", secret) if secret else None
+    return Credentials(username, secret) if username or secret else None
 
 
 def _old_entries(document: JsonObject) -> JsonObject:

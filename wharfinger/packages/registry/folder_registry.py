@@ -78,6 +78,19 @@ class FolderRegistry:
         tag = (await self._pack(repository)).tag
         return (tag,) if tag else ()
 
+    async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
+        """Return the manifest of the package as its files are now, by tag or by digest."""
+        digest = reference if isinstance(reference, Digest) else (await self.resolve(repository, reference)).digest
+        await self.manifest(repository, digest)
+        manifest = (self._kept(repository) or await self._pack(repository)).manifest
+        return manifest.descriptor, manifest.data
+
+    async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
+        """Return nothing: a folder of package folders has no signatures."""
+        if not is_repository(repository):
+            raise AddressError(f"{repository[:200]!r} is no repository")
+        return ()
+
     def _kept(self, repository: str) -> Package | None:
         return self._packed[1] if self._packed is not None and self._packed[0] == repository else None
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find, find_list, find_str
-from wharfinger.packages.digest import digest_of
+from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import ArtifactError, DigestError
 from wharfinger.packages.registry.manifest import INDEXES, MAX_MANIFEST, read_descriptor
 from wharfinger.packages.registry.registry import Descriptor
@@ -65,6 +65,21 @@ def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descript
         there = ", ".join(sorted({_platform(entry) for entry in images})[:5]) or "nothing"
         raise ArtifactError(f"no image for linux/{architecture}; it has {there}: push one, or name one by its digest")
     return read_descriptor(fitting[0], "manifests")
+
+
+def referrers_tag(digest: Digest) -> str:
+    """Return the tag of the index of what refers to an artifact, in registries without the API for it (OCI 1.1)."""
+    return f"sha256-{digest.hex}"
+
+
+def read_referrers(data: bytes, what: str) -> tuple[tuple[str, Descriptor], ...]:
+    """Return the manifests of an index of referrers, each with its artifact type. Raises ArtifactError."""
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document")
+        entries = [as_object(each, "manifests") for each in find_list(document, "manifests")[:MAX_MANIFESTS]]
+        return tuple((find_str(each, "artifactType"), read_descriptor(each, "manifests")) for each in entries)
+    except (FormatError, DigestError) as error:
+        raise ArtifactError(f"{what}: {error}") from error
 
 
 def _is_attestation(entry: JsonObject) -> bool:

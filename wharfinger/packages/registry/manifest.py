@@ -55,11 +55,11 @@ READABLE: Final = (OCI_MANIFEST, DOCKER_MANIFEST)
 INDEXES: Final = (OCI_INDEX, DOCKER_LIST)
 
 MAX_MANIFEST: Final = 4 * 1024 * 1024
-"""Bytes; the distribution spec asks registries to accept this much."""
+"""The largest size of a manifest, in bytes; the distribution spec asks registries to accept manifests up to it."""
 MAX_LAYERS: Final = 1_000
 MAX_ANNOTATIONS: Final = 1_000
 MAX_BLOB: Final = 64 * 1024**3
-"""Bytes that a descriptor may announce; anything above is wrong or not a package."""
+"""The largest size that a descriptor may announce, in bytes; a larger one is an error, or no package."""
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
 

@@ -29,9 +29,15 @@ from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
 from wharfinger.packages.files.disk_files import discard, matches, publish, sync_file
 from wharfinger.packages.registry.address import is_repository, is_tag
-from wharfinger.packages.registry.image_index import choose_entry, choose_manifest, is_index
+from wharfinger.packages.registry.image_index import (
+    choose_entry,
+    choose_manifest,
+    is_index,
+    read_referrers,
+    referrers_tag,
+)
 from wharfinger.packages.registry.manifest import MAX_MANIFEST, OCI_INDEX, manifest_media_type, read_manifest
-from wharfinger.packages.registry.registry import Descriptor, Manifest
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.packages.registry.verified_blob import ReadChunks, VerifiedBlob
 
 T = TypeVar("T")
@@ -95,6 +101,20 @@ class OciLayout:
         names = (find(entry, "annotations", _TAG) for entry in entries)
         return tuple(sorted({name for name in names if isinstance(name, str) and is_tag(name)}))
 
+    async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
+        """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if there is none."""
+        digest = reference if isinstance(reference, Digest) else (await self.resolve(repository, reference)).digest
+        data = await self._manifest_bytes(self._folder(repository), digest)
+        return Descriptor(manifest_media_type(data, ""), digest, len(data)), data
+
+    async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
+        """Return what refers to an artifact, from the tag that stands for it."""
+        try:
+            _, data = await self.document(repository, referrers_tag(digest))
+        except ArtifactNotFoundError:
+            return ()
+        return read_referrers(data, f"referrers of {self._root / repository}@{digest}")
+
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
         """Write a blob unless it is there; make the layout if there is none."""
         folder = self._folder(repository)
@@ -102,16 +122,38 @@ class OciLayout:
         await _run(f"push of {folder}@{digest}", partial(_write_blob, folder, digest, data))
         return Descriptor(media_type, digest, len(data))
 
+    async def has_blob(self, repository: str, blob: Descriptor) -> bool:
+        """Return whether a blob is there, unchanged."""
+        path = _blob_path(self._folder(repository), blob.digest)
+        return await _run(f"{path}", partial(_is_there, path, blob.digest, blob.size))
+
+    async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
+        """Copy a blob from another registry into a file, which gets its name when all its bytes were verified."""
+        folder = self._folder(repository)
+        what, path = f"push of {folder}@{blob.digest}", _blob_path(folder, blob.digest)
+        await _run(what, partial(_prepare, folder))
+        temporary = folder / f".new-{secrets.token_hex(8)}"
+        try:
+            with await _run(what, partial(_create, temporary)) as file:
+                async with source.blob(source_repository, blob) as chunks:
+                    async for chunk in chunks:
+                        await _run(what, partial(file.write, chunk))
+            await _run(what, partial(_finish, temporary, path))
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(discard, temporary)
+
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         """Write a manifest, and move the name ``tag`` to it."""
-        if not is_tag(tag):
+        if tag and not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         folder = self._folder(repository)
         descriptor = Descriptor(media_type, digest_of(manifest), len(manifest))
 
         def write() -> None:
             _write_blob(folder, descriptor.digest, manifest)
-            _point(folder, tag, descriptor)
+            if tag:
+                _point(folder, tag, descriptor)
 
         await _run(f"push of {folder}:{tag}", write)
         return descriptor
@@ -136,14 +178,28 @@ def _blob_path(folder: Path, digest: Digest) -> Path:
     return folder / "blobs" / "sha256" / digest.hex
 
 
-def _write_blob(folder: Path, digest: Digest, data: bytes) -> None:
-    path = _blob_path(folder, digest)
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _prepare(folder: Path) -> None:
+    """Make the folders of a layout, and the file with its version."""
+    (folder / "blobs" / "sha256").mkdir(parents=True, exist_ok=True)
     marker = folder / LAYOUT_FILE
     if not marker.exists():
         with _written(folder, encode_json(_VERSION)) as temporary, suppress(FileExistsError):
-            # Linked, not renamed: a process that holds the lock must keep holding that of the visible file.
+            # Linked, not renamed: a rename would replace a file that another process has locked.
             marker.hardlink_to(temporary)
+
+
+def _create(path: Path) -> io.BufferedWriter:
+    return path.open("xb")
+
+
+def _finish(temporary: Path, path: Path) -> None:
+    sync_file(temporary)
+    publish(temporary, path)
+
+
+def _write_blob(folder: Path, digest: Digest, data: bytes) -> None:
+    path = _blob_path(folder, digest)
+    _prepare(folder)
     if not _is_there(path, digest, len(data)):
         with _written(folder, data) as temporary:
             publish(temporary, path)

@@ -8,8 +8,9 @@ knows manifests, blobs, tags and uploads (distribution spec 1.1). Its invariants
 * every answer in memory is bounded, and a blob ends at the first byte beyond the size in its descriptor.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 import httpx
@@ -17,19 +18,29 @@ import httpx
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import decode_json, find_list
 from wharfinger.packages.digest import Digest, digest_of
-from wharfinger.packages.errors import AddressError, DigestError, RegistryError
+from wharfinger.packages.errors import AddressError, ArtifactNotFoundError, DigestError, RegistryError
 from wharfinger.packages.registry.address import RegistryAddress, Scheme, is_repository, is_tag
 from wharfinger.packages.registry.credentials import Credentials
-from wharfinger.packages.registry.image_index import choose_manifest, is_index
-from wharfinger.packages.registry.manifest import INDEXES, MAX_MANIFEST, READABLE, manifest_media_type, read_manifest
-from wharfinger.packages.registry.registry import Descriptor, Manifest
+from wharfinger.packages.registry.image_index import choose_manifest, is_index, read_referrers, referrers_tag
+from wharfinger.packages.registry.manifest import (
+    INDEXES,
+    MAX_MANIFEST,
+    OCI_INDEX,
+    READABLE,
+    manifest_media_type,
+    read_manifest,
+)
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
+from wharfinger.packages.registry.resumed_chunks import ResumedChunks
 from wharfinger.packages.registry.verified_blob import VerifiedBlob
-from wharfinger.packages.registry.wire import Ask, Patience, Wire, open_wire
+from wharfinger.packages.registry.wire import DIRECT, Access, Answer, Ask, Patience, Wire, open_wire
 
 MAX_TAG_PAGES: Final = 1_000
 MAX_TAGS: Final = 100_000
 MAX_TAG_PAGE: Final = 8 * 1024 * 1024
 TAGS_ASKED_FOR: Final = 1_000
+PIECE: Final = 8 * 1024 * 1024
+"""The size of a piece in which a blob is copied."""
 
 _BYTES: Final = "application/octet-stream"
 _PATIENCE: Final = Patience()
@@ -45,6 +56,10 @@ class OciRegistry:
     def __str__(self) -> str:
         """Return scheme, host and port."""
         return str(self._wire.base)
+
+    async def check(self, repository: str) -> None:
+        """Ask whether this is a registry that accepts the login. Raises RegistryError if it is not."""
+        await self._wire.ask(Ask("GET", "/v2/", _checked(repository), self._wire.name), max_bytes=MAX_MANIFEST)
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the manifest of a tag, hashed here; raise ArtifactNotFoundError if there is none."""
@@ -65,13 +80,10 @@ class OciRegistry:
         """Stream a blob in chunks as they arrive; it is checked at its end, or at the first byte beyond its size."""
         path = f"/v2/{_checked(repository)}/blobs/{blob.digest}"
         what = f"{self._wire.name}/{repository}@{blob.digest}"
-        async with self._wire.exchange(Ask("GET", path, repository, what)) as incoming:
-            announced = incoming.headers.get("content-length", "")
-            if announced.isdecimal() and int(announced[:20]) != blob.size:
-                raise DigestError(
-                    f"{what}: the registry announces {announced[:20]} bytes, the manifest {blob.size}", transient=True
-                )
-            yield VerifiedBlob(incoming.chunks, blob, what, self._wire.patience.least)
+        async with AsyncExitStack() as stack:
+            chunks = ResumedChunks(self._wire, Ask("GET", path, repository, what), blob, stack)
+            await chunks.begin()
+            yield VerifiedBlob(chunks, blob, what, self._wire.patience.least)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
         """Return all tags, sorted as text. Names that the grammar does not allow cannot be requested, and are left out."""
@@ -96,6 +108,30 @@ class OciRegistry:
             f"{what}: more than {MAX_TAGS} tags or {MAX_TAG_PAGES} pages; delete old tags", transient=False
         )
 
+    async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
+        """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if there is none."""
+        if isinstance(reference, str) and not is_tag(reference):
+            raise AddressError(f"{reference[:200]!r} is no tag")
+        data, content_type = await self._get_manifest(repository, str(reference))
+        found = Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
+        if isinstance(reference, Digest):
+            self._check(repository, found, reference)
+        return found, data
+
+    async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
+        """Return what refers to an artifact: by the API of OCI 1.1, or for older registries from the tag that stands for it."""
+        path = f"/v2/{_checked(repository)}/referrers/{digest}"
+        what = f"referrers of {self._wire.name}/{repository}@{digest}"
+        ask = Ask("GET", path, repository, what, accept=OCI_INDEX, accepted=(200, 400, 404, 405))
+        answer = await self._wire.ask(ask, max_bytes=MAX_MANIFEST)
+        if answer.status == 200:
+            return read_referrers(answer.body, what)
+        try:
+            _, data = await self.document(repository, referrers_tag(digest))
+        except ArtifactNotFoundError:
+            return ()
+        return read_referrers(data, what)
+
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
         """Upload a blob in one piece, unless the registry has it. Raises RegistryError if the registry refuses it."""
         descriptor = Descriptor(media_type, digest_of(data), len(data))
@@ -109,22 +145,51 @@ class OciRegistry:
         start = await self._wire.ask(
             Ask("POST", f"{base}/uploads/", repository, what, write=True, accepted=(202,)), max_bytes=MAX_MANIFEST
         )
-        location = start.headers.get("location", "")
-        if not location:
-            raise RegistryError(f"{what}: the registry gave no location for the upload", transient=True)
-        place = self._wire.own_url(location, what).copy_merge_params({"digest": descriptor.digest.text})
+        place = self._upload_place(start, what).copy_merge_params({"digest": descriptor.digest.text})
         await self._wire.ask(
             Ask("PUT", place, repository, what, write=True, accepted=(201,), content=data, content_type=_BYTES),
             max_bytes=MAX_MANIFEST,
         )
         return descriptor
 
+    async def has_blob(self, repository: str, blob: Descriptor) -> bool:
+        """Return whether the registry has a blob, in its size."""
+        path, what = f"/v2/{_checked(repository)}/blobs/{blob.digest}", f"{self._wire.name}/{repository}@{blob.digest}"
+        ask = Ask("HEAD", path, repository, what, write=True, accepted=(200, 404))
+        head = await self._wire.ask(ask, max_bytes=0)
+        return head.status == 200 and head.headers.get("content-length") == str(blob.size)
+
+    async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
+        """Copy a blob from another registry in pieces, so a large one is never in memory; it is verified while it is read."""
+        path = f"/v2/{_checked(repository)}/blobs/uploads/"
+        what = f"push of {self._wire.name}/{repository}@{blob.digest}"
+        start = Ask("POST", path, repository, what, write=True, accepted=(202,))
+        place, sent = self._upload_place(await self._wire.ask(start, max_bytes=MAX_MANIFEST), what), 0
+        async with source.blob(source_repository, blob) as chunks, aclosing(_pieces(chunks)) as pieces:
+            async for piece in pieces:
+                span = ("Content-Range", f"{sent}-{sent + len(piece) - 1}")
+                ask = Ask("PATCH", place, repository, what, write=True, accepted=(202, 204), headers=(span,))
+                ask = replace(ask, content=piece, content_type=_BYTES)
+                place = self._upload_place(await self._wire.ask(ask, max_bytes=MAX_MANIFEST), what)
+                sent += len(piece)
+        place = place.copy_merge_params({"digest": blob.digest.text})
+        await self._wire.ask(
+            Ask("PUT", place, repository, what, write=True, accepted=(201,), content_type=_BYTES),
+            max_bytes=MAX_MANIFEST,
+        )
+
+    def _upload_place(self, answer: Answer, what: str) -> httpx.URL:
+        location = answer.headers.get("location", "")
+        if not location:
+            raise RegistryError(f"{what}: the registry gave no location for the upload", transient=True)
+        return self._wire.own_url(location, what)
+
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
         """Upload a manifest and point ``tag`` at it; its blobs must be there."""
-        if not is_tag(tag):
+        if tag and not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
-        path = f"/v2/{_checked(repository)}/manifests/{tag}"
-        what = f"push of {self._wire.name}/{repository}:{tag}"
+        path = f"/v2/{_checked(repository)}/manifests/{tag or digest_of(manifest)}"
+        what = f"push of {self._wire.name}/{repository}{f':{tag}' if tag else f'@{digest_of(manifest)}'}"
         await self._wire.ask(
             Ask("PUT", path, repository, what, write=True, accepted=(201,), content=manifest, content_type=media_type),
             max_bytes=MAX_MANIFEST,
@@ -133,15 +198,18 @@ class OciRegistry:
 
     async def _manifest(self, repository: str, digest: Digest, *, follow_index: bool) -> Manifest:
         data, content_type = await self._get_manifest(repository, digest.text)
-        if digest_of(data) != digest:
-            raise DigestError(
-                f"{self._wire.name}/{repository}@{digest}: the registry sent {len(data)} bytes of another digest",
-                transient=True,
-            )
-        descriptor = Descriptor(manifest_media_type(data, content_type), digest, len(data))
+        descriptor = Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
+        self._check(repository, descriptor, digest)
         if is_index(descriptor.media_type) and follow_index:
             return await self._manifest(repository, choose_manifest(data, descriptor).digest, follow_index=False)
         return read_manifest(data, descriptor)
+
+    def _check(self, repository: str, found: Descriptor, digest: Digest) -> None:
+        if found.digest != digest:
+            raise DigestError(
+                f"{self._wire.name}/{repository}@{digest}: the registry sent {found.size} bytes of another digest",
+                transient=True,
+            )
 
     async def _get_manifest(self, repository: str, reference: str) -> tuple[bytes, str]:
         path = f"/v2/{_checked(repository)}/manifests/{reference}"
@@ -158,13 +226,28 @@ async def open_registry(
     credentials: Credentials | None = None,
     ca: str = "",
     patience: Patience = _PATIENCE,
+    access: Access = DIRECT,
 ) -> AsyncIterator[OciRegistry]:
     """Open connections to one registry; they are closed on exit. Raises RegistryError.
 
     ``ca`` (PEM text) adds authorities to the system's.
     """
-    async with open_wire(address, scheme=scheme, credentials=credentials, ca=ca, patience=patience) as wire:
+    async with open_wire(
+        address, scheme=scheme, credentials=credentials, ca=ca, patience=patience, access=access
+    ) as wire:
         yield OciRegistry(wire)
+
+
+async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the bytes in pieces of PIECE bytes; the last one may be shorter."""
+    pending = bytearray()
+    async for chunk in chunks:
+        pending += chunk
+        while len(pending) >= PIECE:
+            yield bytes(pending[:PIECE])
+            del pending[:PIECE]
+    if pending:
+        yield bytes(pending)
 
 
 def _checked(repository: str) -> str:

@@ -31,6 +31,7 @@ from wharfinger.packages.registry.manifest import (
     PACKAGE_CONFIG,
     write_manifest,
 )
+from wharfinger.packages.registry.published_facts import published_facts
 from wharfinger.packages.registry.registry import Descriptor, WritableRegistry
 
 _TITLE: Final = "org.opencontainers.image.title"
@@ -72,7 +73,7 @@ class Package:
 
     @property
     def manifest(self) -> Blob:
-        """The manifest, which combines config and layers to an artifact."""
+        """The manifest, which names the config and the layers."""
         layers = (self.layer.descriptor,)
         return Blob(OCI_MANIFEST, write_manifest(self.config.descriptor, layers, self.annotations))
 
@@ -117,15 +118,20 @@ def _packed_chart(source: Path) -> Package:
         raise ArtifactError(
             f"{source}: cannot be read: {error.strerror}; give a package's folder, or a chart's .tgz"
         ) from error
+    return pack_archive(archive, str(source))
+
+
+def pack_archive(archive: bytes, what: str) -> Package:
+    """Return a chart's archive as a package; ``what`` names it in messages. Raises ArtifactError. Blocking."""
     if len(archive) > MAX_ARCHIVE:
-        raise ArtifactError(f"{source}: more than {MAX_ARCHIVE} bytes")
+        raise ArtifactError(f"{what}: more than {MAX_ARCHIVE} bytes")
     if not archive.startswith(_GZIP) and archive[_USTAR] != b"ustar":
         raise ArtifactError(
-            f"{source}: not an archive; give a package's folder, or a chart's .tgz as `helm package` makes it"
+            f"{what}: not an archive; give a package's folder, or a chart's .tgz as `helm package` makes it"
         )
     with tempfile.TemporaryDirectory(prefix="wharfinger-push-") as scratch:
-        folder = unpack_chart(io.BytesIO(archive), Path(scratch), what=str(source), limits=ArchiveLimits())
-        _definition(folder, folder.name, str(source))
+        folder = unpack_chart(io.BytesIO(archive), Path(scratch), what=what, limits=ArchiveLimits())
+        _definition(folder, folder.name, what)
         return _chart(read_chart(folder), archive)
 
 
@@ -162,6 +168,7 @@ def pack_image(definition: Definition, folder: Path) -> Package:
         "type": definition.type.value if definition.type else "",
         "description": definition.description,
         "stage": definition.stage,
+        **published_facts(folder, version),
     }
     said = {_TITLE: definition.name, _VERSION: version, _DESCRIPTION: definition.description}
     return Package(

@@ -5,7 +5,7 @@ Implementations: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distr
 :mod:`wharfinger.packages.registry.folder_registry` (package folders, packed on request; nothing can be pushed there, so it
 is no WritableRegistry). Every implementation passes ``tests/packages/support/registry_contract.py``.
 
-A digest is a promise: every caller that reads a manifest or a blob through this interface gets bytes with the requested
+Digests are always verified: a caller that reads a manifest or a blob through this interface gets bytes with the requested
 digest, or a DigestError. Blobs are verified while they stream; the check follows the last chunk.
 """
 
@@ -59,6 +59,14 @@ class Registry(Protocol):
         """Return all tags, sorted as text."""
         ...
 
+    async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
+        """Return a manifest or an index as it is stored, by tag or by digest; verified if by digest."""
+        ...
+
+    async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
+        """Return the manifests that refer to an artifact (OCI 1.1), each with its artifact type; () if there are none."""
+        ...
+
 
 class WritableRegistry(Registry, Protocol):
     """A registry that can be pushed to. Raises PackageError."""
@@ -68,5 +76,5 @@ class WritableRegistry(Registry, Protocol):
         ...
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
-        """Upload a manifest and point ``tag`` at it."""
+        """Upload a manifest and point ``tag`` at it; with an empty tag it can be found by its digest only."""
         ...

@@ -1,8 +1,8 @@
 """Requests to one registry: connections, redirects and authorization, each with its limits.
 
 It knows nothing else of the protocol. The httpx transport is used without the client around it. That leaves out what a
-registry must not get (cookies, proxies and credentials from the environment, redirects followed automatically) and the
-client's log lines, which contain whole URLs: redirects to object storage carry signatures in theirs. Invariants:
+registry must not get (cookies, credentials from the environment, redirects followed automatically) and the client's log
+lines, which contain whole URLs: redirects to object storage carry signatures in theirs. Invariants:
 
 * credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm it names, if that
   is on its own host, in its own domain, or on a host that the user named;
@@ -14,19 +14,19 @@ client's log lines, which contain whole URLs: redirects to object storage carry 
 """
 
 import re
-import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Final
 
 import httpx
 import trio
 
 import wharfinger
-from wharfinger.packages.errors import RegistryError
+from wharfinger.packages.errors import LoginRefusedError, RegistryError
+from wharfinger.packages.network.proxies import NO_PROXIES, Proxies
+from wharfinger.packages.network.tls import ClientCertificate, Tls, tls_context
+from wharfinger.packages.network.transports import RoutedTransport, origin_of
 from wharfinger.packages.registry.address import RegistryAddress, Scheme
 from wharfinger.packages.registry.answer import MAX_ERROR_BODY, failure, network_failure
 from wharfinger.packages.registry.credentials import (
@@ -47,11 +47,6 @@ MAX_REDIRECTS: Final = 5
 MAX_TOKENS: Final = 256
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 CLOSE_S: Final = 5.0
-MAX_CA: Final = 1024 * 1024
-"""Characters of PEM text; all authorities of a usual system take a fifth of it."""
-_CERTIFICATE: Final = re.compile(
-    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,65536}-----END CERTIFICATE-----", re.ASCII
-)
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+\Z")
 _NEXT: Final = re.compile(r'<([^<>]{1,4096})>\s*;[^,]*?\brel="?next"?')
 
@@ -80,6 +75,7 @@ class Ask:
     content: bytes = field(default=b"", repr=False)
     content_type: str = ""
     accept: str = "*/*"
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +98,44 @@ class Answer:
     next_page: httpx.URL | None
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The way to a registry: the proxies, the client's certificate, and the source of a newer login.
+
+    ``renew`` is asked once for each request that was refused with 401. ``unasked``: the login is sent without a challenge, for
+    servers that answer 404 instead.
+    """
+
+    client: ClientCertificate | None = None
+    proxies: Proxies = NO_PROXIES
+    renew: Callable[[], Awaitable[Credentials | None]] | None = field(default=None, repr=False)
+    unasked: bool = False
+
+
+DIRECT: Final = Access()
+
+
 class Wire:
     """Requests to one registry; made by `open_wire`."""
 
     def __init__(
         self,
-        transport: httpx.AsyncBaseTransport,
+        transport: RoutedTransport,
         base: httpx.URL,
         credentials: Credentials | None,
         patience: Patience,
         at_once: int,
+        access: Access,
     ) -> None:
         self.base = base
         self.name = base.netloc.decode()
         self.patience = patience
         self._transport = transport
         self._credentials = credentials
+        self._access = access
         self._slots = trio.CapacityLimiter(at_once)
-        self._basic = ""
+        unasked = access.unasked and credentials is not None and credentials.can_basic
+        self._basic = credentials.basic() if unasked and credentials is not None else ""
         self._tokens: dict[tuple[str, bool], tuple[str, float]] = {}
 
     async def ask(self, ask: Ask, *, max_bytes: int) -> Answer:
@@ -174,9 +190,9 @@ class Wire:
     async def _send(self, ask: Ask) -> tuple[httpx.Response, httpx.URL]:
         """Send until an accepted answer arrives: through redirects, and once through authorization."""
         url = self.base.join(ask.url)
-        asked = False
-        for _ in range(MAX_REDIRECTS + 2):
-            own = _origin(url) == _origin(self.base)
+        asked = renewed = False
+        for _ in range(MAX_REDIRECTS + 4):
+            own = origin_of(url) == origin_of(self.base)
             sent = self._authorization(ask) if own else ""
             response = await self._once(ask, url, sent)
             status = response.status_code
@@ -189,10 +205,18 @@ class Wire:
                 continue
             challenges = read_challenges(response.headers.get_list("www-authenticate"))
             body = await _error_body(response, ask.what)
-            if status == 401 and own and not asked and await self._authorize(challenges, ask, sent):
-                asked = True
-                continue
-            raise failure(ask.what, status, body, response.headers)
+            refused = failure(ask.what, status, body, response.headers)
+            if status != 401 or not own:
+                raise refused
+            try:
+                if not asked and await self._authorize(challenges, ask, sent):
+                    asked = True
+                    continue
+            except LoginRefusedError as error:
+                refused = error
+            if renewed or not await self._renew():
+                raise refused
+            asked, renewed = False, True
         raise RegistryError(f"{ask.what}: more than {MAX_REDIRECTS} redirects", transient=False)
 
     async def _once(self, ask: Ask, url: httpx.URL, authorization: str) -> httpx.Response:
@@ -200,6 +224,7 @@ class Wire:
             "User-Agent": f"wharfinger/{wharfinger.__version__}",
             "Accept": ask.accept,
             "Accept-Encoding": "identity",
+            **dict(ask.headers),
         }
         if authorization:
             headers["Authorization"] = authorization
@@ -215,7 +240,7 @@ class Wire:
             )
             return await self._transport.handle_async_request(request)
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise network_failure(ask.what, error) from error
+            raise network_failure(ask.what + self._transport.route(httpx.URL(url)), error) from error
 
     def _follow(self, url: httpx.URL, location: str, what: str) -> httpx.URL:
         try:
@@ -246,6 +271,17 @@ class Wire:
                 self._basic = self._credentials.basic()
                 return True
         return False
+
+    async def _renew(self) -> bool:
+        """Replace a login that was refused by a newer one; return False if there is none."""
+        if self._access.renew is None:
+            return False
+        newer = await self._access.renew()
+        if newer is None or newer == self._credentials:
+            return False
+        self._credentials, self._basic = newer, ""
+        self._tokens.clear()
+        return True
 
     async def _fetch_token(self, challenge: BearerChallenge, ask: Ask) -> None:
         scope = f"repository:{ask.repository}:{'pull,push' if ask.write else 'pull'}"
@@ -290,49 +326,18 @@ async def open_wire(
     ca: str,
     patience: Patience,
     at_once: int = 8,
+    access: Access = DIRECT,
 ) -> AsyncIterator[Wire]:
     """Open connections to one registry; they are closed on exit.
 
-    Raises RegistryError for a ``ca`` without certificates.
+    Raises RegistryError for a ``ca`` without certificates, and for a client certificate that cannot be read.
     """
-    context = await trio.to_thread.run_sync(_known_tls_context, ca)
+    others = await trio.to_thread.run_sync(tls_context, Tls(ca))
+    own = others if access.client is None else await trio.to_thread.run_sync(tls_context, Tls(ca, access.client))
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
     base = httpx.URL(f"{scheme}://{address}")
-    async with httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits) as transport:
-        yield Wire(transport, base, credentials, patience, at_once)
-
-
-def _known_tls_context(ca: str) -> ssl.SSLContext:
-    """Return one context for many connections: reading the system's authorities takes 20 ms, in which nothing else runs."""
-    paths = ssl.get_default_verify_paths()
-    return _tls_context(ca, (_changed_ns(paths.cafile), _changed_ns(paths.capath)))
-
-
-def _changed_ns(path: str | None) -> int:
-    """Return the time of the last change of a file or folder; 0 if there is none."""
-    try:
-        return Path(path).stat().st_mtime_ns if path else 0
-    except OSError:
-        return 0
-
-
-@lru_cache(maxsize=8)
-def _tls_context(ca: str, _as_of: tuple[int, ...]) -> ssl.SSLContext:
-    """Return a context with the system's authorities, and those in ``ca`` (PEM; text around the certificates is ignored)."""
-    context = ssl.create_default_context()
-    if ca:
-        try:
-            context.load_verify_locations(cadata="\n".join(_CERTIFICATE.findall(ca[:MAX_CA])))
-        except (ssl.SSLError, ValueError) as error:
-            why = str(error) or type(error).__name__
-            raise RegistryError(
-                f"the certificate authority is no PEM text with certificates: {why}", transient=False
-            ) from error
-    return context
-
-
-def _origin(url: httpx.URL) -> tuple[str, str, int]:
-    return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
+    async with RoutedTransport(base, access.proxies, own=own, others=others, limits=limits) as transport:
+        yield Wire(transport, base, credentials, patience, at_once, access)
 
 
 async def _chunks(response: httpx.Response, what: str) -> AsyncIterator[bytes]:

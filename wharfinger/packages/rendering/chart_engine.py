@@ -2,7 +2,7 @@
 
 Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays,
 and renders what ``helm template`` would, byte by byte. It also contains kustomize's library, and gives the results of
-``kubectl kustomize``, but never fetches anything.
+``kubectl kustomize``, but never fetches anything. And it executes the templates of ResourceSets.
 
 Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
 replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is
@@ -15,7 +15,7 @@ renders, so it does not outlive the daemon.
 
 import base64
 import binascii
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ import msgspec
 import trio
 
 from wharfinger.formats.frames import FrameError, FrameReader, framed
+from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.helm_command import helm_environment
 from wharfinger.packages.rendering.program_versions import ProgramVersions
@@ -43,8 +44,10 @@ MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
 """The time for a worker to end; it has nothing to clean up."""
 MAX_REQUEST: Final = 64 * 1024 * 1024
-"""Bytes of a request, as in the engine; post-renderers get all manifests of a chart in theirs."""
+"""The largest size of a request, in bytes, as in the engine; a post-renderer's request has all manifests of a chart."""
 CHUNK_BYTES: Final = 64 * 1024
+TEMPLATES: Final = "1"
+"""The version of the requests and answers for templates."""
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
 """The last bytes of messages that are kept, as of a run of Helm."""
@@ -68,10 +71,14 @@ class EngineLimits:
 
 @dataclass(frozen=True, slots=True)
 class EngineVersions:
-    """The versions of the libraries in an engine, such as ``v4.3.1`` and ``v5.8.1``; an older engine has no kustomize: ""."""
+    """The versions of the libraries in an engine, such as ``v4.3.1`` and ``v5.8.1``; an older engine has no kustomize: "".
+
+    ``has_templates``: it executes the templates of ResourceSets, too.
+    """
 
     helm: str
     kustomize: str = ""
+    has_templates: bool = False
 
 
 @dataclass(slots=True)
@@ -167,6 +174,14 @@ class ChartEngine:
         """Build a kustomization as ``kubectl kustomize`` would. Raises ProcessError."""
         asked = {"folder": str(build.folder), "files": build.files, "unrestricted": build.unrestricted}
         return await self._asked({"kustomization": asked})
+
+    async def execute(self, templates: Sequence[Mapping[str, JsonValue]], inputs: Sequence[JsonObject]) -> EngineResult:
+        """Execute the templates of a ResourceSet for each of the inputs. Raises ProcessError.
+
+        A template has a ``field``, its name in errors, and an ``object`` or a ``text``. The output is a list in JSON, with the
+        positions ``template`` and ``input`` and the ``text`` of each execution.
+        """
+        return await self._asked({"template_set": {"templates": templates, "inputs": inputs}})
 
     async def _asked(self, fields: Mapping[str, object]) -> EngineResult:
         text = msgspec.json.encode(fields)
@@ -328,11 +343,15 @@ async def _ask_version(program: Path, folder: Path, ledger: ProcessLedger | None
     said = outcome.stdout.decode(errors="replace").strip()
     if not outcome.ok or not said.startswith("v"):
         raise RenderError(
-            f"the chart engine {program} does not tell its version ({outcome.describe()}); build it again"
+            f"the chart engine {program} does not report its version ({outcome.describe()}); build it again"
         )
     return said
 
 
 def _read_versions(said: str) -> EngineVersions:
-    helm, _, rest = said.partition("\n")
-    return EngineVersions(helm, rest.removeprefix("kustomize ") if rest.startswith("kustomize v") else "")
+    helm, *rest = said.splitlines()
+    named = dict(line.partition(" ")[::2] for line in rest)
+    kustomize = named.get("kustomize", "")
+    return EngineVersions(
+        helm, kustomize if kustomize.startswith("v") else "", has_templates=named.get("templates") == TEMPLATES
+    )

@@ -1,8 +1,8 @@
 """The inputs of a chart's templates besides the values, found in the text of its files.
 
-Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. A
-use that is found need not be executed: a helper that no template includes is found, too. A wrong yes costs a render; a wrong
-no would give a release outdated data.
+Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. A use
+that is found need not be executed: a helper that no template includes is found, too. A use that is reported by mistake costs
+a render; a use that is missed would give a release outdated data.
 
 ``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart
 calls it, these are read, too.
@@ -22,7 +22,7 @@ from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_
 from wharfinger.packages.rendering.template_actions import CAPABILITIES, TemplateUse
 
 MAX_NAMES: Final = 50_000
-"""Names with dots that are kept of one chart."""
+"""The largest number of names with dots that are kept for one chart."""
 
 _DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
 _CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
@@ -47,7 +47,7 @@ class ChartUse:
     """Fields that templates read; None means any."""
 
     def looks(self, values: JsonObject) -> bool:
-        """Return whether the chart may look into the cluster when it is rendered with these values. Raises ShapeError."""
+        """Return whether the chart may read from the cluster when it is rendered with these values. Raises ShapeError."""
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":

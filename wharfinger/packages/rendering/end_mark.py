@@ -1,10 +1,10 @@
 """An additional object that Helm sorts after all others of a chart, from an additional template.
 
-It has two uses. ``helm template`` trims the end of its output, where a block scalar (``|+``) may have lines that count: it
-trims the mark instead. And the mark ends a run that looks into the cluster, once everything is rendered: Helm 4 would go on
-to ask the cluster for the kind of each object, and refuse objects whose definition is not there yet. With ``--output-dir``
-each document is written to a file under the name of its template. A folder is in the place of the mark's file, so Helm stops
-at the mark and, with ``--debug``, still writes the hooks.
+It has two uses. First, ``helm template`` trims the end of its output, where the last lines of a block scalar (``|+``) may be
+significant; with the mark at the end, it trims only the mark. Second, the mark ends a run that reads from the cluster once
+everything is rendered: otherwise Helm 4 would look up the kind of each object in the cluster, and refuse objects whose
+definition does not exist yet. With ``--output-dir`` each document is written to a file under the name of its template. A
+folder is in the place of the mark's file, so Helm stops at the mark and, with ``--debug``, still writes the hooks.
 """
 
 import re

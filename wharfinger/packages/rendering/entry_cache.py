@@ -19,7 +19,7 @@ from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.rendering.render_folder import FolderStatistics, RenderFolder
 
 THREAD_BYTES: Final = 64 * 1024
-"""Compressed bytes from which on they are unpacked in a thread (this takes a millisecond)."""
+"""The compressed size, in bytes, from which entries are unpacked in a thread, because that takes a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,12 @@ from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.renderer import RenderRequest
 
 KUBE_VERSION: Final = "v1.34.0"
-"""The version of Kubernetes that templates see where no cluster tells one."""
+"""The version of Kubernetes that templates see if there is no cluster."""
 MAX_API_VERSIONS: Final = 10_000
 MAX_API_BYTES: Final = 512 * 1024
-"""Bytes of all API versions together; Linux accepts 2 MiB of arguments and environment."""
+"""The largest size of all API versions together, in bytes; Linux accepts 2 MiB of arguments and environment."""
 FLAG_BYTES: Final = 96 * 1024
-"""Bytes of one flag; Linux accepts 128 KiB in one argument."""
+"""The largest size of one flag, in bytes; Linux accepts 128 KiB in one argument."""
 
 _KUBE_VERSION: Final = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){1,2}(?:[-+][0-9A-Za-z.+-]{1,100})?\Z")
 _API_VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,300}\Z")
@@ -85,7 +85,7 @@ def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | Non
         "HTTP_PROXY": _NOWHERE,
         "HTTPS_PROXY": _NOWHERE,
         "LC_ALL": "C.UTF-8",
-        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stack traces would displace it
+        "GOTRACEBACK": "none",  # a megabyte of stack traces would displace the first line, which has the reason
         "GOGC": str(_GOGC),
         "GOMEMLIMIT": str(memory_bytes // 2),  # above it, the collector runs as often as without GOGC
     }

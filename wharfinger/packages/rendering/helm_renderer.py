@@ -7,13 +7,13 @@ folder is only read; of a package, Helm gets a folder of links to the chart's fi
 (:mod:`wharfinger.packages.definition.chart_folder`). Values are passed in a file of mode 0600, never on the command line,
 where every user of the machine could read them.
 
-The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig
+The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig
 for that run, which can read only what the release may read, and its result may differ each time. A refused lookup fails the
 render, even if the template ignores it. Without access to a cluster everything is rendered offline: then a lookup finds
 nothing, as in ``helm template`` by hand.
 
 Errors: Helm's errors about chart or values are permanent. A run that was cut off (time, a signal) is transient, and so is
-every error of a render that looks into a cluster, because the next one may find other objects.
+every error of a render that reads from a cluster, because the next one may find other objects.
 """
 
 import os
@@ -53,16 +53,21 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
 REMOVE_S: Final = 0.5
-"""Seconds that a render, cancelled or not, waits for its folder to be deleted."""
+"""The time, in seconds, that a render waits for its folder to be deleted, even if it is cancelled."""
 TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 MAX_KNOWN: Final = 4096
-"""Charts for which it is cached whether they look into the cluster."""
+"""The largest number of charts for which it is cached whether they read from the cluster."""
 
+_NO_THREAD: Final = b"failed to create new OS thread"
 _OUT_OF_MEMORY: Final = re.compile(
     rb"^(?:fatal error: |runtime: )(?:runtime: )?(?:out of|cannot allocate) memory", re.MULTILINE
 )
+_FATAL: Final = re.compile(rb"^(?:fatal error|panic): ([^\n]{1,200})", re.MULTILINE)
+_GOROUTINE: Final = re.compile(rb"^goroutine \d+ ", re.MULTILINE)
+FATAL_CODE: Final = 2
+"""The exit code of a Go program whose runtime gives up. It then prints the reason and the stacks of its goroutines."""
 
 
 class ClusterLook(Protocol):
@@ -73,7 +78,7 @@ class ClusterLook(Protocol):
 
     @property
     def refusal(self) -> str:
-        """Lookups that were refused, with the remedy; "" if there are none."""
+        """The lookups that were refused, with the remedy; "" if there are none."""
         ...
 
 
@@ -97,7 +102,7 @@ class RenderLimits:
 class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
-    ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may look into; None renders offline.
+    ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may read from; None renders offline.
     ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each. ``versions`` knows the
     versions of programs that were asked before.
     """
@@ -123,7 +128,7 @@ class HelmRenderer:
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return the version of Helm that renders; None if the chart looks into the cluster. Raises RenderError."""
+        """Return the version of Helm that renders; None if the chart reads from the cluster. Raises RenderError."""
         if await self._looks(request):
             return None
         version = await self._helm.version(self._workspace)
@@ -163,7 +168,7 @@ class HelmRenderer:
             return replace(rendered, crds=(*prepared.crds, *rendered.crds), looked=access is not None)
 
     async def _looks(self, request: RenderRequest) -> bool:
-        """Return whether the chart looks into the cluster when it is rendered."""
+        """Return whether the chart reads from the cluster when it is rendered."""
         if self._access is None:
             return False
         is_package = request.chart_file is not None
@@ -239,7 +244,7 @@ class _Prepared:
     chart: Path
     crds: tuple[JsonObject, ...]
     out: Path | None = None
-    """The folder for the output of a run that looks into the cluster; ``end`` is the mark at which it stops."""
+    """The folder for the output of a run that reads from the cluster; ``end`` is the mark at which it stops."""
     end: Path = Path()
 
 
@@ -304,10 +309,10 @@ def _read(
 ) -> Rendered:
     """Read what helm rendered. Blocking. Raises RenderError."""
     if prepared.out is None:
-        return read_output(_text(outcome, request, limits, hide))
+        return read_output(_text(outcome, request, limits, hide, prepared.chart))
     if stopped_at_end(outcome.stderr.decode(errors="replace"), prepared.end):
         outcome = replace(outcome, returncode=0)
-    said = _text(outcome, request, limits, hide)
+    said = _text(outcome, request, limits, hide, prepared.chart)
     try:
         return read_output(read_written(prepared.out, said, limits.output_bytes))
     except OSError as error:
@@ -320,7 +325,7 @@ def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
     return RenderError(f"release {request.release}: the rendered chart is not UTF-8 (byte {error.start})")
 
 
-def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str]) -> str:
+def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str], chart: Path) -> str:
     """Return the output of helm. Raises a RenderError that says why there is none."""
     release = f"release {request.release}"
     if outcome.ending is Ending.DEADLINE:
@@ -335,6 +340,16 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
     if not outcome.ok and _OUT_OF_MEMORY.search(outcome.stderr):
         most = limits.memory_bytes // 1024**2
         raise RenderError(f"{release}: the chart takes more than {most} MiB of memory to render; make it smaller")
+    if (fatal := _fatal_error(outcome)) is not None:
+        if _NO_THREAD in outcome.stderr:
+            raise RenderError(
+                f"{release}: helm cannot start a thread; raise the limit of processes (ulimit -u, TasksMax, pids.max)",
+                transient=True,
+            )
+        raise RenderError(
+            f"{release}: {_chart_text(chart)} ends the program that renders it: {fatal}; look for a template that calls itself, "
+            "or for a value that contains itself (`set`, `merge`), and correct the chart"
+        )
     if not outcome.ok:
         killed = outcome.returncode < 0
         said = clean_message(outcome.stderr.decode(errors="replace"), hide)
@@ -344,3 +359,18 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
         return outcome.stdout.decode()
     except UnicodeDecodeError as error:
         raise _no_text(request, error) from error
+
+
+def _fatal_error(outcome: Outcome) -> str | None:
+    """Return the reason if the runtime of a Go program gave up, such as ``stack overflow``."""
+    found = _FATAL.search(outcome.stderr)
+    if outcome.returncode != FATAL_CODE or found is None or not _GOROUTINE.search(outcome.stderr):
+        return None
+    return "".join(character for character in found[1].decode(errors="replace") if character.isprintable())
+
+
+def _chart_text(chart: Path) -> str:
+    try:
+        return f"the chart {read_chart(chart).name}"
+    except ArtifactError:
+        return "the chart"

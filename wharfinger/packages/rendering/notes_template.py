@@ -1,6 +1,6 @@
 """A chart's notes for users, from the same run of Helm that renders its objects.
 
-``helm template`` renders ``templates/NOTES.txt`` with everything else, and does not print it; ``helm install --dry-run``
+``helm template`` renders ``templates/NOTES.txt`` with the other templates, but does not print it; ``helm install --dry-run``
 would print it, but accepts no API versions, and would be a second run. So Helm gets the chart as a folder of links with an
 additional template. That template includes the notes in an object that is marked as a test, so that Helm does not sort it
 among the objects and never looks for it in a cluster. The content is Base64, so that no text can break it.

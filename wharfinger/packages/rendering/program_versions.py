@@ -1,7 +1,7 @@
 """The versions of programs, kept in the cache of results: starting a program of Go to ask for its version takes 50 ms.
 
-A version is kept only for a program that is a binary (ELF) and is known by its place, its inode, its size and its time. A script
-may start another program the next time, so it is asked each time.
+A version is kept only for a binary (ELF), under its path, inode, size and time of modification. A script may start another
+program the next time, so it is asked each time.
 """
 
 import hashlib

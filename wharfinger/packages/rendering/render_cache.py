@@ -1,7 +1,7 @@
 """A cache of renders: the same request is rendered once, and then read from the cache.
 
 A render depends on its request and on the renderer's identity only, and the checksum of both is the key. Nothing is
-cached for a chart of unknown content (no digest), or for one that looks into the cluster (no identity).
+cached for a chart of unknown content (no digest), or for one that reads from the cluster (no identity).
 
 An entry of the cache (:mod:`wharfinger.packages.rendering.entry_cache`) is compressed JSON. Every caller gets its own objects.
 If two tasks want the same key, the second waits for the first, and reads its result.
@@ -45,7 +45,7 @@ class CacheStatistics:
 class CachingRenderer:
     """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches another one.
 
-    ``is_current`` tells whether a chart still has the digest of the request, where users may change it meanwhile.
+    ``is_current`` returns whether a chart still has the digest of the request, because users may change a folder meanwhile.
     """
 
     def __init__(

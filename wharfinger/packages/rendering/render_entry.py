@@ -27,7 +27,7 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 FORMAT: Final = 1
 """The version of the format. Raise it if the meaning of a render or its file changes; then old entries are not found."""
 MAX_TEXT: Final = 64 * 1024 * 1024
-"""Bytes of JSON; a larger render is not cached."""
+"""The largest size of a cached render, in bytes of JSON."""
 _MAX_HEADER: Final = 256
 _APART: Final = frozenset({"chart", "api_versions", "confined"})
 _LEVEL: Final = 1

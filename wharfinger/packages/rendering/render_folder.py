@@ -35,9 +35,9 @@ _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 PART_AGE_S: Final = 600.0
 """The age from which on an incomplete file is a remainder: its writer has crashed."""
 USE_AGE_S: Final = 3600.0
-"""Seconds to which it is known when a file was used last. Each change of its time is a write."""
+"""The precision, in seconds, of the time at which a file was last used: recording a use is a write."""
 MAX_SEEN: Final = 200_000
-"""Names that are read when the folder is opened."""
+"""The largest number of names that are read when the folder is opened."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class RenderRequest:
     Helm sees only the chart, without hooks, schemas and CRDs, and without its ``values.yaml``, which is already merged into
     ``values``. ``chart_digest`` identifies the content of the folder; "" if it is unknown.
 
-    One exception: a chart that looks into the cluster (``lookup``) also depends on the objects there.
+    One exception: a chart that reads from the cluster (``lookup``) also depends on the objects there.
     """
 
     chart: Path
@@ -54,7 +54,7 @@ class Rendered:
     notes: str = ""
     """The text of the chart's own ``templates/NOTES.txt``, rendered, as Helm would store it."""
     looked: bool = False
-    """True if the chart looked into the cluster: the same request may render to something else another time."""
+    """True if the chart has read from the cluster: the same request may render to something else another time."""
 
     @property
     def tests(self) -> tuple[JsonObject, ...]:
@@ -84,7 +84,7 @@ class Renderer(Protocol):
 
 
 class KeyedRenderer(Renderer, Protocol):
-    """A renderer that knows whether the same request will render to the same again."""
+    """A renderer that knows whether a repeated request would give the same result."""
 
     async def identity(self, request: RenderRequest) -> str | None:
         """Return the inputs of a render besides the request, such as Helm's version; None if they are unknown.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_TOKENS: Final = 2_000_000
-"""Tokens that are read of one chart; a chart with more is assumed to use everything."""
+"""The most tokens that are read of one chart; a chart with more of them is assumed to use everything."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<close>-?\}\})
@@ -68,7 +68,10 @@ class TemplateUse:
             at = text.find("{{", end)
 
     def read_part(self, text: str) -> None:
-        """Add every use that a text may have if it becomes part of an action. An argument distinguishes a call from prose."""
+        """Add every use that a text may have if it becomes part of an action.
+
+        The word ``lookup`` counts as a call only if an argument follows it, to distinguish a call from prose.
+        """
         self.read(text)
         if _CALL_IN_PROSE.search(text):
             self.functions.add("lookup")

@@ -9,8 +9,8 @@ so callers wait for a free slot, and nothing piles up. Invariants:
 * A failure that rules cause in their worker (out of CPU time, out of memory, a crash) is a *finding* about the running rule,
   as with any rule that cannot be evaluated. A worker that dies is replaced, and the request is retried once, because the
   worker may have been killed for another reason.
-* Only a failure that the rules did not cause is a RulesError, which may pass: no process can be started, the pool is shut
-  down, or a worker gives no answer for a long time and used little CPU time, because it got none.
+* Only a failure that the rules did not cause is a RulesError, which is transient: no process can be started, the pool is shut
+  down, or a worker gives no answer for a long time although it used little CPU time, because the machine is overloaded.
 * Leaving the block kills all workers, and ends the wait of every caller with an error.
 """
 
@@ -45,7 +45,7 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""Seconds; short, because a worker has nothing to clean up."""
+"""The time, in seconds, for a worker to end; short, because it has nothing to clean up."""
 ATTEMPTS: Final = 2
 _OUT_OF_CPU: Final = -signal.SIGXCPU
 _COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})

@@ -41,11 +41,11 @@ from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.settings.report import SettingsReport, report_on
 
 MAX_VALUES: Final = 4 * 1024 * 1024
-"""Bytes of JSON of all values of one package; they are passed through files and a Secret."""
+"""The largest size of all values of one package, in bytes of JSON; they are passed through files and a Secret."""
 MAX_SHOWN: Final = 5
-"""Problems in a message; `SettingsError.problems` has all that were found."""
+"""The most problems in a message; `SettingsError.problems` has all of them."""
 MAX_MESSAGE: Final = 300
-"""Characters of one problem in a message."""
+"""The most characters of one problem in a message."""
 
 _RUNTIMES: Final = frozenset({"Application", "Module", "Platform"})
 

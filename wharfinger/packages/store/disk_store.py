@@ -11,7 +11,7 @@
 The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
 
 * a name under ``blobs``, ``trees`` or ``deployed`` is there completely or not at all: it is renamed into place from ``tmp``;
-* nothing is trusted for its name: a blob is hashed again before it is used, a tree compared with its record;
+* content is verified before each use: a blob is hashed again, a tree is compared with its record;
 * a digest is downloaded and unpacked once however many packages want it at the same time, and two digests never wait for
   each other;
 * `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
@@ -52,9 +52,9 @@ from wharfinger.packages.store.tree import PACKAGE_FOLDER, build_tree, is_sound,
 T = TypeVar("T")
 
 WRITE_BYTES: Final = 256 * 1024
-"""Bytes to collect before a thread writes them: a thread costs as much as writing 64 KiB."""
+"""The number of bytes to collect before a thread writes them: using a thread costs as much as writing 64 KiB."""
 DISCARD_S: Final = 30.0
-"""Seconds that a finished task waits for its temporary files to be deleted."""
+"""The time, in seconds, that a finished task waits for its temporary files to be deleted."""
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")

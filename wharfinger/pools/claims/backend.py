@@ -43,9 +43,10 @@ class Backend(Protocol[Spec_contra, Prize]):
     async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Prize]:
         """Claim a member at exactly the given version, all or nothing.
 
-        Of several claims at one version at most one succeeds. A success comes with a version above the member's, which
-        `changes` will show, or show the member as lost. Raises ConflictError, or ClaimError if nothing was changed. The
-        time that it takes is bounded. Cancelled, it may or may not have claimed the member; `recycle` is called then.
+        Of several claims at one version, for different callers, at most one succeeds. A success comes with a version above
+        the member's, which `changes` will show, or show the member as lost. Raises ConflictError, or ClaimError if nothing
+        was changed. The time that it takes is bounded. Cancelled, it may or may not have claimed the member; `recycle` is
+        called then.
         """
         ...
 

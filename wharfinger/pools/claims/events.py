@@ -11,11 +11,15 @@ class Limits:
 
     ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: claims that one request may
     lose to a conflict before it is answered with one. Raises ValueError for anything below 1.
+
+    ``expires_claims``: a request whose claim is under way is answered at its deadline, and the member recycled. If the caller
+    then does the same elsewhere, and a claim may have begun something, it must be false: the claim is waited for.
     """
 
     waiting: int = 8192
     in_flight: int = 128
     attempts: int = 8
+    expires_claims: bool = True
 
     def __post_init__(self) -> None:
         for name in ("waiting", "in_flight", "attempts"):
@@ -105,7 +109,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """Claims under way are not waited for any more; these claims are not reported any more."""
+    """The shell does not wait for the claims under way any more, and will not report their ends."""
 
 
 Event: TypeAlias = Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | Passed | Closed | Abandoned

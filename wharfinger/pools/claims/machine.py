@@ -20,12 +20,12 @@ event       what happens
 =========== ==============================================================================================================
 Enqueued    waits at the end of the line, or is claimed for at once
 Withdrawn   leaves the line; if its claim is under way, a success will be recycled
-Seen        becomes ready if it is idle and neither protected nor reserved; stops being ready if not; may end a reservation
+Seen        becomes ready if it is idle and neither protected nor reserved, else stops being ready; may end a reservation
 Lost        stops being ready; any reservation of it ends
 Succeeded   answered with the member; if its request was answered before, the member is recycled
 Conflicted  the request is the first of the line again, with its old number, up to the limit of attempts
 Failed      answered; the member goes to the end of the ready ones if the cache shows it idle
-Passed      requests past their deadline are answered, under claim or not
+Passed      requests past their deadline are answered, under claim or not (if the limits say so)
 Closed      all that wait are answered; no more are accepted, and no more claims are sent
 Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
 =========== ==============================================================================================================
@@ -121,8 +121,15 @@ def _dispatch(state: PoolState, effects: list[Effect]) -> None:
 
 def next_deadline(state: PoolState) -> float:
     """Return the time at which Passed is due: the earliest deadline of a request that is not answered; infinite without one."""
+    if not state.limits.expires_claims:
+        return state.line.deadline()
     claimed = (claim.waiting.deadline for claim in state.claims.values() if not claim.answered)
     return min(state.line.deadline(), min(claimed, default=math.inf))
+
+
+def position_of(state: PoolState, request: int) -> int:
+    """Return the place of a request in the line, 1 for the first; 0 if it does not wait. Takes linear time."""
+    return sum(number <= request for number in state.line) if request in state.line else 0
 
 
 # --- requests --------------------------------------------------------------------------------------------------------------
@@ -148,7 +155,7 @@ def _pass(state: PoolState, now: float, effects: list[Effect]) -> None:
     for waiting in state.line.take_expired(now):
         state.counters.expired += 1
         effects.append(Answered(waiting.request, Answer.EXPIRED))
-    for claim in state.claims.values():
+    for claim in state.claims.values() if state.limits.expires_claims else ():
         if claim.waiting.deadline <= now and _answer_early(claim, Answer.EXPIRED, effects):
             state.counters.expired += 1
 
@@ -261,7 +268,7 @@ def _reserve_until(state: PoolState, uid: str, version: int) -> None:
 
 
 def _admit(state: PoolState, uid: str) -> None:
-    """Make the member ready, or not, as it is in the cache; one that is ready already keeps its place."""
+    """Make the member ready or not ready, as its state in the cache says; one that is ready already keeps its place."""
     member = state.members.get(uid)
     if member is None or uid in state.reserved:
         return

@@ -36,7 +36,7 @@ from wharfinger.pools.claims.events import (
     Succeeded,
     Withdrawn,
 )
-from wharfinger.pools.claims.machine import accepts, next_deadline, step
+from wharfinger.pools.claims.machine import accepts, next_deadline, position_of, step
 from wharfinger.pools.claims.metrics import PoolMetrics, Snapshot, snapshot_of
 from wharfinger.pools.claims.state import fresh
 
@@ -60,7 +60,7 @@ class NoMemberError(Exception):
 
 @dataclass(eq=False, slots=True)
 class Request(Generic[Spec, Prize]):
-    """A request for a member. Its answer is ``answer``, with the ``prize`` if that is CLAIMED; None until then."""
+    """A request for a member. ``answer`` is None until it ends; ``prize`` is the result of the claim if the answer is CLAIMED."""
 
     spec: Spec
     deadline: float = math.inf
@@ -106,7 +106,7 @@ class PoolScheduler(Generic[Spec, Prize]):
         return True
 
     def withdraw(self, request: Request[Spec, Prize]) -> None:
-        """Give a request up, whose caller will not use the member. If it got one already, that is recycled."""
+        """Give up a request whose caller will not use a member. A member that it has got already is recycled."""
         if request.number in self._requests:
             self._step(Withdrawn(request.number))
         elif request.answer is Answer.CLAIMED:
@@ -138,8 +138,12 @@ class PoolScheduler(Generic[Spec, Prize]):
         """Return the pool's numbers, in constant time."""
         return snapshot_of(self._state, self._last_dispatch)
 
+    def position(self, request: Request[Spec, Prize]) -> int:
+        """Return the place of a request that waits, 1 for the next one; 0 if it is under claim or answered. Takes linear time."""
+        return position_of(self._state, request.number)
+
     async def wait_change(self) -> None:
-        """Wait until something happened to the pool since the last checkpoint of the caller."""
+        """Wait for the next event of the pool. A caller with no checkpoint since it read the state misses none."""
         await self._changed.wait()
 
     async def shutdown(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from wharfinger.pools.claims.events import Limits, Member
 
 _STALE_ENTRIES: Final = 64
-"""A heap is rebuilt when more than half of its entries, and more than these, are of requests that wait no longer."""
+"""A heap is rebuilt when more entries than this, and more than half of all, belong to requests that do not wait any more."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Line:
         return request in self._waiting
 
     def __iter__(self) -> Iterator[int]:
-        """Yield the numbers in the order of turns."""
+        """Yield the numbers of the requests in the order in which they will be served."""
         return iter(sorted(self._waiting))
 
     def put(self, waiting: Waiting) -> None:

@@ -1,14 +1,15 @@
 """The pool of one interpreter: its zygote, its idle workers, and the scheduler that hands them out.
 
-The zygote is kept: if it ends, another one is started, and the workers that the old one forked serve on. It forks a worker
+The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. It forks a worker
 whenever fewer than the wanted number are ready, one more for each request that waits. Workers that were forked for requests
 which did not need them in the end are ended after a while.
 """
 
 import logging
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -19,6 +20,7 @@ from wharfinger.pools.claims.scheduler import PoolScheduler, open_pool_scheduler
 from wharfinger.pools.interpreters.scripts import Interpreter
 from wharfinger.pools.interpreters.workers import Handed, Job, WarmWorkers
 from wharfinger.pools.interpreters.zygote import Zygote, ZygoteError, open_zygote
+from wharfinger.pools.memory.budget import IdleProcess, MemoryBudget
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
@@ -32,10 +34,11 @@ RESTART_MAX_S: Final = 60.0
 MAX_FAILED_STARTS: Final = 5
 """An interpreter that could not be started so many times in a row is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
-"""A zygote that served as long as this was sound, and its end is the first one again."""
+"""A zygote that ran for longer than this was sound: after its end the pause is RESTART_S again."""
 SURPLUS_S: Final = 10.0
 """The time without a claim after which surplus workers are ended."""
-_LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4)
+_LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4, expires_claims=False)
+"""A claim is waited for, for at most START_S: the worker may have begun the script, which must not be started a second time."""
 
 
 class InterpreterPool:
@@ -45,7 +48,12 @@ class InterpreterPool:
     """
 
     def __init__(
-        self, interpreter: Interpreter, size: int, workers: WarmWorkers, scheduler: PoolScheduler[Job, Handed]
+        self,
+        interpreter: Interpreter,
+        size: int,
+        workers: WarmWorkers,
+        scheduler: PoolScheduler[Job, Handed],
+        budget: MemoryBudget,
     ) -> None:
         self.interpreter = interpreter
         self.unfit = ""
@@ -53,14 +61,41 @@ class InterpreterPool:
         self.restarts = 0
         self.used_at = trio.current_time()
         self._started = False
+        self._folders: Mapping[str, int] = {}
+        self._outdated = trio.Event()
         self.size = size
         self._workers = workers
         self._scheduler = scheduler
+        self._budget = budget
 
     @property
     def serves(self) -> bool:
-        """A zygote runs, so that a request is worth its wait."""
-        return self.zygote_pid > 0
+        """True if a zygote runs, so that it makes sense to wait for a worker."""
+        return self.zygote_pid > 0 and not self._outdated.is_set()
+
+    def expects_worker(self) -> bool:
+        """Return whether a request would get a worker: one is idle, or another one may be forked within the memory budget."""
+        return len(self._workers) > 0 or self._budget.admits(self)
+
+    def busy_processes(self) -> tuple[int, ...]:
+        """Return the zygote, which the memory budget counts and does not end."""
+        return (self.zygote_pid,) if self.zygote_pid else ()
+
+    def memory_bytes(self) -> int:
+        """Return the bytes of the zygote and of the idle workers, as measured last."""
+        return self._budget.size_of((*self.busy_processes(), *(each.pid for each in self.idle_processes())))
+
+    def idle_processes(self) -> Iterator[IdleProcess]:
+        """Yield the idle workers."""
+        return self._workers.processes()
+
+    def has_changed(self) -> bool:
+        """Return whether modules that the zygote has loaded were installed anew since. Blocking."""
+        return any(_changed_at(folder) != changed for folder, changed in self._folders.items())
+
+    def renew(self) -> None:
+        """Have the zygote and its idle workers replaced; until then nothing is started warm."""
+        self._outdated.set()
 
     @property
     def metrics(self) -> PoolMetrics:
@@ -86,6 +121,10 @@ class InterpreterPool:
             try:
                 async with open_zygote(self.interpreter, ledger) as zygote:
                     await self._serve(zygote)
+                    await self._retire_outdated()
+                    problem = (
+                        ZygoteError("modules that it has loaded were replaced") if self._outdated.is_set() else None
+                    )
             except* (ZygoteError, ProcessError, OSError) as errors:
                 problem = _first(errors)
             finally:
@@ -103,7 +142,8 @@ class InterpreterPool:
             await trio.sleep(pause)
 
     async def _serve(self, zygote: Zygote) -> None:
-        """Fork workers as they are needed, until the zygote ends."""
+        """Fork workers as they are needed, until the zygote ends, or is to be replaced."""
+        self._folders, self._outdated = zygote.folders, trio.Event()
         self.zygote_pid, self._started = zygote.pid, True
         async with trio.open_nursery() as nursery:
 
@@ -111,9 +151,21 @@ class InterpreterPool:
                 await zygote.wait()
                 nursery.cancel_scope.cancel()
 
+            async def end_outdated() -> None:
+                await self._outdated.wait()
+                nursery.cancel_scope.cancel()
+
             nursery.start_soon(watch)
+
+            async def note_measurements() -> None:
+                while True:
+                    await self._budget.wait_measured()
+                    self._scheduler.notify_idle()  # there may be room now for a worker that was missing
+
+            nursery.start_soon(end_outdated)
+            nursery.start_soon(note_measurements)
             while True:
-                if (missing := self._missing()) > 0:
+                if (missing := self._missing()) > 0 and self._budget.has_room(self):
                     self._workers.add(await zygote.fork())
                     await trio.lowlevel.checkpoint()
                     continue
@@ -123,13 +175,26 @@ class InterpreterPool:
                 while self._missing() < 0:
                     await self._workers.retire_one()
 
+    async def _retire_outdated(self) -> None:
+        """End the workers of a zygote that has loaded modules which were replaced since."""
+        while self._outdated.is_set() and len(self._workers):
+            await self._workers.retire_one()
+
     def _missing(self) -> int:
         """Return the number of workers to fork: enough for all requests that wait, and the wanted number of idle ones.
 
-        A negative number is that of the surplus workers.
+        If it is negative, there are so many surplus workers.
         """
         found = self._scheduler.snapshot()
         return found.waiting + self.size - len(self._workers)
+
+
+def _changed_at(folder: str) -> int:
+    """Return the time of a folder's last change; 0 if there is no such folder."""
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> Exception | None:
@@ -141,21 +206,25 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> Exception | None:
 
 @asynccontextmanager
 async def open_interpreter_pool(
-    interpreter: Interpreter, size: int, ledger: ProcessLedger | None
+    interpreter: Interpreter, size: int, ledger: ProcessLedger | None, budget: MemoryBudget
 ) -> AsyncGenerator[InterpreterPool]:
-    """Keep ``size`` idle workers of an interpreter ready, for the block; then all that are not taken are ended."""
+    """Keep ``size`` idle workers of an interpreter ready, as far as the budget allows, for the block.
+
+    When the block is left, all workers that no caller has taken are ended.
+    """
     async with trio.open_nursery() as watching:
         workers = WarmWorkers(watching, ledger)
         try:
             async with open_pool_scheduler(workers, _LIMITS) as scheduler:
                 workers.on_change = scheduler.notify_idle
-                pool = InterpreterPool(interpreter, size, workers, scheduler)
-                async with trio.open_nursery() as keeping:
-                    keeping.start_soon(pool.keep, ledger, name=f"zygote of {interpreter.program}")
-                    try:
-                        yield pool
-                    finally:
-                        keeping.cancel_scope.cancel()
+                pool = InterpreterPool(interpreter, size, workers, scheduler, budget)
+                with budget.joined(pool):
+                    async with trio.open_nursery() as keeping:
+                        keeping.start_soon(pool.keep, ledger, name=f"zygote of {interpreter.program}")
+                        try:
+                            yield pool
+                        finally:
+                            keeping.cancel_scope.cancel()
         finally:
             await workers.close()
             watching.cancel_scope.cancel()

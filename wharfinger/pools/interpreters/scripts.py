@@ -3,12 +3,17 @@
 A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has
 the variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All
 others are set when the worker gets its script. Blocking: for a worker thread.
+
+A zygote runs as this process's user, and imports modules before a worker becomes the user of a run. So if a run has a user of
+its own, its interpreter and the variables that it reads must come from whoever runs this process and not from a package:
+otherwise the package would run its code as this user.
 """
 
 import os
 import re
 import shutil
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +25,10 @@ from wharfinger.process.launcher import check
 
 READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_TUNABLES", "OPENSSL_", "__PYVENV_")
 """The beginnings of the names of variables that an interpreter, or a library below it, reads when it starts."""
+_HARMLESS: Final = frozenset(
+    {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
+)
+"""Variables that cannot load code, whoever sets them. Neither can the variables of the locale."""
 _PYTHON: Final = re.compile(r"python3?(\.\d{1,3})?")
 _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/binfmts.h
 _ELF: Final = b"\x7fELF"
@@ -28,19 +37,27 @@ _MAX_WORDS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The interpreter of a zygote: its program, and the variables that it reads when it starts."""
+    """The interpreter of a zygote: its program, and the variables that it reads when it starts.
+
+    ``identity`` tells the program's file from one that is later installed in its place.
+    """
 
     program: str
     variables: tuple[tuple[str, str], ...]
+    identity: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """A script that can be started warm: ``argv`` begins with its file, ``words`` come before that on the command line."""
+    """A script that can be started warm: ``argv`` begins with its file, ``words`` come before that on the command line.
+
+    ``name`` is the name that the kernel gives the process: that of the file which was executed last (execve(2)).
+    """
 
     interpreter: Interpreter
     words: tuple[str, ...]
     argv: tuple[str, ...]
+    name: str = ""
 
 
 def warm_start(command: Command) -> WarmStart | None:
@@ -49,6 +66,7 @@ def warm_start(command: Command) -> WarmStart | None:
         return None
     try:
         found = _script_of(command)
+        identity = _identity(found[0]) if found is not None else ()
         if found is not None and command.user is not None:
             check(command, Path(command.argv[0]))
     except (OSError, ValueError, SpawnError):
@@ -57,7 +75,21 @@ def warm_start(command: Command) -> WarmStart | None:
         return None
     program, words, argv = found
     variables = sorted((name, value) for name, value in command.env.items() if name.startswith(READ_AT_START))
-    return WarmStart(Interpreter(program, tuple(variables)), words, argv)
+    if command.user is not None and not _is_trusted(program, variables):
+        return None
+    # A script is executed itself; the kernel then loads the interpreter of its first line, unless that is env.
+    executed = argv[0] if words[0] != command.argv[0] and words[0].startswith("/") else program
+    return WarmStart(Interpreter(program, tuple(variables), identity), words, argv, Path(executed).name)
+
+
+def _is_trusted(program: str, variables: Iterable[tuple[str, str]]) -> bool:
+    """Return whether the interpreter is on the PATH of this process, and no variable could load code of somebody else."""
+    if str(Path(program).parent) not in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        return False
+    return all(
+        name in _HARMLESS or name.startswith(("LC_", "LANG")) or os.environ.get(name) == value
+        for name, value in variables
+    )
 
 
 def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
@@ -66,7 +98,7 @@ def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]]
     if not program.startswith("/"):
         return None
     if _PYTHON.fullmatch(Path(program).name) and arguments and arguments[0].startswith("/"):
-        if not stat.S_ISREG(Path(arguments[0]).stat().st_mode) or not _is_program(program):
+        if not stat.S_ISREG(Path(arguments[0]).stat().st_mode) or not _is_program(program, _identity(program)):
             return None
         return program, (program,), tuple(arguments)
     named = _interpreter_of(program)
@@ -80,7 +112,7 @@ def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]]
         found = shutil.which(words[0], path=command.env.get("PATH", os.defpath))
     else:
         return None
-    if found is None or not found.startswith("/") or not _is_program(found):
+    if found is None or not found.startswith("/") or not _is_program(found, _identity(found)):
         return None
     return found, tuple(words), command.argv
 
@@ -96,8 +128,14 @@ def _interpreter_of(path: str) -> str | None:
     return os.fsdecode(line[2:]) if end and line.startswith(b"#!") else None
 
 
+def _identity(path: str) -> tuple[int, ...]:
+    """Return the numbers that change if the file at a path is replaced. Raises OSError."""
+    found = Path(path).stat()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
 @lru_cache(maxsize=64)
-def _is_program(path: str) -> bool:
+def _is_program(path: str, _identity: tuple[int, ...]) -> bool:
     """Return whether it is a compiled program; a script that starts the interpreter could do anything else as well."""
     with Path(path).open("rb", buffering=0) as file:
         return file.read(len(_ELF)) == _ELF

@@ -1,7 +1,7 @@
-"""Starting scripts warm where that is possible, and as new processes otherwise: one way to run a command either way.
+"""The runs of commands: a script is started warm where that is possible, and everything else as a new process.
 
 An interpreter gets a pool when its first script is run, which is started as a new process itself. So are scripts while their
-pool starts, if they get no worker in time, and if a worker finds that the script would run otherwise than in a new process.
+pool starts, if they get no worker in time, and if a worker finds that the script would behave differently.
 """
 
 import logging
@@ -17,6 +17,7 @@ from wharfinger.pools.claims.scheduler import NoMemberError, PoolFullError
 from wharfinger.pools.interpreters.pool import InterpreterPool, open_interpreter_pool
 from wharfinger.pools.interpreters.scripts import Interpreter, WarmStart, warm_start
 from wharfinger.pools.interpreters.workers import Job, RefusedError
+from wharfinger.pools.memory.budget import MemoryBudget
 from wharfinger.process.child import conduct, run_child
 from wharfinger.process.command import NO_SINKS, Command, Limits, Outcome, Sinks
 from wharfinger.process.ledger import ProcessLedger
@@ -35,9 +36,10 @@ _MAX_COLD: Final = 4096
 class WarmStarts:
     """Runs commands, warm where it can. Made by :func:`open_warm_starts`. ``warm`` and ``cold`` count the runs."""
 
-    def __init__(self, size: int, ledger: ProcessLedger | None, nursery: trio.Nursery) -> None:
+    def __init__(self, size: int, ledger: ProcessLedger | None, budget: MemoryBudget, nursery: trio.Nursery) -> None:
         self.warm = 0
         self.cold = 0
+        self.budget = budget
         self._size = size
         self._ledger = ledger
         self._nursery = nursery
@@ -63,15 +65,19 @@ class WarmStarts:
             self.cold += 1
             return await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=prepare)
 
-        def look() -> WarmStart | None:
+        def look() -> tuple[WarmStart | None, InterpreterPool | None]:
             if prepare is not None:
                 prepare()
-            return warm_start(command)
+            found = warm_start(command)
+            pool = self._pools.get(found.interpreter) if found is not None else None
+            return found, pool if pool is not None and pool.has_changed() else None
 
-        start = await trio.to_thread.run_sync(look, limiter=self._looks)
+        start, changed = await trio.to_thread.run_sync(look, limiter=self._looks)
+        if changed is not None:
+            changed.renew()
         if start is None:
             self._remember_cold(key)
-        elif (pool := self._pool(start.interpreter)) is not None and pool.serves:
+        elif (pool := self._pool(start.interpreter)) is not None and pool.serves and pool.expects_worker():
             try:
                 child = (await pool.claim(Job(command, limits, start))).take()
             except (PoolFullError, NoMemberError, ConflictError) as error:
@@ -95,7 +101,7 @@ class WarmStarts:
 
     def _pool(self, interpreter: Interpreter) -> InterpreterPool | None:
         """Return the pool of an interpreter, and open it if there is room for one more."""
-        if interpreter not in self._pools and len(self._pools) < MAX_INTERPRETERS:
+        if interpreter not in self._pools and len(self._pools) < MAX_INTERPRETERS and self.budget.admits():
             self._pools[interpreter] = None
             self._nursery.start_soon(self._keep, interpreter, name=f"pool of {interpreter.program}")
         return self._pools.get(interpreter)
@@ -103,7 +109,7 @@ class WarmStarts:
     async def _keep(self, interpreter: Interpreter) -> None:
         """Keep a pool open until it has been idle for long."""
         try:
-            async with open_interpreter_pool(interpreter, self._size, self._ledger) as pool:
+            async with open_interpreter_pool(interpreter, self._size, self._ledger, self.budget) as pool:
                 self._pools[interpreter] = pool
                 while trio.current_time() < pool.used_at + IDLE_S:  # noqa: ASYNC110 - a time that moves, no event
                     await trio.sleep_until(pool.used_at + IDLE_S)
@@ -113,13 +119,13 @@ class WarmStarts:
 
 
 @asynccontextmanager
-async def open_warm_starts(size: int, ledger: ProcessLedger | None) -> AsyncGenerator[WarmStarts]:
+async def open_warm_starts(size: int, ledger: ProcessLedger | None, budget: MemoryBudget) -> AsyncGenerator[WarmStarts]:
     """Start scripts warm, for the block, with ``size`` idle workers for each interpreter; 0 starts everything cold.
 
     When the block is left, no idle worker and no zygote is alive. Runs must be over before.
     """
     async with trio.open_nursery() as nursery:
         try:
-            yield WarmStarts(size, ledger, nursery)
+            yield WarmStarts(size, ledger, budget, nursery)
         finally:
             nursery.cancel_scope.cancel()

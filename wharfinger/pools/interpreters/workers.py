@@ -7,9 +7,10 @@ import json
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import trio
@@ -18,7 +19,9 @@ from wharfinger.pools.claims.backend import Claimed, ClaimError, ConflictError
 from wharfinger.pools.claims.events import Lost, Member, Seen
 from wharfinger.pools.interpreters.scripts import WarmStart
 from wharfinger.pools.interpreters.zygote import Idle, forget
+from wharfinger.pools.memory.budget import IdleProcess
 from wharfinger.process.command import Command, Limits
+from wharfinger.process.descendants import last_pid, ticks_now
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.proc_stat import MARKER, marker_value
 from wharfinger.process.run import Run, wait_zombie
@@ -54,6 +57,7 @@ class Job:
         command = self.command
         marker = marker_value(os.environ.get(MARKER, ""), token)
         found = {
+            "name": self.start.name,
             "argv": self.start.argv,
             "interpreter": self.start.words,
             "cwd": str(command.cwd),
@@ -78,6 +82,7 @@ class _Watched:
     """
 
     idle: Idle
+    since: float = field(default_factory=trio.current_time)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     over: trio.Event = field(default_factory=trio.Event)
 
@@ -110,6 +115,11 @@ class WarmWorkers:
         """Return the number of idle workers."""
         return len(self._idle)
 
+    def processes(self) -> Iterator[IdleProcess]:
+        """Yield the idle workers, the one that was added first before the others."""
+        for uid, watched in self._idle.items():
+            yield IdleProcess(watched.idle.child.mark.pid, watched.since, partial(self._start_retiring, uid))
+
     def add(self, idle: Idle) -> None:
         """Add an idle worker, and watch for its end."""
         watched = self._idle[idle.uid] = _Watched(idle)
@@ -132,6 +142,7 @@ class WarmWorkers:
         self._handed[idle.uid] = idle.child
         with trio.CancelScope(shield=True):
             await watched.over.wait()
+        idle.child.mark = replace(idle.child.mark, work_number=int(last_pid() or 0), work_ticks=ticks_now())
         try:
             answer = await self._started(idle, job)
         finally:
@@ -161,8 +172,7 @@ class WarmWorkers:
         """End the idle worker that was added last, if there is one. Shielded; it dies at once."""
         uid = next(reversed(self._idle), None)
         if uid is not None:
-            with trio.CancelScope(shield=True):
-                await self._retire(uid)
+            await self._retire(uid)
 
     async def close(self) -> None:
         """End all workers that are idle or were handed over and not taken. Shielded; each dies at once."""
@@ -182,11 +192,16 @@ class WarmWorkers:
             self.on_change()
         return watched
 
+    def _start_retiring(self, uid: str) -> None:
+        self._nursery.start_soon(self._retire, uid, name=f"end of idle worker {uid}")
+
     async def _retire(self, uid: str) -> None:
-        watched = self._removed(uid)
-        if watched is not None:
-            await watched.over.wait()
-            await self._end_idle(watched.idle)
+        """End an idle worker. Shielded: once it is removed from the pool, nothing else would end it."""
+        with trio.CancelScope(shield=True):
+            watched = self._removed(uid)
+            if watched is not None:
+                await watched.over.wait()
+                await self._end_idle(watched.idle)
 
     async def _watch(self, watched: _Watched) -> None:
         """Notice the end of a worker that is idle: somebody killed it, or the machine is out of memory."""
@@ -201,14 +216,14 @@ class WarmWorkers:
             await self._end_idle(watched.idle)
 
     async def _started(self, idle: Idle, job: Job) -> bytes:
-        """Send the job, and return the answer; empty if the worker ended without one, which means without the script."""
+        """Send the job, and return the answer; empty if the worker ended without one, and then the script has not started."""
         with trio.move_on_after(START_S):
             try:
                 await _send(idle, job.encoded(idle.uid))
                 return await _answer(idle)
             except OSError:
                 return b""
-        # Whether it has started is known for sure when it is dead.
+        # Only once the worker is dead is it certain whether the script has started.
         signal.pidfd_send_signal(idle.child.pidfd, signal.SIGKILL)
         with trio.CancelScope(shield=True):
             await wait_zombie(idle.child.pidfd)

@@ -1,16 +1,17 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
 A worker is a child of this process: it is waited for, measured, signalled and swept as one that was started here. Its row is
-in the ledger before it exists. It waits on its control socket, and ends if that does, so a daemon that was killed leaves none
-behind.
+in the ledger before it exists. It waits on its control socket, and ends when the socket is closed, so a daemon that was killed
+leaves no workers behind.
 """
 
 import json
 import os
 import secrets
+import signal
 import socket
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -62,20 +63,27 @@ class Idle:
 class Zygote:
     """A running zygote. Made by :func:`open_zygote`."""
 
-    def __init__(self, worker: Worker, own: socket.socket, ledger: ProcessLedger | None) -> None:
+    def __init__(
+        self, worker: Worker, own: socket.socket, ledger: ProcessLedger | None, folders: Mapping[str, int]
+    ) -> None:
         self.pid = worker.pid
+        self.folders = folders
+        """The folders of the modules that it has loaded, besides Python's own, with the time of their last change."""
         self._worker = worker
         self._own = own
         self._ledger = ledger
+        self._late: list[tuple[str, socket.socket]] = []
+        """The tokens and control sockets of forks that were not reported in time."""
 
     async def wait(self) -> None:
         """Wait until it has ended. Raises StuckError."""
         await self._worker.wait()
 
     async def fork(self) -> Idle:
-        """Fork a worker. Raises ZygoteError, and LedgerError; nothing is left then.
+        """Fork a worker. Raises ZygoteError, and LedgerError.
 
-        If it is cancelled, it finishes the fork, and ends the worker.
+        If it raises, no worker is left, unless a fork was not reported in time: `end_late` ends that worker. If this is
+        cancelled, it finishes the fork, and ends the worker.
         """
         token = secrets.token_hex(16)
         ledger = self._ledger
@@ -84,8 +92,23 @@ class Zygote:
         try:
             return await self._forked(token)
         except BaseException:
-            await forget(ledger, token)
+            if not any(late == token for late, _ in self._late):
+                await forget(ledger, token)
             raise
+
+    async def end_late(self) -> None:
+        """End workers whose fork was not reported in time; call it when the zygote has ended. Shielded.
+
+        Only the worker still has the other end of its socket, so its report or the end of the socket comes at once.
+        """
+        with trio.CancelScope(shield=True):
+            while self._late:
+                token, control = self._late.pop()
+                pid = int.from_bytes(await _receive(control, _NUMBER_BYTES), "big")
+                control.close()
+                if pid:
+                    await _reap(pid)
+                await forget(self._ledger, token)
 
     async def _forked(self, token: str) -> Idle:
         ours: list[int] = []
@@ -120,10 +143,11 @@ class Zygote:
     async def _take(self, token: str, control: socket.socket, pipes: list[int]) -> Idle:
         """Wait for the worker's report, and take the worker over."""
         control.setblocking(False)  # noqa: FBT003 - the library's
-        pid = 0
+        pid, is_late = 0, False
         try:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + FORK_S):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + FORK_S) as scope:
                 pid = int.from_bytes(await _receive(control, _NUMBER_BYTES), "big")
+            is_late = scope.cancelled_caught
             stat = read_stat(pid) if pid else None
             if stat is None:
                 raise ZygoteError("the zygote has ended, or forked no worker in time")
@@ -131,8 +155,11 @@ class Zygote:
                 await in_thread(lambda: ledger.complete(token, pid, stat.start_ticks))
             pidfd = os.pidfd_open(pid)
         except BaseException:
-            control.close()  # the worker ends by that
             _close(pipes)
+            if is_late:
+                self._late.append((token, control))
+                raise
+            control.close()
             if pid:
                 await _reap(pid)
             raise
@@ -154,17 +181,21 @@ async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) ->
         environment = {**dict(interpreter.variables), "HOME": NO_HOME, "PATH": os.defpath}
         argv = (interpreter.program, _PROGRAM, str(other.fileno()))
         command = Command(argv, Path("/"), environment, descriptors=(other.fileno(),))
-        async with open_worker(command, ledger=ledger, term_grace_s=_TERM_GRACE_S, open_stdin=False) as worker:
+        async with (
+            AsyncExitStack() as stack,
+            open_worker(command, ledger=ledger, term_grace_s=_TERM_GRACE_S, open_stdin=False) as worker,
+        ):
             other.close()
             line = b""
             with trio.move_on_after(START_S):
                 line = await _packet(own)
-            _check(_read(line), worker)
-            yield Zygote(worker, own, ledger)
+            zygote = Zygote(worker, own, ledger, _check(_read(line), worker))
+            stack.push_async_callback(zygote.end_late)
+            yield zygote
 
 
 async def forget(ledger: ProcessLedger | None, token: str) -> None:
-    """Remove the row of a worker that is dead. Shielded; a row too many does no harm: no process has its token."""
+    """Remove the row of a worker that is dead. Shielded; a row that stays is harmless: no process has its token."""
     if ledger is not None:
         with trio.CancelScope(shield=True), suppress(LedgerError):
             await in_thread(lambda: ledger.forget(token))
@@ -178,12 +209,16 @@ def _read(line: bytes) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _check(found: Mapping[str, object], worker: Worker) -> None:
+def _check(found: Mapping[str, object], worker: Worker) -> dict[str, int]:
+    """Return the folders of a zygote that serves. Raises ZygoteError."""
     if "unfit" in found:
         raise ZygoteError(f"the interpreter cannot fork workers: {found['unfit']}", lasting=True)
     if "version" not in found:
         said = worker.stderr_tail().decode(errors="replace").strip().splitlines()[-1:]
         raise ZygoteError(f"the interpreter did not start within {START_S:g} s{': ' if said else ''}{''.join(said)}")
+    folders = found.get("folders")
+    named = folders.items() if isinstance(folders, dict) else ()
+    return {path: changed for path, changed in named if isinstance(path, str) and isinstance(changed, int)}
 
 
 async def _packet(own: socket.socket) -> bytes:
@@ -209,6 +244,9 @@ async def _receive(control: socket.socket, size: int) -> bytes:
 
 
 async def _reap(pid: int) -> None:
+    """Kill and reap a child that has no script yet. Shielded."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
     with trio.CancelScope(shield=True), suppress(ChildProcessError):
         await trio.to_thread.run_sync(os.waitpid, pid, 0)
 

@@ -15,7 +15,7 @@ any other child. It leads a session of its own. On its control socket it reports
 ends. At the end of the socket it ends: the parent is gone or has no use for it.
 
 The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a
-process that was started for it. Of the interpreter's end only the part is skipped that takes the zygote's own modules apart.
+process that was started for it. Only one step of the interpreter's end is skipped: the zygote's own modules are not taken apart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if not getattr(sys.flags, "safe_path", False):
 
 _AT_START = frozenset(sys.modules)
 
-import atexit
 import ctypes
 import gc
 import importlib
@@ -40,8 +39,10 @@ import socket
 import threading
 import time
 import types
-import weakref
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
+
+if TYPE_CHECKING:
+    from wharfinger.pools.interpreters import script_end
 
 _MARKER = b"WHARFINGER_RUN="
 _TOKEN_CHARS = 32
@@ -53,8 +54,12 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_GET_TID_ADDRESS = 40
+_OPENSSL_INIT_NO_ATEXIT = 0x0008_0000
+"""A flag of OPENSSL_init_crypto(3)."""
+_PR_SET_NAME = 15
 _FDS = 3
 _PACKET_BYTES = 256
+_MOST_FOLDERS = 16
 _MAX_JOB_BYTES = 16 * 1024 * 1024
 
 _PRELOADED = (
@@ -62,7 +67,7 @@ _PRELOADED = (
     "hashlib", "itertools", "logging", "math", "pathlib", "random", "re", "shutil", "string", "subprocess", "tempfile",
     "threading", "traceback", "typing", "urllib.request", "yaml",
 )  # fmt: skip
-"""Modules that scripts often import, and that do nothing when they are."""
+"""Modules that scripts often import, and whose import has no side effects."""
 
 _REHEARSAL = """
 import os, sys, json
@@ -76,13 +81,21 @@ except ValueError as error:
     text = repr(error) + str(Kind().found)
 """
 
+if not TYPE_CHECKING:
+    # Not by an import, which would leave a module that no script expects, and bytecode in the folder of this file.
+    script_end = types.ModuleType("script_end")
+    _file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "script_end.py")
+    with open(_file, "rb") as _opened:
+        exec(compile(_opened.read(), _file, "exec", dont_inherit=True), vars(script_end))  # noqa: S102 - our own
+
 _process = ctypes.PyDLL(None, use_errno=True)
-"""The functions of the process, called without giving up the interpreter's lock: there is one thread, before and after."""
+"""The functions of the process, called with the interpreter's lock held, because there is only one thread."""
 
 
 class Job(TypedDict):
     """The job of a worker: see `wharfinger.pools.interpreters.workers.Job`."""
 
+    name: str
     argv: list[str]
     interpreter: list[str]
     cwd: str
@@ -108,6 +121,7 @@ class Zygote:
         self.loaded = {name.partition(".")[0] for name in sys.modules.keys() - _AT_START}
         self.home = os.environ.get("HOME")
         self.zone = os.environ.get("TZ")
+        self.coerced = os.environ.get("LC_CTYPE")
         self.main_names = {
             name: value
             for name, value in vars(sys.modules["__main__"]).items()
@@ -119,20 +133,14 @@ class Zygote:
         self.run_file = ctypes.pythonapi.PyRun_SimpleFileExFlags
         self.run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
         self.run_file.restype = ctypes.c_int
-        self.run_string = ctypes.pythonapi.PyRun_SimpleString
-        self.run_string.argtypes = [ctypes.c_char_p]
-        self.run_string.restype = ctypes.c_int
         self.file_loader = importlib.machinery.SourceFileLoader
-        self.run_exit_functions = vars(atexit)["_run_exitfuncs"]
-        self.end_threads = vars(threading)["_shutdown"]
-        self.reference = weakref.ref
-        self.all = frozenset(sys.modules)
+        self.end = script_end.ScriptEnd()
         self.open_file = _process.fopen
         self.open_file.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         self.open_file.restype = ctypes.c_void_p
 
     def fork(self) -> int:
-        """Fork a child of this process's parent, as fork(3) and os.fork do otherwise: 0 in the child."""
+        """Fork a child of this process's parent; return 0 in the child. Everything else is as with fork(3) and os.fork."""
         flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | signal.SIGCHLD
         # clone(flags, stack, parent_tid, child_tid, tls); the last two are the other way round on arm64.
         last = (self._thread_id, 0) if self._number == _CLONE["x86_64"] else (0, self._thread_id)
@@ -159,6 +167,21 @@ class Zygote:
         ctypes.memmove(self._token, token, _TOKEN_CHARS)
 
 
+def _omit_cleanup_of_openssl() -> None:
+    """Initialize OpenSSL without its exit handler, which takes a millisecond to free memory that the process gives back anyway.
+
+    Modules that use it do not initialize it again. With another library, or another version, nothing is changed.
+    """
+    try:
+        found = importlib.machinery.PathFinder.find_spec("_hashlib")
+        library = ctypes.CDLL(found.origin) if found is not None else None
+        initialize = library.OPENSSL_init_crypto if library is not None else None
+    except (AttributeError, OSError):
+        return
+    if initialize is not None:
+        initialize(ctypes.c_uint64(_OPENSSL_INIT_NO_ATEXIT), ctypes.c_void_p())
+
+
 def _preload() -> None:
     """Import what scripts often need, as far as this interpreter has it. Raises Unfit if that has started a thread."""
     for name in _PRELOADED:
@@ -168,6 +191,25 @@ def _preload() -> None:
             pass
     if len(os.listdir("/proc/self/task")) > 1:
         raise Unfit("a module that it has loaded has started a thread")
+
+
+def _folders() -> dict[str, int]:
+    """Return the folders of the loaded modules that are not Python's own, with the time of their last change.
+
+    If a package is installed anew, the time changes, and a new process would load other modules.
+    """
+    own = os.path.dirname(os.__file__)
+    found: dict[str, int] = {}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None) or ""
+        folder = os.path.dirname(file)
+        if not os.path.isabs(file) or file == os.path.abspath(__file__):
+            continue
+        if os.path.dirname(folder + "/").startswith(own) and "-packages" not in folder:
+            continue
+        if len(found) < _MOST_FOLDERS:
+            found[folder] = os.stat(folder).st_mtime_ns
+    return found
 
 
 def _address_of_thread_id() -> int:
@@ -198,12 +240,13 @@ def main() -> None:
     own = socket.socket(fileno=int(sys.argv[1]))
     own.set_inheritable(False)
     try:
+        _omit_cleanup_of_openssl()
         _preload()
         zygote = Zygote(own)
     except (Unfit, AttributeError, ValueError) as error:
         own.send(json.dumps({"unfit": str(error)}).encode())
         return
-    own.send(json.dumps({"version": sys.version.split()[0]}).encode())
+    own.send(json.dumps({"version": sys.version.split()[0], "folders": _folders()}).encode())
     gc.collect()
     gc.freeze()
     while True:
@@ -265,11 +308,11 @@ def _rehearse(zygote: Zygote) -> None:
     _find_user_site()
     names = {"__builtins__": zygote.main_names["__builtins__"]}
     exec(compile(_REHEARSAL, "<rehearsal>", "exec", dont_inherit=True), names)  # noqa: S102 - our own
-    _clear(names)
+    script_end.clear(names)
     del names
-    _flush()
+    script_end.flush()
     gc.collect()
-    _has_an_end_left()
+    script_end.has_an_end_left()
 
 
 def _job(control: socket.socket) -> Job | None:
@@ -294,6 +337,9 @@ def _prepare(zygote: Zygote, job: Job) -> None:
     """Take the place of a new process: limits, user, folder, environment, command line. Raises OSError and ValueError."""
     os.environ.clear()
     os.environ.update(job["environment"])
+    if zygote.coerced is not None:
+        # Without a locale Python sets this variable when it starts (PEP 538); otherwise it is the job's own.
+        os.environ["LC_CTYPE"] = zygote.coerced
     if os.environ.get("TZ") != zygote.zone:
         time.tzset()
     os.chdir(job["cwd"])
@@ -307,6 +353,7 @@ def _prepare(zygote: Zygote, job: Job) -> None:
         resource.setrlimit(kind, (bound, bound))
     script = job["argv"][0]
     _check(zygote, script)
+    _process.prctl(_PR_SET_NAME, os.fsencode(job["name"]), 0, 0, 0)  # the kernel keeps the first 15 bytes
     sys.argv[:] = job["argv"]
     if hasattr(sys, "orig_argv"):  # Python 3.10
         sys.orig_argv[:] = [*job["interpreter"], *job["argv"]]
@@ -327,7 +374,7 @@ def _become(uid: int, gid: int) -> None:
 
 
 def _check(zygote: Zygote, script: str) -> None:
-    """Raise ValueError for a script that would run otherwise in a new interpreter."""
+    """Raise ValueError for a script that would run differently in a new interpreter."""
     for entry in os.listdir(os.path.dirname(os.path.realpath(script))):
         if entry.partition(".")[0] in zygote.loaded:
             raise ValueError(f"{entry} beside it has the name of a module that is loaded already")
@@ -340,7 +387,7 @@ def _check(zygote: Zygote, script: str) -> None:
 
 
 def _find_user_site() -> None:
-    """Find the home of the user's packages again. Raises ValueError if there are any: they would have been loaded first."""
+    """Find the folder of the user's packages for this home. Raises ValueError if it exists: a new process would use it."""
     site = sys.modules.get("site")
     if site is not None and site.ENABLE_USER_SITE:
         vars(site).update(USER_BASE=None, USER_SITE=None)
@@ -365,19 +412,19 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
     names["__file__"], names["__cached__"] = script, None
     names["__loader__"] = zygote.file_loader("__main__", script)
     caught = _caught(code, names)
-    _flush()
+    script_end.flush()
     if isinstance(caught, SystemExit):
-        status = _status_of(zygote, caught.code)
+        status = zygote.end.status_of(caught.code)
     else:
-        status = 0 if caught is None else _report(zygote, caught)
+        status = 0 if caught is None else zygote.end.report(caught)
         names.pop("__file__", None)
         names.pop("__cached__", None)
     del names, code
     if isinstance(caught, KeyboardInterrupt):
-        _note_interrupt(zygote)
+        zygote.end.note_interrupt()
         return
     del caught
-    _end(zygote, status)
+    zygote.end.end(status)
 
 
 def _compiled(source: bytes, script: str) -> types.CodeType | None:
@@ -389,7 +436,7 @@ def _compiled(source: bytes, script: str) -> types.CodeType | None:
 
 
 def _caught(code: types.CodeType, names: dict[str, object]) -> BaseException | None:
-    """Run the code; the exception that ended it, without the frames of this program."""
+    """Run the code; return the exception that ended it, without the frames of this program, or None."""
     try:
         exec(code, names)  # noqa: S102 - that is the purpose
     except BaseException as error:  # noqa: BLE001 - reported as the interpreter does
@@ -403,129 +450,6 @@ def _run_file(zygote: Zygote, script: str) -> None:
     opened = zygote.open_file(os.fsencode(script), b"rb")
     if not opened or zygote.run_file(opened, os.fsencode(script), 1, None):
         sys.exit(1)
-
-
-def _status_of(zygote: Zygote, code: object) -> int:
-    """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
-
-    A number beyond those of C is left to the interpreter, which ends at once: its versions treat it differently.
-    """
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        if not -(2**63) <= code < 2**63:
-            zygote.run_string(b"raise SystemExit(%d)" % code)
-        return code & 0xFF
-    try:
-        print(code, file=sys.stderr)
-    except Exception:  # noqa: BLE001, S110 - as the interpreter does
-        pass
-    return 1
-
-
-def _report(zygote: Zygote, error: BaseException) -> int:
-    """Print an exception that nothing has caught; the exit status."""
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-    if sys.version_info >= (3, 12):
-        sys.last_exc = error
-    second = _caught_from_hook(error)
-    if isinstance(second, SystemExit):
-        return _status_of(zygote, second.code)
-    if second is not None:
-        print("Error in sys.excepthook:", file=sys.stderr)
-        sys.__excepthook__(type(second), second, second.__traceback__)
-        print("\nOriginal exception was:", file=sys.stderr)
-        sys.__excepthook__(type(error), error, error.__traceback__)
-    return 1
-
-
-def _caught_from_hook(error: BaseException) -> BaseException | None:
-    try:
-        sys.excepthook(type(error), error, error.__traceback__)
-    except BaseException as second:  # noqa: BLE001 - of a hook that the script has set
-        second.__traceback__ = second.__traceback__.tb_next if second.__traceback__ is not None else None
-        return second
-    return None
-
-
-def _flush() -> None:
-    """Flush the standard streams, as the interpreter does after a script; errors are found again at the end."""
-    for stream in (sys.stderr, sys.stdout):
-        try:
-            stream.flush()
-        except Exception:  # noqa: BLE001, S110 - as the interpreter does
-            pass
-
-
-def _note_interrupt(zygote: Zygote) -> None:
-    """Let the interpreter end itself by SIGINT at its end, as it does if it has seen its main program interrupted."""
-    hook, sys.excepthook = sys.excepthook, lambda *_: None
-    zygote.run_string(b"raise KeyboardInterrupt")
-    sys.excepthook = hook
-
-
-def _end(zygote: Zygote, status: int) -> None:
-    """End the interpreter with this status.
-
-    The end of an interpreter takes apart all modules, and most of them are the zygote's: nothing is lost if those are left
-    to the kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought
-    are taken apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails,
-    the interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
-    """
-    try:
-        zygote.end_threads()
-        zygote.run_exit_functions()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        if _take_apart(zygote):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            _process.exit(status)
-    except BaseException:  # noqa: BLE001, S110 - found again below, and reported
-        pass
-    sys.exit(status)
-
-
-def _take_apart(zygote: Zygote) -> bool:
-    """Take apart the modules of the script; False if something with an end of its own is left."""
-    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
-        if hasattr(sys, name):
-            setattr(sys, name, None)
-    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    own = [("__main__", zygote.reference(sys.modules["__main__"]))]
-    for name in reversed(sys.modules):  # the newest first; to touch those of the zygote would copy their memory
-        if name in zygote.all:
-            break
-        module = sys.modules[name]
-        if module is not None:
-            own.insert(1, (name, zygote.reference(module)))
-        del module
-    loaded = cast("dict[str, object]", sys.modules)
-    for name, _ in own:
-        loaded[name] = None
-    gc.collect()
-    for _, reference in reversed(own):
-        if (left := reference()) is not None:
-            _clear(vars(left))
-        del left
-    gc.collect()
-    return not _has_an_end_left()
-
-
-def _has_an_end_left() -> bool:
-    """Return whether any object since the start of the worker has an end of its own."""
-    for each in gc.get_objects():
-        if hasattr(type(each), "__del__"):
-            return True
-    return False
-
-
-def _clear(names: dict[str, object]) -> None:
-    """Clear a module's names in the order in which the interpreter does."""
-    for private in (True, False):
-        for name in list(names):
-            if name != "__builtins__" and (name[:1] == "_" and name[1:2] != "_") >= private:
-                names[name] = None
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@
       sysctlTunerEnabled: "true"            # on, or "false", whatever its files say
       sysctlTunerMaintenance: NoResourceReconciliation
 
-Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A user writes the
-whole ConfigMap at once, and a wrong part may change the meaning of the rest. So a ConfigMap with a mistake is not adopted at
-all, and `problems` lists every mistake. A key that names an unknown module is only a warning, because modules come and go.
+Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A ConfigMap with a
+mistake is not adopted at all, because a wrong part may change the meaning of the others, and `problems` lists every mistake. A
+key that names an unknown module is only a warning, because modules come and go.
 
 Settings must be objects, because they are merged over objects. A list under a module's key, which addon-operator's reader
 accepts, is refused here.
@@ -43,7 +43,7 @@ _FLAGS: Final = {"true": True, "false": False}
 class ModuleSettings:
     """The part of the ConfigMap about one module.
 
-    ``enabled`` is None if the ConfigMap does not say; ``maintenance`` is NO_RECONCILIATION or empty.
+    ``enabled`` is None if the ConfigMap has no switch for the module; ``maintenance`` is NO_RECONCILIATION or empty.
     """
 
     settings: JsonObject = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""The controllers of Applications and Modules: custom resources in, `Runtime` calls and status patches out.
+"""The controllers of Applications and Modules, which turn custom resources into calls of the `Runtime`, and write their status.
 
-Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that
-it refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name
-at a time: first the finalizer is set, then the runtime is notified of the wanted state, then the status is written if it
-differs. Nothing is remembered between two reconciliations of a name, so a failed one is simply repeated later.
+Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that it
+refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name at a
+time: first the finalizer is set, then the runtime is notified of the wanted state, then the status is written if it differs. No
+state is kept between two reconciliations of a name, so a failed reconciliation is repeated later without any preparation.
 
 The finalizer makes removal safe: it is set before anything is installed, and removed once the runtime reports that nothing
 of the package is left.
@@ -12,7 +12,7 @@ of the package is left.
 import logging
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,8 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
+from wharfinger.cluster.watch.object_cache import without_managers
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
@@ -31,7 +32,10 @@ from wharfinger.runtime.controllers.guard import LOOK_S, Guard
 from wharfinger.runtime.controllers.holds import Hold, is_installed
 from wharfinger.runtime.controllers.installed_packages import Resting
 from wharfinger.runtime.controllers.takeover import Takeover
+from wharfinger.runtime.controllers.version_choices import NoVersionError, VersionChoices
 from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.package.instance import SourceOpener
+from wharfinger.runtime.repositories.repository_controller import open_repositories
 from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
 from wharfinger.runtime.resources.identity import (
     GLOBAL,
@@ -72,9 +76,7 @@ RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
 """The interval at which a parked package is checked; the runtime decides when to retry it."""
 VERIFY_S: Final = 60.0
-"""The time after a start in which no status is written for packages that were Ready and are still being verified."""
-SYNC_PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log says why."""
+"""The time after a start during which no status is written for packages that were Ready and are still being verified."""
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class Controller:
     keys: WorkKeys
     writer: StatusWriter
     scopes: ScopeLabels
+    versions: VersionChoices
     enabled_by_default: bool | None = True
     """The default for a Module without ``spec.enabled``; None: its bundle decides."""
     guard: Guard = field(init=False)
@@ -104,21 +107,26 @@ class Controller:
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
-        self.runtime.reaches_cluster = self.scopes.allows
+        self.runtime.confinement.reaches_cluster = self.scopes.allows
         self.takeover = Takeover(self.runtime, dict(_releases(objects)))
         if resource_key(ModuleId(GLOBAL)) in objects:
-            self.runtime.rounds.expect()
+            self.runtime.packages.expect_global()
 
     def _object_of(self, name: str) -> JsonObject | None:
         key = resource_key(package_id(name))
         return self._informer(key).get(key)
 
+    def find(self, key: ObjectKey) -> JsonObject | None:
+        """Return an Application, a Module or a PackageRepository as it was seen last; None if there is none."""
+        repositories = self.lookup.repositories
+        return (repositories if key.resource == PACKAGE_REPOSITORY else self._informer(key)).get(key)
+
     async def reconcile(self, name: str) -> None:
         """Reconcile one resource. Raises ClusterError; repeating the call later is always safe."""
         key, obj = resource_key(package_id(name)), self._object_of(name)
         if obj is None:
-            # The object is gone after our removal, or without it (a user took the finalizer off). A package that this
-            # runtime never knew is ignored: a release of that name may belong to another manager by now.
+            # The object is gone, after our removal or because a user removed the finalizer. A package that this runtime never
+            # knew is ignored, because a release of that name may belong to another manager by now.
             self.lookup.references.want(name, ())
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
@@ -132,7 +140,7 @@ class Controller:
             if FINALIZER not in finalizers_of(obj) and not await self._set_finalizers(
                 key, obj, (*finalizers_of(obj), FINALIZER)
             ):
-                return  # nothing is installed before its removal is ensured
+                return  # nothing is installed before the finalizer ensures its removal
             await self.guard.prepare(identity, obj)
             await self._tell_runtime(identity, obj)
             if self.runtime.retry_stalled(name):
@@ -147,22 +155,35 @@ class Controller:
         """
         written = find_object(obj, "status")
         try:
-            spec = self._read(identity, obj)
-            self._check_release(spec.id, written)
-            if (hold := self.guard.admit(spec)) is not None:
-                self._hold(spec, hold)
-                return
-            try:
-                self._act_on(spec)
-            except (SettingsSourceError, RepositoryUnusableError):
-                self.runtime.adopt_what_stops(spec)
-                raise
+            asked = self._read(identity, obj)
+            self._check_release(asked.id, written)
+            self._settle(asked)
         except (SpecError, IdentityError) as error:
             await self._block(identity, obj, "SpecInvalid", str(error))
         except SettingsSourceError as error:
             await self._block(identity, obj, "SettingsSourceMissing", str(error))
         except RepositoryUnusableError as error:
             await self._block(identity, obj, error.reason, str(error))
+
+    def _settle(self, asked: PackageSpec) -> None:
+        """Choose the version, and pass the wanted state to the runtime. Raises SpecError, IdentityError, SettingsSourceError or
+        RepositoryUnusableError.
+        """
+        try:
+            spec, note = self.versions.settle(asked)
+        except NoVersionError as error:
+            self.lookup.find_repository(asked)  # a missing repository is the better reason
+            self.versions.wait(asked, error)
+            return
+        if (hold := self.guard.admit(spec)) is not None:
+            self._hold(spec, hold)
+            return
+        try:
+            self._act_on(spec)
+        except (SettingsSourceError, RepositoryUnusableError):
+            self.runtime.adopt_what_stops(spec)
+            raise
+        self.versions.note(spec.id.name, note)
 
     async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
         """Report why a resource cannot be acted on. The installed package keeps running, and dependents keep relying on it."""
@@ -185,9 +206,8 @@ class Controller:
             update(spec, *found)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Report the hold, and adopt nothing from the resource but a suspension, which breaks no dependent.
-
-        A package that was already held when this process started is run as it is installed.
+        """Report the hold, and adopt only a suspension from the resource, because a suspension breaks no dependent. A package
+        that was already held when this process started is run in its installed version.
         """
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
@@ -202,7 +222,7 @@ class Controller:
         if known is not None:
             placed = known.status.namespace or placed
             if not known.status.namespace and known.id != identity:
-                known.id, known.record = identity, None
+                known.rename(identity)
         if placed != identity.namespace:
             raise SpecError(
                 f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
@@ -217,12 +237,14 @@ class Controller:
         )
 
     def _claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim the release of this package's name for the package that an earlier process installed as that release."""
+        """Claim the release that this package asks for on behalf of another package, if an earlier process installed that one
+        as this release.
+        """
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 
     def _installed_there(self, identity: PackageId) -> PackageId | None:
-        """Return the package that had that release before this process: a Module for an Application, and vice versa."""
+        """Return the package that had the release before this process started: a Module for an Application, and vice versa."""
         other: PackageId = (
             ModuleId(identity.instance, identity.namespace)
             if isinstance(identity, AppId)
@@ -259,7 +281,7 @@ class Controller:
     async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
         """Report the hold without beginning the removal.
 
-        A package that was held when this process started is run as it is installed.
+        A package that was held when this process started is run in its installed version.
         """
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:
@@ -271,7 +293,7 @@ class Controller:
         await self._write_status(identity.name, key, obj)
 
     def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:
-        """Return the settings that a package's hooks see during its removal, if everything they refer to was looked up."""
+        """Return the settings that a package's hooks see during its removal; None if they cannot be read or resolved."""
         try:
             spec = self._read(identity, obj)
             return self.lookup.last_settings(spec)
@@ -280,7 +302,9 @@ class Controller:
             return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
-        """Return False if the informer is behind; the change that it has yet to deliver triggers another reconciliation."""
+        """Set the wanted finalizers. Return False if the informer's copy is out of date; its next change triggers another
+        reconciliation.
+        """
         entries: list[JsonValue] = list(finalizers)
         version = find_str(obj, "metadata", "resourceVersion")
         # With the resourceVersion the patch is a compare-and-set: no other finalizer is lost.
@@ -299,7 +323,7 @@ class Controller:
             return
         if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
             self.keys.add_later(name, left_s)
-            return  # usually it turns out to be unchanged, and there is nothing to report
+            return  # a verified package is usually unchanged, and then nothing has to be written
         patch = statuses.difference(status, find_object(obj, "status"))
         if not patch:
             return
@@ -337,7 +361,7 @@ class Controller:
                 self.keys.done(name)
 
     def _look_again(self, name: str) -> None:
-        """Schedule another reconciliation even without a reason, so that a missed change is noticed eventually."""
+        """Schedule another reconciliation even without an event, so that a missed change is noticed eventually."""
         if self.runtime.status(name) is not None:
             self.writer.looked(name)
 
@@ -348,14 +372,14 @@ class Controller:
         self.keys.add_later(name, pause_s)
 
     async def follow_packages(self, informer: Informer) -> None:
-        """Requeue every Application or Module that changes."""
+        """Enqueue every Application or Module that changes."""
         with informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
                     self._look_at(key)
 
     async def follow_scopes(self) -> None:
-        """Requeue the Applications of a namespace whose scope label changes."""
+        """Enqueue the Applications of a namespace whose scope label changes."""
 
         def look(namespace: str) -> None:
             for key in self.applications.objects():
@@ -365,7 +389,7 @@ class Controller:
         await self.scopes.follow(look)
 
     async def follow_repositories(self) -> None:
-        """Requeue all Applications and Modules when a repository changes, because any of them may come from it."""
+        """Enqueue all Applications and Modules when a repository changes, because any of them may use it."""
         with self.lookup.repositories.changes() as changes:
             while True:
                 await changes.wait()
@@ -388,28 +412,55 @@ async def open_controller(
     writer: StatusWriter,
     *,
     local_packages: Sequence[Path] = (),
+    token_folders: Sequence[Path] = (),
     enabled_by_default: bool | None = True,
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
     verify_s: float = VERIFY_S,
+    repository_client: ClusterClient | None = None,
+    scan_source: SourceOpener | None = None,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
     ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    ``application_scope``: how far Applications reach whose namespace has no scope label. ``verify_s``: the time after the
-    start in which no status is written that only says that a package is being verified.
+    ``application_scope``: the scope of Applications whose namespace has no scope label. ``verify_s``: the time after the start
+    during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
+    ``scan_source`` are for PackageRepositories, if they differ from those of packages.
     """
     async with (
-        open_informer(client, APPLICATION) as applications,
-        open_informer(client, MODULE) as modules,
+        open_informer(client, APPLICATION, keep=without_managers) as applications,
+        open_informer(client, MODULE, keep=without_managers) as modules,
         open_informer(client, PACKAGE_REPOSITORY) as repositories,
         open_scope_labels(client, application_scope) as scopes,
         open_references(client, keys.add) as references,
+        AsyncExitStack() as stack,
     ):
-        for informer in (applications, modules, repositories, scopes.informer):
-            await _wait_synced(informer)
-        lookup = Lookup(repositories, references, tuple(local_packages))
+        await wait_listed(applications, modules, repositories, scopes.informer)
+        lookup = Lookup(repositories, references, tuple(local_packages), tuple(token_folders))
+        scans = await stack.enter_async_context(
+            open_repositories(
+                repository_client or client,
+                repositories,
+                (applications, modules),
+                scan_source or runtime.tools.open_source,
+                runtime.now,
+                lambda key: keys.add(_name(key)),
+                local_packages=local_packages,
+                token_folders=token_folders,
+            )
+        )
+        versions = VersionChoices(runtime, scans, keys.add_later)
         controller = Controller(
-            client, runtime, applications, modules, lookup, keys, writer, scopes, enabled_by_default, verify_s=verify_s
+            client,
+            runtime,
+            applications,
+            modules,
+            lookup,
+            keys,
+            writer,
+            scopes,
+            versions,
+            enabled_by_default,
+            verify_s=verify_s,
         )
         _sweep_journal(controller)
         await runtime.tools.states.read(client)
@@ -432,16 +483,6 @@ def _sweep_journal(controller: Controller) -> None:
     journal = controller.runtime.tools.journal
     for name in {entry.package for entry in journal.entries()} - known:
         journal.forget(name)
-
-
-async def _wait_synced(informer: Informer) -> None:
-    while True:
-        with trio.move_on_after(SYNC_PATIENCE_S) as patience:
-            await informer.wait_synced()
-        if not patience.cancelled_caught:
-            return
-        why = informer.statistics().last_error or "no answer yet"
-        log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 def _name(key: ObjectKey) -> str:

@@ -1,36 +1,35 @@
 """The guard of dependents: it holds back removals, disables and version changes that would break them.
 
-It is asked when a package is to be taken off (its object is deleted, a Module says ``enabled: false``, or a Module no longer
-says anything and its bundle has it off), and when a package is to become another version. A package that is on now *stands
-in the way* if the change would turn it off for a requirement: a mandatory one, a version, the last member of an any-of
-group, or a none-of range that the new version falls into. Then the change is **held**: no part of it is begun or adopted,
-and the installed package keeps running. The scheduler finds these packages by trying the change out
+It is consulted when a package is to be removed or turned off (its object is deleted, a Module has ``enabled: false``, or a
+Module has no ``enabled`` any more and its bundle does not enable it), and when a package is to get another version. A package
+that is on now *stands in the way* if the change would turn it off for a requirement: a mandatory one, a version, the last
+member of an any-of group, or a none-of range that the new version falls into. Then the change is **held**: no part of it is
+begun or adopted, and the installed package keeps running. The scheduler finds these packages by trying the change out
 (`Scheduler.would_break`). Packages that are off do not count; suspended ones do.
 
 =====================================  ====================  ================================================================
 what stands in the way                 reason                the hold ends when
 =====================================  ====================  ================================================================
 a package that is kept                 WouldBreakDependents  it is removed, does not need this any more, or a user accepts it
-one that is removed too, now or later  WaitingForDependents  it is gone: packages removed together go in reverse order
+a package that is removed, too         WaitingForDependents  it is gone: packages removed together go in reverse order
 packages not loaded since the start    WaitingForDependents  each of them was loaded, or has failed once
 =====================================  ====================  ================================================================
 
-**Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are
-known. Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed,
-unless a package that is kept stands in the way. A package in a namespace that is being deleted is removed even if others
-need it, because its objects are being deleted anyway. Of two members of one any-of group, the first may be removed, and
-counts as gone when the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither
-holds back nor protects others after its first failure, because its requirements are not known. A package whose resource
-cannot be acted on (a Secret is missing, say) is known from its files on disk. A change that had begun before a restart goes
-on; the packages of a change that was held then are known from their files on disk
-(:mod:`wharfinger.runtime.controllers.installed_packages`).
+**Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are known.
+Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed, unless a
+package that is kept stands in the way. A package in a namespace that is being deleted is removed even if others need it,
+because its objects are being deleted anyway. Of two members of one any-of group, the first may be removed, and counts as gone
+when the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor
+protects others after its first failure, because its requirements are not known. A package whose resource cannot be acted on (a
+Secret is missing, say) is known from its files on disk. A change that had begun before a restart continues; the packages of a
+change that was held then are known from their files on disk (:mod:`wharfinger.runtime.controllers.installed_packages`).
 
 **No polling.** A hold remembers the state of the packages that it depends on. Any change of a package makes the controller
 reconcile it; if that finds the package in another state, the changes held for it are reconciled, too. LOOK_S is only a
 safety net.
 
 The requirements of another version are known only after it is fetched: if it may not be on, it is paused like any other
-package, and nothing is deleted. A tag that is no version (``latest``) cannot be compared, and is let through.
+package, and nothing is deleted. A tag that is no version (``latest``) cannot be compared, so such a change is not held.
 """
 
 import logging
@@ -92,13 +91,13 @@ class Guard:
         self.object_of = object_of
         self.look = look
         self.held: dict[str, Hold] = {}
-        self._unheard = runtime.statements.unheard
+        self._unheard = runtime.packages.unreported.unheard
         """Installed packages that this process has neither loaded yet nor failed to load."""
         self._unheard.update(installed)
         self._leaving: dict[str, frozenset[str]] = {}
         """Removals that have begun, with the packages that each of them needs until it is complete."""
         self._off: set[str] = set()
-        """Modules that were allowed to be off, as their resources ask."""
+        """The Modules whose resources ask for them to be off, and for which this was admitted."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 
@@ -109,7 +108,8 @@ class Guard:
 
         Until the change is judged, the package counts as present, as it was installed.
         """
-        name, version = identity.name, find_str(obj, "spec", "packageVersion")
+        name = identity.name
+        version = find_str(obj, "spec", "packageVersion") or find_str(obj, "status", "update", "chosen")
         said, bundled = (
             find(obj, "spec", "enabled"),
             isinstance(identity, ModuleId) and self.runtime.scheduler.facts.bundle,
@@ -196,7 +196,7 @@ class Guard:
             return hold and replace(hold, off=True)
         if spec.directives.suspended:
             return None  # an adopted change is acted on, and judged, when the package is resumed
-        version = instance.version
+        version = instance.wish.version
         if self.runtime.lifecycle.is_suspended(name) and instance.record is not None:
             version = instance.record.state.version
         return self._becoming(name, spec.version) if version not in ("", spec.version) else None
@@ -221,9 +221,8 @@ class Guard:
         return self._judged(name, what, scheduler.would_break(name, replace(node, version=version)), set())
 
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
-        """Return the hold, with the state of all packages whose change may end it.
-
-        These are the packages in the way, and those that they could rely on instead.
+        """Return the hold, with the state of all packages whose change may end it: the packages that stand in the way, and the
+        packages that these could rely on instead.
         """
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
@@ -239,7 +238,7 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _gone_first(self, name: str) -> set[str]:
-        """Return the packages that rely on ``name`` and are being removed or disabled, or are asked to be."""
+        """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for that."""
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
         }
@@ -251,8 +250,8 @@ class Guard:
         return going
 
     async def _is_taken(self, identity: PackageId) -> bool:
-        """Return whether the namespace of its release is being deleted, and the installed package with it; a hold would not
-        help.
+        """Return whether the namespace of the package's release is being deleted, so that the package is lost even if it is
+        held.
         """
         cluster = self.runtime.tools.cluster
         try:
@@ -264,7 +263,9 @@ class Guard:
             return False
 
     def _free(self, going: Iterable[str], name: str) -> set[str]:
-        """Return ``going`` without the packages that wait for ``name`` themselves, because one of them has to be first."""
+        """Return ``going`` without the packages that wait for ``name`` themselves: if they wait for each other, one has to go
+        first.
+        """
         waits = {each: hold.waits for each, hold in self.held.items()}
         return {each for each in going if not reaches(waits, each, name)}
 
@@ -281,16 +282,18 @@ class Guard:
         return obj is not None and (is_deleting(obj) or (off and scheduler.enabled(name)))
 
     def _wants_off(self, spec: PackageSpec) -> bool:
-        """Return whether a Module is to be off: its resource says so, or does not say whether it is to be on."""
+        """Return whether a Module is to be off, by ``spec.enabled`` of its resource, or by default if that is not set."""
         if spec.enabled is None:
             scheduler = self.runtime.scheduler
             return is_off_by_default(scheduler.node(spec.id.name), scheduler.facts)
         return not spec.enabled
 
     def _is_uninstalling(self, name: str) -> bool:
-        """Return whether a Disable is uninstalling a package; its status is the first to say that nothing is left."""
+        """Return whether a Disable is uninstalling a package. It ends when the package's status reports that nothing is
+        left.
+        """
         instance = self.runtime.instances.get(name)
-        return bool(instance and instance.disabling and instance.disabling[1] and instance.status.version)
+        return bool(instance and instance.node.disabling and instance.node.disabling[1] and instance.status.version)
 
     def _standing(self, name: str) -> Standing:
         scheduler = self.runtime.scheduler
@@ -310,7 +313,7 @@ class Guard:
         if instance is None:
             return False
         early = (instance.status.stages[stage].truth for stage in (Stage.FETCHED, Stage.LOADED))
-        if instance.loaded_once or instance.status.blocked is not None or Truth.FALSE in early:
+        if instance.files.loaded_once or instance.status.blocked is not None or Truth.FALSE in early:
             return True
         # A suspended package is read once, if its files are there.
         return self.runtime.lifecycle.is_suspended(name) and not self.runtime.queues.dump_one(name).tasks
@@ -330,7 +333,7 @@ class Guard:
         by name.
         """
         before = len(self._unheard)
-        self.runtime.statements.heard(names)
+        self.runtime.packages.heard(names)
         left = len(self._unheard)
         if left < before and (left <= MOST_NAMED or left.bit_length() < before.bit_length()):
             for each in sorted(each for each, hold in self.held.items() if hold.unknown):
@@ -364,7 +367,7 @@ class Guard:
         name, instance = spec.id.name, self.runtime.instances.get(spec.id.name)
         if instance is None or name in self._unheard:
             return
-        if hold.unknown and instance.source is None:
+        if hold.unknown and instance.wish.source is None:
             now = self.runtime.now()
             status = statuses.progressing(instance.status, Stage.FETCHED, hold.reason, hold.message, now)
             self.runtime.set_status(instance, status)

@@ -47,7 +47,7 @@ class Hold:
     waits: frozenset[str] = frozenset()
     seen: Mapping[str, Standing] = field(default_factory=dict)
     off: bool = False
-    """True if the held change is that a Module is to be off, because its resource says so or says nothing."""
+    """True if the held change turns a Module off, by its resource's ``spec.enabled`` or by default."""
     unknown: bool = False
     """True if it is not known yet which packages stand in the way."""
 
@@ -56,8 +56,8 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
     """Return the hold on ``what`` (``the removal``), if any: ``broken`` are packages that are kept, ``waits`` those that go
     first.
 
-    The message names the missing requirement of one broken package. It is preferably one of ``direct``, the packages that would
-    break by themselves and not only because another one breaks.
+    The message names the requirement that one broken package would lose. A package of ``direct`` is preferred: these would
+    break by themselves, and not only because another package breaks.
     """
     staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:
@@ -112,7 +112,7 @@ def is_version(text: str) -> bool:
 
 
 def is_ignoring(obj: JsonObject) -> bool:
-    """Return whether a user wants the change even if it breaks dependents; False if the annotation's value is invalid."""
+    """Return whether an annotation asks for the change even if it breaks dependents; False if its value is invalid."""
     try:
         return ignores_dependents(obj)
     except SpecError:

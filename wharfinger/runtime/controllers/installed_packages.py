@@ -1,12 +1,12 @@
 """The installed packages, read from disk before anything is decided about them.
 
-A process that starts may find packages that are to change at once: they were deleted, disabled, or set to another version
-while no daemon was running, or the earlier daemon held the change (:mod:`wharfinger.runtime.controllers.guard`). Dependents
-of such a package may be on only while it is present. So it counts as present, as it was installed: its definition is read
-from the store, it becomes a node of the scheduler, and it is treated as suspended: nothing is fetched or run for it, and its
-hooks do not run. For its dependents it counts as run, if it ever was completely installed. Then the guard can judge the
-change. If it is held, the package runs again as before, provided that the rest of its resource is as it was applied last;
-otherwise it stays suspended.
+A process that starts may find packages with changed resources: they were deleted, disabled, or set to another version while no
+daemon was running, or the earlier daemon held the change (:mod:`wharfinger.runtime.controllers.guard`). Dependents of such a
+package may be on only while the package is present. So the package is made present in its installed version: its definition is
+read from the store, and it becomes a node of the scheduler. It is treated as suspended: nothing is fetched or run for it, and
+its hooks do not run. For its dependents it counts as run, if it ever was completely installed. Then the guard can judge the
+change. If the change is held, the package runs again as before, provided that the other fields of its resource are as they were
+applied last; otherwise the package stays suspended.
 """
 
 import logging
@@ -18,12 +18,13 @@ from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.json.value import JsonObject, find_int, find_object
 from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.registry.source import FolderSource, Source, source_text
+from wharfinger.packages.sources.source import FolderSource, Source, source_text
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord, state_record
 from wharfinger.runtime.lifecycle.steps import fingerprint
+from wharfinger.runtime.package.facts import FoundInstalled
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.lookup import Lookup, RepositoryUnusableError
@@ -32,7 +33,6 @@ from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSour
 from wharfinger.runtime.scheduler.events import IntentSet, NodeAdded, ScriptVoted
 from wharfinger.runtime.scheduler.graph import CycleError, Node
 from wharfinger.runtime.scheduler.package_node import node_of
-from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import EXPECTED
 
 log = logging.getLogger(__name__)
@@ -40,14 +40,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """A package as it is installed."""
+    """An installed package, as it was read from disk."""
 
     record: StateRecord
     node: Node
 
     @property
     def state(self) -> PackageState:
-        """The state that is recorded for it."""
+        """The recorded state of the package."""
         return self.record.state
 
 
@@ -85,26 +85,27 @@ def _directives(identity: PackageId, obj: JsonObject) -> Directives:
 
 
 def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, stock: Stock) -> None:
-    """Make the package present, as it was installed, and do nothing for it from now on. ``obj`` is its resource."""
+    """Make the package present in its installed version, and keep it idle from now on. ``obj`` is its resource."""
     name, state = identity.name, stock.state
     version, package = state.version, state.source.rpartition(" ")[2]
     runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
     written = find_object(obj, "status")
-    status = statuses.restored(find_int(written, "observedGeneration"), written, runtime.now())
-    instance = runtime.new_instance(identity, status)
-    instance.package, instance.version, instance.record = package, version, stock.record
-    instance.wanted = Directives(suspended=True)
+    instance = runtime.restored(identity, find_int(written, "observedGeneration"), written)
+    instance.know_record(stock.record)
+    instance.apply(FoundInstalled(package, version, Directives(suspended=True)))
     if isinstance(identity, ModuleId):
-        runtime.operations.tell_scheduler(IntentSet(name, enabled=True))
+        runtime.packages.tell(IntentSet(name, enabled=True))
     try:
-        runtime.operations.tell_scheduler(NodeAdded(stock.node))
+        runtime.packages.tell(NodeAdded(stock.node))
     except CycleError as error:
         log.warning("%s: %s", identity, error)
-    runtime.operations.tell_scheduler(ScriptVoted(name, None))
+    runtime.packages.tell(ScriptVoted(name, None))
 
 
 class Resting:
-    """The packages that are idle as they were installed, because a change of theirs is held; each is run again if possible."""
+    """The idle packages: each is present in its installed version while a change of it is held, and is run again if
+    possible.
+    """
 
     def __init__(self, runtime: Runtime, lookup: Lookup) -> None:
         self.runtime = runtime
@@ -112,12 +113,11 @@ class Resting:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package as it is installed, if everything for that is known.
-
-        ``spec`` has the change that is held; everything else in it is kept.
+        """Run a package in its installed version, if everything that this needs is known. ``spec`` is the resource with the
+        held change, of which all other fields are used.
         """
         instance = self.runtime.instances.get(spec.id.name)
-        if instance is None or instance.source is not None or instance.record is None or spec.directives.suspended:
+        if instance is None or instance.wish.source is not None or instance.record is None or spec.directives.suspended:
             return
         try:
             found = self.lookup.of(spec)
@@ -133,11 +133,13 @@ class Resting:
         self._said.pop(spec.id.name, None)
         enabled = None if spec.enabled is None else True
         generation = instance.status.generation
-        kept = replace(spec, generation=generation, package=instance.package, version=instance.version, enabled=enabled)
+        kept = replace(
+            spec, generation=generation, package=instance.wish.package, version=instance.wish.version, enabled=enabled
+        )
         (self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module)(kept, source, settings)
 
     def _say(self, instance: Instance, why: str) -> None:
-        """Log why the package stays idle, once, since every reconciliation finds the same."""
+        """Log once why the package stays idle, because every reconciliation finds the same reason."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
             log.info("%s: kept idle as it is installed: %s", instance.id, why)
@@ -151,5 +153,5 @@ def _is_as_applied(
     False for a package in a folder, because its earlier content is not known.
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
-    origin = f"{source_text(source)} {instance.package}"
+    origin = f"{source_text(source)} {instance.wish.package}"
     return not isinstance(source, FolderSource) and (origin, applied) == (state.source, state.applied)

@@ -1,8 +1,8 @@
 """The statuses that are still to be written when the daemon stops.
 
-The controllers end before the queues drain, so that nothing new begins. What running tasks finish after that is written
-here, once the queues are empty: otherwise a package that became Ready during the stop would show its old status until the
-next start.
+The controllers end before the queues drain, so that nothing new begins. The results of tasks that end after that are written
+here, once the queues are empty: otherwise a package that became Ready during the stop would show its old status until the next
+start.
 """
 
 import logging

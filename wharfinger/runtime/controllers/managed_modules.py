@@ -29,7 +29,7 @@ GLOBAL_HOOKS: Final = "wharfinger.dev/global-hooks"
 CONTENT: Final = "wharfinger.dev/content"
 """The annotation with the digest of the files and static values that the Module was last applied with."""
 PROBLEM: Final = "wharfinger.dev/config-map-problem"
-"""The annotation of the Module ``global`` that says why the present ConfigMap is not followed."""
+"""The annotation of the Module ``global`` with the reason why the present ConfigMap is not used."""
 NO_VERSION: Final = "0.0.0"
 """The version for a folder that does not name one itself."""
 MAX_PROBLEM: Final = 1024
@@ -37,7 +37,7 @@ MAX_PROBLEM: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class WantedModule:
-    """A Module as it is wanted. ``repository`` and ``package`` say where its files are, ``content`` is their digest."""
+    """The wanted state of a Module. ``repository`` and ``package`` name its files, ``content`` is their digest."""
 
     name: str
     repository: str
@@ -54,7 +54,7 @@ class WantedModule:
 def wanted_module(
     found: FoundModule, version: str, content: str, settings: ModuleSettings, static: JsonObject, *, enabled: bool
 ) -> WantedModule:
-    """Return the Module of a module's folder; ``enabled`` is what its files say."""
+    """Return the Module of a module's folder; ``enabled`` is the default that its files state."""
     return WantedModule(
         name=found.name,
         repository=repository_name(found.dir),
@@ -97,7 +97,7 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
     ``settings_map`` is the ConfigMap that its settings come from, and that its hooks write them back to.
 
-    A user's request to reconcile everything, made meanwhile, is kept.
+    A user's request to reconcile everything, which ``live`` may have, is kept.
     """
     static = encode_json(wanted.static)
     if len(static) > MAX_STATIC:
@@ -131,7 +131,7 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
 
 def is_managed(obj: JsonObject) -> bool:
-    """Return whether a resource represents something in a modules directory."""
+    """Return whether a resource is managed, so that it stands for a folder of a modules directory."""
     return find(obj, "metadata", "labels", MANAGED_BY) == MODULES_DIR
 
 

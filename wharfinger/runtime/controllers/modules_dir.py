@@ -1,13 +1,13 @@
-"""The controller of modules directories: folders and a ConfigMap in, Modules and PackageRepositories out.
+"""The controller of modules directories, which turns folders and a ConfigMap into Modules and PackageRepositories.
 
 It translates addon-operator's way of installing (a directory of modules, a folder of global hooks, one ConfigMap with the
 settings of all modules) into Wharfinger's own resources, so that nothing else (scheduler, hooks, releases, status) needs to
 know about it.
 
 Everything is level-triggered: after any change (of a folder, the ConfigMap, or a resource) everything is compared, and the
-differences are applied. Folders are scanned every RESCAN_S. At the start everything must be right: if a directory cannot be
-read or the ConfigMap has a mistake, the daemon does not start, like addon-operator. Later, the last sound state stays in
-force until the mistake is fixed; meanwhile the log and the Module ``global`` name the mistake.
+differences are applied. Folders are scanned every RESCAN_S. If a directory cannot be read or the ConfigMap has a mistake at the
+start, the daemon does not start, like addon-operator. Later, the last sound state is used until the mistake is fixed; meanwhile
+the log and the Module ``global`` name the mistake.
 
 A Module is removed when its folder is gone, never because it cannot be read. A resource without our label belongs to another
 manager: it is not changed, and the module of its name is not installed from the folder.
@@ -23,7 +23,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, checksum, find, find_object, find_str
@@ -49,16 +49,12 @@ MANAGER: Final = "wharfinger-modules-dir"
 RESCAN_S: Final = 30.0
 SETTLE_S: Final = 0.5
 """The minimal interval between two comparisons; Modules change all the time, because their status does."""
-SYNC_PATIENCE_S: Final = 5.0
 _COMPARE: Final = "compare"
 _SCAN: Final = "scan"
 
 
 class ModulesDir:
-    """The controller made by `open_modules_dir`.
-
-    ``problems`` say why the present folders, or the present ConfigMap, are not followed.
-    """
+    """The controller of modules directories; made by `open_modules_dir`."""
 
     def __init__(
         self,
@@ -86,7 +82,7 @@ class ModulesDir:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The reasons why something is not followed as it is now; empty if everything is."""
+        """The reasons why the present folders or the present ConfigMap are not used; empty if both are used."""
         return tuple(problem for problem in (self._scan_problem, self._config_problem) if problem)
 
     async def begin(self) -> None:
@@ -166,7 +162,7 @@ class ModulesDir:
         self._said[what] = message
 
     def _wanted(self) -> list[WantedModule]:
-        """Return all Modules as they are wanted, in the order of their weight."""
+        """Return the wanted state of all Modules, in the order of their weight."""
         dirs, settings = self._scan.dirs, self._settings
         wanted: list[WantedModule] = []
         if self._global_hooks is not None:
@@ -193,7 +189,7 @@ class ModulesDir:
         return wanted
 
     async def _compare(self) -> bool:
-        """Bring every resource up to date; return False if that has to be retried."""
+        """Create or update every resource that differs from its wanted state; return False if this has to be retried."""
         repositories = {name_of(obj): obj for obj in map(repository_object, self._folders)}
         sound = True
         for name, obj in repositories.items():
@@ -288,23 +284,12 @@ async def open_modules_dir(
 
 @asynccontextmanager
 async def _running(modules_dir: ModulesDir, informers: Sequence[Informer]) -> AsyncIterator[ModulesDir]:
-    for informer in informers:
-        await _wait_synced(informer)
+    await wait_listed(*informers)
     await modules_dir.begin()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(modules_dir.run, name="modules directories")
         yield modules_dir
         nursery.cancel_scope.cancel()
-
-
-async def _wait_synced(informer: Informer) -> None:
-    while True:
-        with trio.move_on_after(SYNC_PATIENCE_S) as patience:
-            await informer.wait_synced()
-        if not patience.cancelled_caught:
-            return
-        why = informer.statistics().last_error or "no answer yet"
-        log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 def _face(obj: JsonObject) -> str:

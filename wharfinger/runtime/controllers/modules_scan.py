@@ -1,4 +1,5 @@
-"""The scan of modules directories and of the folder of global hooks: which modules there are, with which content. Blocking.
+"""The scan of modules directories and of the folder of global hooks: the modules that exist, with the digests of their files.
+Blocking.
 
 A scan reads every ``values.yaml`` and asks the file system about each file. A file's content is read, for its digest, only
 if the file system says that it may have changed since the last scan.

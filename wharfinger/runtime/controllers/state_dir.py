@@ -18,7 +18,7 @@ class StateDirError(StartError):
 
 
 def empty_folder(path: Path) -> Path:
-    """Make an empty folder of mode 0700, and delete the former content. Raises StateDirError."""
+    """Make an empty folder of mode 0700; delete the content of an existing one. Raises StateDirError."""
     try:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)

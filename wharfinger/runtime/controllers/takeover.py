@@ -1,4 +1,5 @@
-"""The takeover of releases that an earlier process applied: each one once its package was reconciled, successfully or not.
+"""The takeover of releases that an earlier process applied. Each is taken over once its package was reconciled, successfully or
+not.
 
 A package may be loaded from disk, fetched, blocked, suspended, being removed, or gone; its release exists in each case.
 Until all releases are taken over, the engine neither prunes nor compares anything. So the takeover depends on none of the
@@ -71,7 +72,7 @@ class Takeover:
     async def _try(self, instance: Instance | None, owner: Owner) -> None:
         releases = self._runtime.tools.releases
         if instance is not None and Owner(instance.id.release, instance.id.namespace) == owner:
-            if instance.source is None:
+            if instance.wish.source is None:
                 releases.rest(owner)
             await restore(instance, self._runtime.tools)
         elif self._runtime.claims.owner_of(owner.namespace, owner.name) is None:

@@ -1,5 +1,5 @@
-"""The runtime itself: it keeps the store of packages, turns wanted states, decisions and reports into tasks and statuses,
-and runs the rounds of global hooks.
+"""The runtime itself: a router over all packages, the loop that performs what their machines decide, and the rounds of global
+hooks.
 
-The only room that writes lifecycle, scheduler and status together. May import ``tasks`` and below.
+The only room that changes the lifecycle store and the scheduler. May import ``tasks`` and below.
 """

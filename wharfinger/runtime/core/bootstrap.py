@@ -1,9 +1,8 @@
 """The bootstrap marker: a ConfigMap whose existence says that the cluster is bootstrapped. Its setup creates it at the end.
 
-Until then, packages that are not part of the bootstrap (those of the last order) stay off (spec/runtime §4.2). Bootstrapped
-is a latch, as it is in the system that the idea comes from: a cluster does not stop being bootstrapped because a user
-deletes the ConfigMap. Once the ConfigMap was seen, nothing is watched any more; only the next start of a daemon checks
-again.
+Until then, packages that are not part of the bootstrap (those of the last order) stay off (spec/runtime §4.2). Bootstrapped is
+a latch, as in the system that this marker is taken from: a cluster does not stop being bootstrapped because a user deletes the
+ConfigMap. Once the ConfigMap was seen, nothing is watched any more; only the next start of a daemon checks again.
 
 Nothing is decided before the first list has arrived, because a daemon that starts must not disable the packages of a running
 cluster.
@@ -23,11 +22,11 @@ from wharfinger.kube.resource import ObjectKey
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log says why, and that nothing is installed meanwhile."""
+"""The time without a first list after which the log has the reason, and that nothing is installed meanwhile."""
 
 
 class Bootstrap:
-    """The knowledge about the ConfigMap. Use `open_bootstrap`."""
+    """The state of the cluster's bootstrap, as the ConfigMap shows it. Use `open_bootstrap`."""
 
     def __init__(self, informer: Informer, marker: ObjectKey) -> None:
         """Keep the informer and the key; private to `open_bootstrap`."""

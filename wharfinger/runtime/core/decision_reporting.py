@@ -1,97 +1,65 @@
-"""The reporting of the scheduler's decisions in the status of packages, and the decisions that are not reported yet.
+"""The scheduler's decisions that are not reported yet in the status of packages.
 
-A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. A
-dependent of one of those may not be on, and that is right: nothing is begun for it. But this is not *reported*, because "the
-dependency is not installed, so it is suspended" would be shown for a moment and is untrue. Until the missing packages were
-loaded or have failed once (`heard`), such a package keeps its earlier status, which says that it is on its way.
+A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. Until then,
+a dependent of such a package may not be on, and nothing is begun for it. But this decision is not *reported*, because the
+status would say for a moment that the dependency is not installed, which is untrue. Until the missing packages were loaded or
+have failed once (`heard`), the dependent keeps its earlier status.
 
 This holds only for packages that were installed, and only if their missing requirement leads to a package that is not known
 yet, directly or through packages whose decisions are unreported for the same reason. Every installed package is loaded or
 fails eventually, so every decision is reported eventually.
 """
 
-from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.scheduler.events import Decided
-from wharfinger.runtime.status import transitions as statuses
-from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.scheduler.scheduler import Scheduler
 from wharfinger.runtime.status.reasons import Reason
 
-if TYPE_CHECKING:
-    from wharfinger.runtime.core.runtime import Runtime
 
+class UnreportedDecisions:
+    """The packages that are not known yet, and the decisions that wait for them."""
 
-class Statements:
-    """The reporter of one runtime's scheduler decisions; it belongs to that runtime."""
-
-    def __init__(self, runtime: "Runtime") -> None:
-        self.runtime = runtime
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self.unheard: set[str] = set()
         """Packages that an earlier process installed and that this one has neither loaded yet nor failed to load."""
         self._unsaid: set[str] = set()
-        self._heard: deque[str] = deque()
 
-    def say(self, instance: Instance, decided: Decided) -> None:
-        """Set a package's status to the decision about it, unless that is too early."""
-        name, now = instance.id.name, self.runtime.now()
-        if not decided.allowed and instance.status.installed_since is not None and self._is_early(name):
-            self._unsaid.add(name)
-            return
-        refused = instance.refused
-        if decided.allowed and refused is not None:  # the decision is about the earlier version
-            status = statuses.failed(
-                instance.status, Stage.REQUIREMENTS, refused.reason, refused.message, now, permanent=refused.permanent
-            )
-        else:
-            status = statuses.required(instance.status, decided.reason, decided.message, now, met=decided.allowed)
-        self.runtime.set_status(instance, status)
-        if name in self._unsaid:
-            self._unsaid.discard(name)
-            self._restate_for((name,))
+    def holds_back(self, decided: Decided, *, installed: bool) -> bool:
+        """Return whether a decision must not be reported yet; it is kept until `due` names its package."""
+        if decided.allowed or not installed or not self._is_early(decided.name):
+            return False
+        self._unsaid.add(decided.name)
+        return True
 
-    def restate(self, instance: Instance) -> None:
-        """Report the scheduler's decision again, after a failure was reported in between."""
-        decided = self.runtime.scheduler.decision(instance.id.name)
-        if decided is not None:
-            self.say(instance, decided)
+    def due(self, name: str) -> tuple[str, ...]:
+        """Return the packages whose kept decisions are to be considered again, because that about ``name`` is reported now."""
+        if name not in self._unsaid:
+            return ()
+        self._unsaid.discard(name)
+        return self._kept_dependents(name)
 
-    def heard(self, names: Iterable[str]) -> None:
-        """Record that these packages are known from now on, and report the decisions that waited for them."""
-        heard = self.unheard.intersection(names)
+    def heard(self, names: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Record that these packages are known from now on.
+
+        Return those that were not known before, and the packages whose kept decisions are to be considered again.
+        """
+        heard = frozenset(self.unheard.intersection(names))
         self.unheard -= heard
-        self._restate_for(sorted(heard))
-        if heard:
-            self.runtime.operations.ask_scripts_again()
-            self.runtime.rounds.look()
+        return heard, tuple(each for name in sorted(heard) for each in self._kept_dependents(name))
 
-    def missing(self, name: str) -> bool:
-        """Return whether any package beside ``name`` is installed and not loaded by this process, even if it cannot be."""
-        if self.unheard - {name}:
-            return True
-        return any(
-            instance.status.installed_since is not None
-            and instance.definition is None
-            and each != name
-            and not self.runtime.lifecycle.is_removing(each)
-            for each, instance in self.runtime.instances.items()
-        )
+    def others_unheard(self, name: str) -> bool:
+        """Return whether any package beside ``name`` is not known yet."""
+        return len(self.unheard) > (name in self.unheard)
 
-    def _restate_for(self, names: Iterable[str]) -> None:
-        """Report due decisions one after the other; one report may make the next one due, and such a chain may be long."""
-        under_way = bool(self._heard)
-        self._heard.extend(names)
-        while self._heard and not under_way:
-            for each in self.runtime.scheduler.dependents(self._heard[0]):
-                instance = self.runtime.instances.get(each)
-                if instance is not None and each in self._unsaid:
-                    self.restate(instance)
-            self._heard.popleft()
+    def _kept_dependents(self, name: str) -> tuple[str, ...]:
+        return tuple(each for each in self._scheduler.dependents(name) if each in self._unsaid)
 
     def _is_early(self, name: str) -> bool:
-        """Return whether a package is kept off by one that is not known yet, maybe through others with unreported decisions."""
+        """Return whether a package is off because another one is not known yet, directly or through packages with unreported
+        decisions.
+        """
         seen, to_see = {name}, [name]
         while to_see:
             missing = self._missing(to_see.pop())
@@ -103,8 +71,8 @@ class Statements:
         return False
 
     def _missing(self, name: str) -> set[str]:
-        """Return the dependencies that are not on, if that is why a package is off."""
-        scheduler = self.runtime.scheduler
+        """Return the dependencies that are not on, if the package is off because of them; otherwise none."""
+        scheduler = self._scheduler
         node, decided = scheduler.node(name), scheduler.decision(name)
         if node is None or decided is None or decided.allowed:
             return set()

@@ -31,7 +31,8 @@ from wharfinger.runtime.inspector import (
     QueueSnapshot,
     TaskSnapshot,
 )
-from wharfinger.runtime.package.instance import HookHistory, Instance, Tools
+from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.package.state import HookHistory
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.summary import summarize
@@ -47,8 +48,8 @@ AWAIT_CRDS: Final = "AwaitCRDs"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The knowledge about packages that is kept outside of them: operations by package, limits, packages whose CRDs are
-    tried.
+    """The facts about packages that are kept outside of their instances: operations by package, limits, and packages whose CRDs
+    are tried.
 
     ``failing`` has the texts about failing objects, by release.
     """
@@ -90,7 +91,9 @@ def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str
 
 
 def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | None = None) -> PackageSnapshot:
-    """Return a package's snapshot, completed from its surroundings. ``release`` is the package's, if it has one."""
+    """Return a package's snapshot, completed from its surroundings. ``release`` is the release of the package, None if it has
+    none.
+    """
     return replace(
         package,
         queue=waiting_queue(package.queue, around, established=package.crds is not None),
@@ -103,8 +106,8 @@ def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | 
 def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
     """Return the snapshot of a queue, with what its running tasks wait for.
 
-    ``established``: the package's own definitions are established. It is not known which of a package's tasks asked for a
-    slot; if several run, each says that it may be another one.
+    ``established``: the package's own definitions are established. It is not known which of a package's tasks requested a slot;
+    if several run, each snapshot reports that another task may be the one that waits.
     """
     running = sum(task.running for task in queue.tasks)
     if not running:
@@ -130,29 +133,32 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
         name=instance.id.name,
         kind=instance.id.kind,
         namespace=instance.id.namespace,
-        package=instance.package,
-        version=instance.version,
-        digest=str(instance.manifest.descriptor.digest) if instance.manifest else "",
+        package=instance.wish.package,
+        version=instance.wish.version,
+        digest=str(instance.files.manifest.descriptor.digest) if instance.files.manifest else "",
         release_revision=instance.status.revision,
         state=state,
         message=message,
         tip=tip,
-        settings=_shown(instance, instance.wanted_settings.settings),
-        conditions=_conditions(instance.status),
+        settings=_shown(instance, instance.wish.settings.settings),
+        conditions=condition_snapshots(instance.status),
         queue=queue_snapshot(queue),
         installed_version=instance.status.version,
         installed_digest=instance.status.digest,
-        values=_shown(instance, instance.values),
-        hooks=tuple(_hook(hook, instance) for hook in instance.hooks),
+        values=_shown(instance, instance.configuration.values),
+        hooks=tuple(_hook(hook, instance) for hook in instance.files.hooks),
         suspended=instance.status.suspended,
         maintenance=instance.status.maintenance.reason if instance.status.maintenance is not None else "",
         progress=_progress(instance.status.progress),
         warnings=instance.status.warnings,
-        unmatched=instance.unmatched,
+        update=instance.status.update.line if instance.status.update is not None else "",
+        unmatched=instance.applied.unmatched,
         urls=tuple(url for url, _ in instance.status.urls),
-        drift=instance.drift,
-        crds=instance.crds,
-        monitors=tuple(_monitor(one) for one in instance.started.monitors()) if instance.started is not None else (),
+        drift=instance.applied.drift,
+        crds=instance.crds.established,
+        monitors=tuple(_monitor(one) for one in instance.hooks.started.monitors())
+        if instance.hooks.started is not None
+        else (),
         secrets=instance.secrets,
     )
 
@@ -180,12 +186,16 @@ def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
 
 
 def _shown(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return settings or values that may be shown: values that are secret by their path, text or key name are redacted."""
+    """Return settings or values in a form that may be shown: everything that is secret by its path, its text or the name of its
+    key is redacted.
+    """
     return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
 
 
-def _conditions(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
-    """Return the condition of each stage, and those above the stages: the resource cannot be acted on, or is being removed."""
+def condition_snapshots(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
+    """Return the condition of each stage, and the conditions that are not about a stage: the resource cannot be acted on, or is
+    being removed.
+    """
     stages = {stage.value: condition for stage, condition in status.stages.items()}
     over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}
     told = {**stages, **{kind: condition for kind, condition in over.items() if condition is not None}}
@@ -202,8 +212,8 @@ def _progress(progress: Progress | None) -> ProgressSnapshot | None:
 
 
 def _hook(hook: Hook, instance: Instance) -> HookSnapshot:
-    history = instance.history.get(hook.name, HookHistory())
-    inboxes = instance.started.inboxes if instance.started is not None else {}
+    history = instance.hooks.history.get(hook.name, HookHistory())
+    inboxes = instance.hooks.started.inboxes if instance.hooks.started is not None else {}
     own = [box for (name, _), box in inboxes.items() if name == hook.name]
     orders = [(name, order_of(hook.config, name)) for name in ORDERS]
     bindings = [f"{name} {order}" for name, order in orders if order is not None]

@@ -16,7 +16,6 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
-from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
@@ -29,13 +28,17 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.service import open_queues
 from wharfinger.queue.state import Rules
 from wharfinger.runtime.core.bootstrap import open_bootstrap
+from wharfinger.runtime.core.confinement import Confinement
+from wharfinger.runtime.core.observers import UNOBSERVED, Observers
+from wharfinger.runtime.core.packages import Packages
 from wharfinger.runtime.core.release_events import Charging
-from wharfinger.runtime.core.runtime import Clock, Runtime
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.core.status_changes import Clock, StatusChanges
 from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.resources.release_claims import ReleaseClaims
 from wharfinger.runtime.scheduler import rules
 from wharfinger.runtime.scheduler.events import FactsChanged, Resumed
 from wharfinger.runtime.status.package_status import PackageStatus
-from wharfinger.runtime.tasks.event_tasks import HookEvent
 from wharfinger.runtime.tasks.synchronizations import remember
 
 log = logging.getLogger(__name__)
@@ -44,29 +47,25 @@ REMEMBER_S: Final = 5.0
 REMEMBER_AT_ONCE: Final = 16
 
 
-@dataclass(slots=True)
-class _Events:
-    """The link that passes hook events on to the runtime, which is made after the services that emit them."""
+class _HookEvents:
+    """The events of hooks and their listener, which is made of the services that emit them. Nothing is emitted before that."""
 
-    runtime: Runtime | None = None
+    def __init__(self) -> None:
+        self._listener: Runtime | None = None
+
+    def listen(self, runtime: Runtime) -> None:
+        """Pass events on to the runtime from now on."""
+        self._listener = runtime
 
     def kube(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        if self.runtime is not None:
-            self.runtime.submit(self.runtime.build_kube_tasks(HookEvent(hooks, inbox)))
+        """Pass on an object that changed."""
+        if self._listener is not None:
+            self._listener.submit(self._listener.build_kube_tasks(hooks, inbox))
 
     def tick(self, crontab: str) -> None:
-        if self.runtime is not None:
-            self.runtime.submit(self.runtime.build_schedule_tasks(crontab))
-
-
-@dataclass(slots=True)
-class _Scope:
-    """The link through which the release engine asks the runtime, which is made later, whether a release is confined."""
-
-    runtime: Runtime | None = None
-
-    def __call__(self, owner: Owner) -> bool:
-        return self.runtime is not None and self.runtime.is_confined(owner)
+        """Pass on a schedule that is due."""
+        if self._listener is not None:
+            self._listener.submit(self._listener.build_schedule_tasks(crontab))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class Facts:
     """The environment that packages run in: versions (empty: not known) and the time zone of schedules that name none.
 
     ``edition`` and ``bundle`` say which Modules are on by default; both are given, or neither. ``bootstrapped_by`` is the
-    ConfigMap without which the cluster is not bootstrapped; None: it is.
+    ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts so.
     """
 
     kubernetes_version: str
@@ -108,26 +107,35 @@ async def open_runtime(
     backoff: BackoffPolicy | None = None,
     limited: ClusterClient | None = None,
     engine: EngineOptions | None = None,
+    observers: Observers = UNOBSERVED,
 ) -> AsyncIterator[Runtime]:
     """Open the runtime while the body runs; the module's docstring says what leaving does.
 
-    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine.
+    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. ``observers`` are called for
+    each step of the runtime's machines.
     """
-    events, charging, scope = _Events(), Charging(), _Scope()
+    claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
+    events, confinement = _HookEvents(), Confinement(claims, instances)
     async with (
         open_shared_watches(client) as watches,
         open_release_engine(
-            limited or client, watches, replace(engine or EngineOptions(), during=charging, confined=scope)
+            limited or client,
+            watches,
+            replace(engine or EngineOptions(), during=Charging(claims), confined=confinement),
         ) as releases,
-        open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
+        open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue) as queues,
         open_hook_services(
             client, watches, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick
         ) as services,
         trio.open_nursery() as nursery,
     ):
-        runtime = Runtime(make_tools(services, releases), queues, now, on_change, facts.kubernetes_version, on_status)
-        events.runtime = charging.runtime = scope.runtime = runtime
-        releases.listen(runtime.keeping)
+        changes = StatusChanges(now, on_change, on_status)
+        packages = Packages(
+            make_tools(services, releases), queues, changes, instances, facts.kubernetes_version, observers
+        )
+        runtime = Runtime(packages, queues, claims, confinement)
+        events.listen(runtime)
+        releases.listen(runtime.releases)
         if facts.bootstrapped_by is None:
             _resume(runtime, facts, bootstrapped=True)
         else:
@@ -143,9 +151,9 @@ async def _remember(runtime: Runtime) -> None:
     """Record the objects that the hooks of idle packages have seen, so that these are not synchronized again at the next
     start.
 
-    Hooks whose record is not written in time are shown it again.
+    Hooks whose record is not written in time are synchronized again.
     """
-    packages = [one for one in runtime.instances.values() if one.started is not None]
+    packages = [one for one in runtime.instances.values() if one.hooks.started is not None]
     limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)
 
     async def remember_one(instance: Instance) -> None:
@@ -163,8 +171,8 @@ async def _remember(runtime: Runtime) -> None:
 
 
 def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
-    runtime.operations.tell_scheduler(FactsChanged(facts.gate_facts(bootstrapped=bootstrapped)))
-    runtime.operations.tell_scheduler(Resumed())
+    runtime.packages.tell(FactsChanged(facts.gate_facts(bootstrapped=bootstrapped)))
+    runtime.packages.tell(Resumed())
 
 
 async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
@@ -174,4 +182,4 @@ async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts
         if bootstrap.finished:
             return
         await bootstrap.wait_finished()
-    runtime.operations.tell_scheduler(FactsChanged(facts.gate_facts(bootstrapped=True)))
+    runtime.packages.tell(FactsChanged(facts.gate_facts(bootstrapped=True)))

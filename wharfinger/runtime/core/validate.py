@@ -5,9 +5,9 @@ daemon has just started), it comes from the package on disk that its record name
 known yet": such settings are checked when the package is loaded. The check changes nothing of the package: neither the
 instance nor the record that tasks write, since the record is read separately.
 
-Transition rules and immutable settings are checked against the settings that Configure took over, in this process or, as far
-as they were recorded, in an earlier one, converted to the newest version of the schema. Values are compared without hooks'
-patches, on both sides.
+Transition rules and immutable settings are checked against the settings that the package was last configured with, converted to
+the newest version of the schema. If an earlier process configured it, these are the recorded settings. Values are compared
+without hooks' patches, on both sides.
 """
 
 import trio
@@ -33,12 +33,16 @@ async def validate_settings(instance: Instance, tools: Tools, settings: JsonObje
     """
     try:
         state = await _recorded(instance, tools)
-        definition = instance.definition or await _stored(state, tools)
+        definition = instance.files.definition or await _stored(state, tools)
         if definition is None:
             return UnknownSettings(NOT_KNOWN)
         checker = SettingsChecker(tools.filters.of(instance.id.name), tools.rules)
-        now = instance.configured if instance.configured_by is not None else None
-        old, of = (instance.settings, now.version) if now is not None else (state.configured, state.configured_version)
+        now = instance.configuration.configured if instance.configuration.configured_by is not None else None
+        old, of = (
+            (instance.configuration.settings, now.version)
+            if now is not None
+            else (state.configured, state.configured_version)
+        )
         report = await checker.check(
             definition, settings, version, await comparable_settings(definition, checker.jq, old, of)
         )
@@ -59,12 +63,12 @@ async def _recorded(instance: Instance, tools: Tools) -> PackageState:
     """Return the recorded state of a package. Raises the errors of EXPECTED."""
     if instance.record is not None:
         return instance.record.state
-    # Not the instance's own record: a task of the package may be reading and then writing that one.
+    # A record of its own, because a task of the package may be using the instance's record.
     return await state_record(tools.cluster, instance.id).read()
 
 
 async def _stored(state: PackageState, tools: Tools) -> Definition | None:
-    """Return the version that was installed last, if its files are here and sound. Raises the errors of EXPECTED."""
+    """Return the version that was installed last, if its files are on this machine and sound. Raises the errors of EXPECTED."""
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
         return None

@@ -23,15 +23,19 @@ from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.admission.endpoint import AdmissionAddressError
 from wharfinger.runtime.controllers.state_dir import StartError
+from wharfinger.runtime.daemon.admission_options import add_admission, admission_endpoint
 from wharfinger.runtime.daemon.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
 from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
 from wharfinger.runtime.daemon.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
 from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
 from wharfinger.runtime.daemon.service_manager import service_manager
+from wharfinger.runtime.daemon.source_options import SourceOptionsError, add_sources, source_options
 from wharfinger.runtime.lifecycle.journal import JournalError
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem
+from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES
 from wharfinger.runtime.resources.application_scope import ApplicationScope
 from wharfinger.runtime.resources.apply_options import add_apply, apply_options
 
@@ -45,6 +49,7 @@ _LIMITS = {
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1
+_MIB = 1024 * 1024
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +109,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
     )
+    add_sources(parser)
     parser.add_argument(
         "--no-tls",
         action="store_true",
@@ -127,15 +133,21 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="what an Application's chart may write and look up: its own namespace, unless that has the label "
         "wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
     )
+    parser.add_argument(
+        "--worker-pools",
+        action="store_true",
+        help="keep the pods of WorkerPools ready, and hand them out to WorkerClaims (default: off; neither kind is served then)",
+    )
     add_hooks(parser)
     add_containment_options(parser)
     parser.add_argument(
         "--metrics-address",
         default="",
         metavar="HOST:PORT",
-        help="serve /metrics, /metrics/hooks and /healthz on this address, to every client that can reach it (default: only "
-        "on the debug socket)",
+        help="serve /metrics, /metrics/hooks, /healthz and /readyz on this address, to every client that can reach it (default: "
+        "only on the debug socket)",
     )
+    add_admission(parser)
     _add_limits(parser)
     retry = parser.add_argument_group(
         "retries", "a failed task is retried with growing pauses, each varied by up to half"
@@ -155,6 +167,21 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="longest pause between two retries (default: %(default)g)",
     )
     add_apply(parser)
+    parser.add_argument(
+        "--flight-recorder",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="write everything that is decided to a log in this folder, without secrets; `wharfinger history`, `why --at` and "
+        "`replay` read it (default: only the last events are kept, in memory)",
+    )
+    parser.add_argument(
+        "--flight-recorder-size",
+        type=_mib,
+        default=DEFAULT_BYTES // _MIB,
+        metavar="MIB",
+        help="size of that log; the oldest events are deleted (default: %(default)s)",
+    )
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
@@ -163,8 +190,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group(
         "limits",
-        "how much is done at a time, shared fairly by namespaces and packages; one namespace or one registry gets only a share "
-        "of it, so that one that hangs holds up no other",
+        "the limits on concurrent work, shared fairly by namespaces and packages; one namespace or one registry gets only a "
+        "share of them, so that work that hangs does not delay the others",
     )
     defaults, least = SlotLimits(), LeastSpeed()
     for name, what in _LIMITS.items():
@@ -223,7 +250,7 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the daemon. ``args.serve_inspector``, ``serve_metrics`` and ``chaos_problem`` come from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
-    os.umask(0o077)  # only its own user may read what a daemon writes
+    os.umask(0o077)  # files of the daemon are readable for its own user only
     helm = shutil.which(args.helm)
     if helm is None:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
@@ -248,7 +275,12 @@ def run(args: argparse.Namespace) -> int:
         containment = containment_of(
             args, state_dir=state_dir.resolve(), socket=socket, extra_binds=shell_library.binds()
         )
-    except ContainmentError as error:
+        sources = source_options(args, os.environ)
+    except (ContainmentError, SourceOptionsError) as error:
+        return _failed(str(error), code=2)
+    try:
+        endpoint = admission_endpoint(args)
+    except AdmissionAddressError as error:
         return _failed(str(error), code=2)
     # All paths are absolute, because helm runs in a folder of its own.
     config = DaemonConfig(
@@ -262,6 +294,7 @@ def run(args: argparse.Namespace) -> int:
         embedded=args.embedded,
         embedded_options=_embedded_options(args),
         local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
+        sources=sources,
         platform_version=args.platform_version,
         edition=args.edition,
         bundle=args.bundle,
@@ -274,7 +307,10 @@ def run(args: argparse.Namespace) -> int:
         hook_env=tuple(cast("list[AskedVariable]", args.hook_env)),
         hook_credentials=args.hook_credentials,
         warm_hooks=args.warm_hooks,
+        worker_pools=args.worker_pools,
+        pool_memory=args.pool_memory,
         application_scope=args.application_scope,
+        admission=endpoint,
         metrics_address=args.metrics_address,
         slots=SlotLimits(
             **{name: getattr(args, f"max_{name}") for name in _LIMITS},
@@ -284,6 +320,8 @@ def run(args: argparse.Namespace) -> int:
         least_speed=LeastSpeed(args.download_least_speed * 1024, args.download_window),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
         applying=apply_options(args),
+        flight_recorder=None if args.flight_recorder is None else cast("Path", args.flight_recorder).resolve(),
+        flight_recorder_bytes=args.flight_recorder_size * _MIB,
     )
     serve = cast("ServeInspector", args.serve_inspector)
     serve_metrics = cast("ServeMetrics", args.serve_metrics)
@@ -350,6 +388,12 @@ def _kib_per_s(text: str) -> float:
     if not 0 < value <= 1024 * 1024:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of KiB/s above 0, at most 1048576")
     return value
+
+
+def _mib(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024 * 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of MiB between 1 and 1048576")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

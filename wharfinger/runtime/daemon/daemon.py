@@ -3,15 +3,16 @@
 The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order): state
 folder → process ledger → (embedded control plane) → client → debug socket → Lease → CRDs → store → release engine → runtime
 with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
-cluster, or drains, can be inspected. On SIGTERM or SIGINT the body is left: intake stops, running tasks finish, and one hard
-deadline (``grace_s``) bounds the whole. If the daemon is still starting, the start is cancelled, because there is nothing to
-finish. A second signal ends the daemon at once.
+cluster, or drains, can be inspected. On SIGTERM or SIGINT the bodies are left: intake stops, running tasks finish, and one hard
+deadline (``grace_s``) bounds the whole stop. If the daemon is still starting, the start is cancelled, because there is nothing
+to finish. A second signal ends the daemon at once.
 """
 
 import gc
 import logging
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -47,37 +48,51 @@ from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.packages.registry.source import open_source
+from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.packages.registry.wire import Patience
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.packages.sources.source import Network, open_source
 from wharfinger.packages.store.disk_store import open_store
 from wharfinger.pools.interpreters.warm_start import open_warm_starts
+from wharfinger.pools.memory.budget import POOLS_SHARE, open_memory_budget
+from wharfinger.pools.memory.footprint import memory_of_machine
+from wharfinger.pools.persistent.programs import open_persistent_programs
+from wharfinger.pools.pods.pod_pools import open_pod_pools
+from wharfinger.pools.pods.pod_run import PodRuns
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.admission.endpoint import Endpoint
+from wharfinger.runtime.cluster_events.package_events import PackageEvents
+from wharfinger.runtime.cluster_events.recorder import open_recorder
 from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.controllers.last_statuses import open_last_statuses
 from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
+from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.engine import open_engine
 from wharfinger.runtime.daemon.hook_options import AddonFolders
-from wharfinger.runtime.daemon.leadership import open_leadership
+from wharfinger.runtime.daemon.leadership import open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
+from wharfinger.runtime.daemon.rights import FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
+from wharfinger.runtime.daemon.source_options import SourceOptions
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.restart_policy import Repeat
 from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES, FlightLog, open_flight_log
+from wharfinger.runtime.recording.recorder import Recorder
 from wharfinger.runtime.resources.application_scope import ApplicationScope
 from wharfinger.runtime.resources.custom_resources import ensure_crds
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -88,6 +103,8 @@ log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
+POOL_REQUESTS: Final = 32
+"""Requests for the pods of pools at once. They have a client of their own, so that they never delay the Lease."""
 CLUSTER_RETRY_S: Final = 2.0
 CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
@@ -114,11 +131,13 @@ class DaemonConfig:
     engine: Path | None = None
     """The program of the resident chart engine; None: helm renders every chart."""
     embedded: bool = False
-    """True to start an embedded control plane as a child process, and to manage that."""
+    """True to start an embedded control plane as a child process, and to manage that cluster."""
     embedded_options: tuple[str, ...] = ()
     """The options of the embedded control plane: faults, and whether it serves over TLS."""
     local_packages: tuple[Path, ...] = ()
     """The folders of this machine that packages may be read from."""
+    sources: SourceOptions = SourceOptions()  # noqa: RUF009 - frozen
+    """The network to the sources of packages."""
     platform_version: str = ""
     edition: str = ""
     bundle: str = ""
@@ -134,8 +153,14 @@ class DaemonConfig:
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     warm_hooks: int = 0
     """The idle workers for Python hooks, of each interpreter; 0: each run is a new process."""
+    worker_pools: bool = False
+    """True to keep the pods of WorkerPools, and to serve WorkerClaims."""
+    pool_memory: int = 0
+    """The bytes that the processes of all pools may take; 0: a share of the machine's memory."""
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
     """The reach of Applications whose namespace has no scope label."""
+    admission: Endpoint | None = None
+    """The endpoint of the admission server; None: there is none."""
     metrics_address: str = ""
     """The address for scrapers, in addition to the debug socket; empty: none."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
@@ -144,6 +169,10 @@ class DaemonConfig:
     """The limits on each kind of work, over all packages."""
     least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
     """The lowest speed of a download; a slower one is cut, and retried."""
+    flight_recorder: Path | None = None
+    """The folder of the flight recorder's log; None: only the last records are kept, in memory."""
+    flight_recorder_bytes: int = DEFAULT_BYTES
+    """The most bytes of that log."""
     applying: ReconcilerOptions = EngineOptions().reconciler
     """The options for applying, correcting, pruning and deleting objects of releases."""
 
@@ -155,7 +184,7 @@ def now() -> datetime:
 
 @dataclass(slots=True)
 class _Stopping:
-    """The effect of a signal: cancel the start, or make the body leave and bound how long that takes."""
+    """The effect of a signal: cancel the start, or leave the body with a deadline for the stop."""
 
     grace_s: float
     starting: trio.CancelScope
@@ -216,7 +245,9 @@ async def open_daemon(
 
 
 def _warn_of_lost_journal(state: Path) -> None:
-    """Warn if the folder has packages but no journal: its content is lost, and the state is found out from the cluster."""
+    """Warn if the folder has packages but no journal: the records of interrupted operations are lost, and the state is read
+    from the cluster.
+    """
     if (state / "store").exists() and not (state / "journal.db").exists():
         log.warning(
             "the journal %s is gone: operations that were interrupted begin from the top, and processes that an earlier "
@@ -253,7 +284,7 @@ async def _open_all(
             load_connection, kubeconfig, config.context, scratch / "certificates", abandon_on_cancel=True
         )
         await stack.enter_async_context(open_watchdog(manager))
-        # Besides requests for packages, there are status patches, and watches being opened.
+        # The connections beyond the slots are for status patches, and for watches that are being opened.
         options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS)
         client = await stack.enter_async_context(open_client(connection, options=options))
         inspector = RuntimeInspector(cluster=connection.server, started=now())
@@ -261,13 +292,19 @@ async def _open_all(
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
-        lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by))
-        version = await _prepare_cluster(client, connection)
+        needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()), *(FOR_ADMISSION if config.admission else ()))
+        lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by, needed))
+        recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity))
+        await report_leader(client, lease, recorder)
+        version = await _prepare_cluster(client, connection, worker_pools=config.worker_pools)
+        events = PackageEvents(recorder)
         await stack.enter_async_context(
-            _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
+            _open_runtime(
+                config, state, scratch, ledger, journal, client, version, inspector, connection, lease, events
+            )
         )
         gc.collect()
-        gc.freeze()  # objects made by now are kept, and need not be scanned each time
+        gc.freeze()  # the garbage collector need not scan the objects that exist now, because they are kept
         manager.notify("READY=1")
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
@@ -286,12 +323,15 @@ async def _open_runtime(
     inspector: RuntimeInspector,
     connection: Connection,
     lease: Lease,
+    events: PackageEvents,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
 
     def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+        recorder.status(name, before, after)
         writer.changed(name, before, after, trio.current_time())
+        events.status_changed(name, before, after)
 
     limits = Limits(wall_s=config.hook_timeout_s, stdout_bytes=HOOK_OUTPUT_BYTES)
     facts = Facts(
@@ -322,16 +362,24 @@ async def _open_runtime(
         open_cel_pool(ledger) as rules,
         open_lookup_access(connection) as looking,
         open_engine(config.engine, scratch, ledger, at_once) as engine,
-        open_warm_starts(config.warm_hooks, ledger) as warm,
+        open_memory_budget(config.pool_memory or memory_of_machine() // POOLS_SHARE) as budget,
+        open_warm_starts(config.warm_hooks, ledger, budget) as warm,
+        open_persistent_programs(ledger, budget) as programs,
+        _open_recorder(config, inspector) as recorder,
+        _open_pod_runs(config, connection) as runs,
     ):
+        journal.observe = recorder.journal
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
         renderer = CachingRenderer(helm, EntryCache(state / "renders"))
 
-        kept_warm = warm if config.warm_hooks else None
+        kept_warm, kept_running = (warm, programs) if config.warm_hooks else (None, None)
+        logins = DockerLogins(default_file(), ledger=ledger)
+        network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
+            releases.listen_to_corrections(events.drift_corrected)
             return Tools(
-                open_source=partial(open_source, patience=Patience(least=config.least_speed)),
+                open_source=partial(open_source, network=network),
                 store=store,
                 renderer=renderer,
                 cluster=limited,
@@ -344,6 +392,8 @@ async def _open_runtime(
                     cluster=access,
                     containment=config.containment,
                     warm=kept_warm,
+                    persistent=kept_running,
+                    pods=runs,
                 ),
                 config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
                 filters=filters,
@@ -358,6 +408,7 @@ async def _open_runtime(
                 hook_credentials=config.hook_credentials,
                 engine=engine,
                 warm=kept_warm,
+                persistent=kept_running,
             )
 
         async with (
@@ -373,6 +424,7 @@ async def _open_runtime(
                 backoff=config.backoff,
                 limited=limited,
                 engine=replace(holding, expressions=HealthExpressions(rules)),
+                observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue),
             ) as runtime,
             open_controller(
                 client,
@@ -380,11 +432,14 @@ async def _open_runtime(
                 keys,
                 writer,
                 local_packages=(*config.local_packages, *folders.folders()),
+                token_folders=config.sources.tokens,
                 enabled_by_default=None if config.bundle else True,
                 application_scope=config.application_scope,
-            ),
+            ) as controller,
         ):
+            inspector.scans = controller.versions.repositories
             inspector.runtime, last.status_of = runtime, runtime.status
+            events.runtime, events.find = runtime, controller.find
             async with AsyncExitStack() as stack:
                 if folders:
                     await stack.enter_async_context(
@@ -395,7 +450,51 @@ async def _open_runtime(
                             config_map=folders.config_map,
                         )
                     )
+                if config.admission is not None:
+                    from wharfinger.runtime.admission.judgement import Judge  # noqa: PLC0415 - an extra has its library
+                    from wharfinger.runtime.admission.server import open_admission  # noqa: PLC0415
+
+                    roots = (*config.local_packages, *folders.folders())
+                    judge = Judge(runtime, roots, None if config.bundle else True, tuple(config.sources.tokens))
+                    await stack.enter_async_context(open_admission(client, judge, config.admission, now, FIELD_MANAGER))
+                if config.worker_pools:
+                    options = ClientOptions(concurrency=POOL_REQUESTS)
+                    for_pools = await stack.enter_async_context(open_client(connection, options=options))
+                    inspector.pods = await stack.enter_async_context(open_pod_pools(for_pools, now=now))
                 yield
+
+
+@asynccontextmanager
+async def _open_recorder(config: DaemonConfig, inspector: RuntimeInspector) -> AsyncIterator[Recorder]:
+    """Record what happens while the body runs. Raises StartError if the folder of the log cannot be used."""
+    async with AsyncExitStack() as stack:
+        flight_log: FlightLog | None = None
+        if config.flight_recorder is not None:
+            opening = open_flight_log(config.flight_recorder, time.time, max_bytes=config.flight_recorder_bytes)
+            try:
+                flight_log = await stack.enter_async_context(opening)
+            except OSError as error:
+                raise StartError(
+                    f"--flight-recorder {config.flight_recorder}: {error.strerror or error}; name a folder that can be written"
+                ) from error
+        inspector.flight_log = flight_log
+        inspector.recorder = Recorder(inspector.secrets_of, flight_log)
+        yield inspector.recorder
+
+
+@asynccontextmanager
+async def _open_pod_runs(config: DaemonConfig, connection: Connection) -> AsyncIterator[PodRuns | None]:
+    """Yield what runs hooks in pods, with a client of its own; None without pools of pods."""
+    if not config.worker_pools:
+        yield None
+        return
+    async with open_client(connection, options=ClientOptions(concurrency=POOL_REQUESTS)) as client:
+        runs = PodRuns(client, client.executor)
+        try:
+            await runs.remove_leftovers()
+        except ClusterError as error:
+            log.warning("WorkerClaims of hooks that an earlier daemon ran are left: %s", error)
+        yield runs
 
 
 def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[str, str]:
@@ -431,16 +530,16 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
     return replace(folders, global_hooks=empty)
 
 
-async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:
-    """Apply the CRDs, retrying as often as needed, and return the cluster's Kubernetes version."""
+async def _prepare_cluster(client: ClusterClient, connection: Connection, *, worker_pools: bool) -> str:
+    """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version."""
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
         try:
-            await ensure_crds(client, FIELD_MANAGER, now)
+            await ensure_crds(client, FIELD_MANAGER, now, worker_pools=worker_pools)
             return await client.server_version()
         except ClusterError as error:
             said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
-            refused = isinstance(error, ApiError)  # usually lasts longer than a server that does not answer
+            refused = isinstance(error, ApiError)  # such a failure usually lasts longer than an outage of the server
             await trio.sleep(pause)
             pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
 

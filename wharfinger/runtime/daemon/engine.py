@@ -28,7 +28,7 @@ async def open_engine(
 ) -> AsyncGenerator[ChartEngine | None, None]:
     """Serve renders with ``program`` while the block runs; yield None, and log why, if there is none or it cannot be run.
 
-    With ``versions`` it is not asked for a version that is known.
+    With ``versions``, the program is not run only to get a version that is known already.
     """
     if program is None:
         log.info("charts are rendered by helm template; `make engine` builds the chart engine, which is faster")

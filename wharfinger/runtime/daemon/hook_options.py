@@ -1,5 +1,5 @@
-"""Options of ``wharfinger run`` about hooks: addon-operator's folders, what is repeated at a start, and the environment of
-hooks.
+"""The options of ``wharfinger run`` about hooks: addon-operator's folders, the steps that a restart repeats, and the
+environment of hooks.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from wharfinger.hooks.containment.cluster_access import CredentialsPolicy
 from wharfinger.hooks.containment.hook_environment import add_environment_option
+from wharfinger.hooks.containment.options import size_of
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.runtime.lifecycle.restart_policy import Repeat
@@ -19,14 +20,18 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, is_object_name
 _MODULES: Final = ("ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR")
 _CONFIG_MAP: Final = ("ADDON_OPERATOR_NAMESPACE", "ADDON_OPERATOR_CONFIG_MAP")
 _GLOBAL: Final = ("ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR")
+"""The variables in both spellings: addon-operator's documents have one, its code reads the other."""
 MAX_WARM: Final = 64
 """The most idle workers of one interpreter."""
-"""The variables in both spellings: addon-operator's documents have one, its code reads the other."""
+LEAST_POOL_MEMORY: Final = 32 * 1024**2
+"""The least budget of the pools: a zygote and some workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
-    """The folders in addon-operator's layout to install, and the ConfigMap with their settings; false if there are none."""
+    """The folders in addon-operator's layout to install, and the ConfigMap with their settings; an object without any is
+    false.
+    """
 
     modules: tuple[Path, ...] = ()
     global_hooks: Path | None = None
@@ -45,7 +50,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     """Add the options about hooks.
 
     They are ``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``,
-    ``--hook-env``, ``--hook-credentials`` and ``--warm-hooks``.
+    ``--hook-env``, ``--hook-credentials``, ``--warm-hooks`` and ``--pool-memory``.
     """
     folders = parser.add_argument_group(
         "addon-operator folders",
@@ -112,7 +117,17 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="N",
         help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB, and 3 MB for each worker; hooks "
-        "that cannot use one are started as without this option (default: 0, each run is a new process)",
+        "that cannot use one are started as without this option; hooks with `pool: persistent` are kept running "
+        "(default: 0, each run is a new process)",
+    )
+    warm.add_argument(
+        "--pool-memory",
+        type=_pool_memory,
+        default=0,
+        metavar="SIZE",
+        help="the memory that idle workers, their interpreters and persistent hooks may take together, such as 512Mi; beyond it "
+        "hooks are started as new processes, and idle workers end (default: a fifth of the memory of the machine or of the "
+        "control group)",
     )
 
 
@@ -147,6 +162,13 @@ def _workers(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= MAX_WARM:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a number from 0 to {MAX_WARM}")
+
+
+def _pool_memory(text: str) -> int:
+    found = size_of(text)
+    if found is not None and found >= LEAST_POOL_MEMORY:
+        return found
+    raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a size of at least 32Mi")
 
 
 def config_map_key(text: str) -> ObjectKey:

@@ -3,14 +3,14 @@
 
 A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed
 takes its own Lease back at once when it is restarted with that folder, and a daemon on another machine waits until the Lease
-has expired. Each process has a greater fence than the one before, and writes it into its release records
-(:mod:`~wharfinger.cluster.lease.fencing`).
+has expired. Each process has a fence, a number that is greater than that of the process before, and writes it into its release
+records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 import logging
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -21,10 +21,13 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.lease.lease import Lease, open_lease
+from wharfinger.cluster.lease.record import LEASE_API
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.cluster_events.reasons import EventReason
+from wharfinger.runtime.cluster_events.recorder import Recorder, subject_of
 from wharfinger.runtime.controllers.state_dir import StateDirError
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
-from wharfinger.runtime.daemon.rights import await_rights, watch_rights
+from wharfinger.runtime.daemon.rights import NEEDED, Right, await_rights, watch_rights
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 log = logging.getLogger(__name__)
@@ -33,6 +36,7 @@ LEASE: Final = "wharfinger"
 IDENTITY_FILE: Final = "identity"
 MAX_IDENTITY: Final = 200
 RETRY_S: Final = 2.0
+REPORT_S: Final = 5.0
 AGAIN_S: Final = 60.0
 
 
@@ -42,14 +46,15 @@ async def open_leadership(
     state: Path,
     now: Callable[[], datetime],
     standby: Callable[[str], None] = lambda _: None,
+    needed: Sequence[Right] = NEEDED,
 ) -> AsyncGenerator[Lease, None]:
     """Wait until this daemon holds the Lease, and renew it while the block runs. Raises StateDirError, LeaseLostError.
 
-    A daemon that lacks rights does not ask for the Lease, so that a daemon that has them gets it. ``standby`` is called with
-    what this daemon waits for each time that changes, and with "" once it is at work.
+    A daemon that lacks ``needed`` rights does not request the Lease, so that another daemon with these rights gets it.
+    ``standby`` is called with the reason of the wait each time the reason changes, and with "" once the daemon is at work.
     """
     identity = await trio.to_thread.run_sync(identity_of, state)
-    await await_rights(client, standby)
+    await await_rights(client, standby, needed)
     await _ensure_namespace(client)
 
     def waiting(why: str) -> None:
@@ -62,9 +67,24 @@ async def open_leadership(
     ):
         standby("")
         log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, LEASE, lease.fence)
-        nursery.start_soon(watch_rights, client, name="rights")
+        nursery.start_soon(watch_rights, client, needed, name="rights")
         yield lease
         nursery.cancel_scope.cancel(reason="the Lease is not needed any more")
+
+
+async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder) -> None:
+    """Record an Event about the Lease, so that `kubectl describe lease` shows who led when. A failure is ignored, because the
+    Event has no other use.
+    """
+    try:
+        with trio.fail_after(REPORT_S):
+            resource = await client.resource_type(*LEASE_API)
+            obj = await client.get(ObjectKey(resource, SYSTEM_NAMESPACE, LEASE))
+    except (ClusterError, trio.TooSlowError) as error:
+        log.debug("the Event about the new leader was not written: %s", error)
+        return
+    text = f"{lease.identity} is at work from now on, fence {lease.fence}"
+    recorder.record(subject_of(obj), EventReason.LEADER_CHANGED, text)
 
 
 def identity_of(state: Path) -> str:
@@ -87,12 +107,12 @@ def identity_of(state: Path) -> str:
 
 def _tell(why: str) -> None:
     log.warning(
-        "not at work yet: %s; only one daemon per cluster is, until it stops or no longer renews the Lease", why
+        "not at work yet: %s; only one daemon works on a cluster, until it stops or no longer renews the Lease", why
     )
 
 
 async def _ensure_namespace(client: ClusterClient) -> None:
-    """Create the Lease's namespace if it is missing, retrying as often as needed."""
+    """Create the Lease's namespace if it is missing, with as many retries as needed."""
     said = RepeatedWarning(log, AGAIN_S)
     while True:
         try:

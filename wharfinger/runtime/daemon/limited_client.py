@@ -1,9 +1,9 @@
 """The cluster's API under the daemon's fair limits: every call takes one of the API slots, so the calls of one package,
 however many, leave room for those of other packages (:mod:`wharfinger.queue.slots_machine` has the rules).
 
-Two kinds of call take no slot: watches, which last as long as the daemon and are idle most of the time, and discovery, which
-is answered from memory or asked once for all packages. Otherwise the calls behave as those of the client below; nothing is
-retried, cached or changed.
+Two kinds of call take no slot: watches, which last as long as the daemon and are idle most of the time, and discovery, which is
+answered from memory or asked once for all packages. In all other respects the calls behave like those of the wrapped client;
+nothing is retried, cached or changed.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -18,7 +18,7 @@ from wharfinger.queue.slots_machine import Kind
 
 
 class LimitedClient:
-    """A :class:`~wharfinger.cluster.api.client.ClusterClient` over another. The slots know the caller's package
+    """A :class:`~wharfinger.cluster.api.client.ClusterClient` over another. The slots find out the caller's package themselves
     (`Slots.use`).
     """
 

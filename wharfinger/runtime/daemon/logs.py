@@ -5,8 +5,8 @@ A traceback follows its record, and each of its lines is marked.
 Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
 message; in JSON they are beside it, and none of them replaces a standard field.
 
-The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Names and values of
-fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks into a message.
+The package comes from a context variable that a queue's worker sets, so no log call has to pass the package. Names and values
+of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks into a message.
 """
 
 import json
@@ -78,7 +78,8 @@ def _escaped_in_json(line: str) -> str:
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:
-    """Send Wharfinger's records to ``stream`` (default: stderr); other libraries' from warnings on."""
+    """Send Wharfinger's records to ``stream`` (default: stderr); of other libraries' records, only those of level WARNING and
+    above."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Formatter(form))
     root = logging.getLogger()

@@ -1,16 +1,15 @@
 """The rights that a daemon needs in its cluster, and the check that it has them, before it takes the Lease.
 
-NEEDED is the only table of these rights; the check asks for its rows, and docs/service.md shows the ClusterRole that is made
-of it (`cluster_role`). The rights for the objects in packages' charts come in addition: those objects are known only after
-rendering, and a missing right is then a failure of the package.
+NEEDED is the only table of these rights: its rows are checked, and docs/service.md shows the ClusterRole that is made of it
+(`cluster_role`). The daemon also needs rights for the objects in packages' charts. They are not checked here, because these
+objects are known only after rendering; a missing right is then a failure of the package.
 
-The check is SelfSubjectAccessReview, which asks for exactly one verb on one resource, so that rules for names or namespaces
-are judged by the API server itself. A user that may do everything, as the users of most daemons may, is recognized by one
-review.
+The check is SelfSubjectAccessReview, which asks for exactly one verb on one resource, so that rules for names or namespaces are
+judged by the API server itself. One review is enough for a user with all rights, as most daemons have.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,9 +30,10 @@ RETRY_S: Final = 2.0
 """The pause before the API server is asked again if it did not answer."""
 FIRST_S: Final = 5.0
 MOST_S: Final = 60.0
-"""The pauses between two checks of a daemon that lacks rights: the first is FIRST_S, each next one doubles, up to MOST_S."""
+"""The longest pause between two checks of a daemon that lacks rights: the first pause is FIRST_S, and each later one is twice as
+long, up to MOST_S."""
 AGAIN_S: Final = 3600.0
-"""The time after which the same list is logged again."""
+"""The time after which the same list of missing rights is logged again."""
 REMEDY: Final = "give its user the ClusterRole of docs/service.md; the daemon checks again by itself"
 HELD_S: Final = 300.0
 """The pause between two checks of a daemon that is at work."""
@@ -71,6 +71,8 @@ NEEDED: Final = (
         "packagerepositories",
         "find packages, and keep the repository of --modules-dir",
     ),
+    Right(("patch",), GROUP, "packagerepositories/status", "report the status of PackageRepositories"),
+    Right((*_READ, "create", "patch", "delete"), GROUP, "packageindexes", "keep the versions of followed packages"),
     Right(
         (*_READ, "create", "patch"),
         "apiextensions.k8s.io",
@@ -93,6 +95,7 @@ NEEDED: Final = (
         "read settings, and write those of addon-operator's modules back",
     ),
     Right(_READ, "", "events", "report why an object is not ready"),
+    Right(("create", "patch"), "events.k8s.io", "events", "write Events about packages"),
     Right(
         ("get", "create", "patch"),
         "coordination.k8s.io",
@@ -101,6 +104,28 @@ NEEDED: Final = (
         namespace=SYSTEM_NAMESPACE,
     ),
 )
+
+
+FOR_POOLS: Final = (
+    Right(_READ, GROUP, "workerpools", "see which pods to keep ready"),
+    Right(("patch",), GROUP, "workerpools/status", "report the status of WorkerPools"),
+    Right((*_READ, "create", "delete"), GROUP, "workerclaims", "see which pods are wanted, and claim pods for hooks"),
+    Right(("patch",), GROUP, "workerclaims/status", "report the result of WorkerClaims"),
+    Right((*_READ, "create", "patch", "delete"), "", "pods", "keep the pods of WorkerPools, and claim them"),
+    Right(("get", "create"), "", "pods/exec", "run hooks in pods of WorkerPools"),
+)
+"""The rights that a daemon needs in addition with `--worker-pools`."""
+
+
+FOR_ADMISSION: Final = (
+    Right(
+        ("create", "patch"),
+        "admissionregistration.k8s.io",
+        "validatingwebhookconfigurations",
+        "tell API servers of its admission server",
+    ),
+)
+"""The rights that a daemon needs in addition with `--admission`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -117,15 +142,15 @@ class Missing:
         return f"{self.verb} {self.resource}" + (f" in {self.namespace}" if self.namespace else "")
 
 
-async def missing_rights(client: ClusterClient) -> tuple[Missing, ...]:
-    """Return the rights of NEEDED that the client's user lacks, sorted; none if the server refuses to say.
+async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) -> tuple[Missing, ...]:
+    """Return the needed rights that the client's user lacks, sorted; none if the server refuses to say.
 
     Raises ClusterError.
     """
     try:
         if await _may(client, "*", "*", "*", ""):
             return ()
-        asked = [(right, verb) for right in NEEDED for verb in right.verbs]
+        asked = [(right, verb) for right in needed for verb in right.verbs]
         found = await each(asked, lambda one: _missing(client, *one), limit=AT_ONCE)
     except ApiError as error:
         if error.code != FORBIDDEN:
@@ -135,8 +160,9 @@ async def missing_rights(client: ClusterClient) -> tuple[Missing, ...]:
     return tuple(sorted(one for one in found if one is not None))
 
 
-async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> None:
-    """Return once no right is missing. ``tell`` gets the state in one line each time it changes, and "" at the end.
+async def await_rights(client: ClusterClient, tell: Callable[[str], None], needed: Sequence[Right] = NEEDED) -> None:
+    """Return once no right is missing. ``tell`` is called with the state in one line each time it changes, and with "" at the
+    end.
 
     The missing rights are logged once, and again when they change or AGAIN_S later.
     """
@@ -144,7 +170,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> No
     pause = FIRST_S
     while True:
         try:
-            missing = await missing_rights(client)
+            missing = await missing_rights(client, needed)
         except ClusterError as error:
             tell(f"its rights cannot be checked: {error}")
             unanswered.warn(f"its rights cannot be checked: {error}; trying again each {RETRY_S:g} s")
@@ -159,7 +185,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> No
         pause = min(pause * 2, MOST_S)
 
 
-async def watch_rights(client: ClusterClient) -> None:
+async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) -> None:
     """Check the rights every HELD_S while the daemon is at work, and log lost ones once for each change.
 
     The Lease is kept: rights are often lost only for a moment during a change, and releasing it would end all work under
@@ -169,9 +195,9 @@ async def watch_rights(client: ClusterClient) -> None:
     while True:
         await trio.sleep(HELD_S)
         try:
-            missing = await missing_rights(client)
+            missing = await missing_rights(client, needed)
         except ClusterError:
-            continue  # the parts that need the API server report this
+            continue  # other parts that call the API server report this
         if missing:
             said.warn(f"lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():
@@ -189,17 +215,17 @@ def listed(missing: Iterable[Missing]) -> str:
     )
 
 
-def cluster_role(name: str) -> JsonObject:
+def cluster_role(name: str, needed: Sequence[Right] = NEEDED) -> JsonObject:
     """Return the ClusterRole with all needed rights.
 
-    Rights in one namespace are in it for all namespaces, because a ClusterRole cannot restrict them.
+    Rights that are needed in one namespace only are granted in all namespaces, because a ClusterRole cannot restrict them.
     """
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": name},
         "rules": [
-            {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(right.verbs)} for right in NEEDED
+            {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(right.verbs)} for right in needed
         ],
     }
 

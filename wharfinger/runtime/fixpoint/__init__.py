@@ -1,17 +1,17 @@
-"""The fixpoint engine: it decides which node runs when, what each node waits for, and when waiting is over.
+"""The fixpoint engine, which decides when each node runs, what it waits for, and when its wait ends.
 
-Nodes depend on each other, and not all of them are known beforehand: some create others. Each node's body finds out for
-itself what it needs and reports what it lacks. The engine decides which body runs when. Once no body can produce anything
-more, the engine knows this from the structure, not from a clock, and tells the nodes that still wait. The live daemon steps
-the engine event by event (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`). The engine
-knows neither packages nor clusters.
+Nodes depend on each other, and not all of them are known beforehand: some create others. Each node's body finds out for itself
+what it needs and reports what it lacks. The engine decides which body runs when. Once no body can produce anything more, the
+engine knows this from the structure, not from a clock, and runs the nodes that still wait once more, with that knowledge. The
+live daemon steps the engine event by event (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`).
+The engine knows neither packages nor clusters.
 
 *Vocabulary.* An *id* names a node or data, whether it is present or not. A *node* has a *body*, which a driver runs when the
 engine says so (Dispatch), one *run* after the other, never two at once. A body *ends* (Terminal, Noop, DependencyFailed,
 Crashed); its result then holds as long as nothing changes that it *reads*. Or it *blocks* on what it *lacks*, and the node is
-*parked* on that. Or it waits for the world *outside*. Only a Terminal carries *emissions*: ids with a digest of their
-content. An emission whose digest differs from the one before is an *arrival*, and so is whatever comes from outside. An
-arrival, a result that differs, and a removal are *changes*.
+*parked* on that. Or it waits for the world *outside*, which is everything but the bodies. Only a Terminal carries *emissions*:
+ids with a digest of their content. An emission whose digest differs from the one before is an *arrival*, and so is whatever
+comes from outside. An arrival, a result that differs, and a removal are *changes*.
 
 *Which nodes run.* A new node runs. After that, a node runs again
 
@@ -28,14 +28,13 @@ again before the episode is over. Where the engine drains, that is never; where 
 nothing is to run and nothing runs.
 
 *Fixpoints*, if `Rules.drain` is set. When nothing is to run, nothing runs and no node waits for the outside, the nodes that
-asked for it are swept, if anything arrived since they last ran. If there are none, the parked nodes are asked harder, each
-connected component separately, see :mod:`wharfinger.runtime.fixpoint.levels`; a node that blocks at the last level is
-unresolved, and that ends it. If no node is parked, the engine has converged.
+asked for it are swept, if anything arrived since they last ran. If there are none, the parked nodes are run at stricter levels,
+each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`); a node that blocks even at the strictest level
+ends as unresolved. If no node is parked, the engine has converged.
 
 *Why it ends.* These are assumed:
 
-========================
-====================================================================================================
+========================  ====================================================================================================
 every run is reported     once, whatever happens in the body: `test_every_run_is_reported_once`
 bodies end                and one run emits finitely much: `test_a_body_that_does_not_end_holds_up_judgement_and_no_other`
 blocking creates nothing  by construction: `test_blocking_brings_nothing_about`
@@ -43,12 +42,10 @@ only bodies create        and what they create is in their Terminals; all else i
                           `test_what_is_made_beside_the_outcome_is_the_world_outside`
 the world outside ends    it reports finitely much, and answers each node that waits for it:
                           `test_the_world_outside_costs_what_it_says`
-========================
-====================================================================================================
+========================  ====================================================================================================
 
-These are not assumed: that bodies are deterministic, that a node never emits itself, that there are no cycles, that what a
-body calls lacking is absent, or that creation ends (`test_nothing_is_assumed_of_what_bodies_say`). The proof, for one
-episode:
+These are not assumed: that bodies are deterministic, that a node never emits itself, that there are no cycles, that an id which
+a body lacks is absent, or that creation ends (`test_nothing_is_assumed_of_what_bodies_say`). The proof, for one episode:
 
 1. *Each node has finitely many Terminals with an arrival.* After an end, a node runs next because it is charged, was
 requested, or is swept; if it produced an arrival, the sweep is charged. So between two such Terminals lies a charge or a
@@ -64,11 +61,11 @@ parked node is picked at most twice, then it is unresolved; and every fixpoint p
 6. So there are finitely many runs, and each is reported. After the last one the engine has converged, or an answer from
 outside is still due.
 
-A verdict is not a guess: at a fixpoint no body runs that could report anything. So nothing that is lacked can come, except
-through a node that is picked now, or from the world outside. If it comes after all, it is a change, and each node that ended
-for the lack of it runs again.
+A verdict is not a guess: at a fixpoint no body runs that could report anything. So a lacked id can appear only through a node
+that is picked now, or from the world outside. If it does appear, that is a change, and each node that ended because it lacked
+the id runs again.
 
-*Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p)
-for the p nodes parked since the last one. Neither looks at any other node. If everything can be satisfied, a node runs once,
-and once more each time that something comes which it lacked.
+*Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p) for
+the p nodes parked since the last one. Neither looks at any other node. If no node stays unresolved, a node runs once, and once
+more each time that an id which it lacked appears.
 """

@@ -1,9 +1,9 @@
 """The charges for a node's runs, and the names of the nodes that keep each other running.
 
-A repeated run is *charged* if its cause could feed itself: the node's own content changed, something changed that it had
-read when it was done, or it is swept after it published something new. Every other run is free, because the charged runs
-bound it (see the package's docstring). The first run is free whatever causes it has. Causes that share one queued run cost
-one charge, so the queue records whether the queued run is paid.
+A repeated run is *charged* if its cause could feed itself: the node's own content changed, something changed that it had read
+when it was done, or it is swept after it published something new. Every other run is free, because the number of charged runs
+limits the number of free ones (see the package's docstring). The first run is always free. Causes that share one queued run
+cost one charge, so the account records whether the queued run is paid.
 
 Charges are counted per episode. The number of the episode is kept with them, so that a new episode need not visit any node.
 """
@@ -26,7 +26,7 @@ def is_spent(account: Account, episode: int) -> bool:
 
 
 def charged(account: Account, *, budget: int, episode: int, cause: Id | None) -> Account | None:
-    """One more charge; None: there is none left. A run that is paid already costs nothing."""
+    """Return the account with one more charge, or None if no charge is left. A run that is already paid costs nothing."""
     if account.paid:
         return account._replace(cause=cause)
     charges = account.charges if account.episode == episode else 0
@@ -36,14 +36,14 @@ def charged(account: Account, *, budget: int, episode: int, cause: Id | None) ->
 
 
 def spent(account: Account, episode: int, cause: Id | None) -> Account:
-    """Return whether the node has no charge left in this episode, or must not run at all."""
+    """Return the account with its budget marked as used up in this episode, and with the cause of the last charge."""
     charges = account.charges if account.episode == episode else 0
     return Account(episode, charges, spent=True, paid=False, news=False, cause=cause)
 
 
 class Loop(NamedTuple):
-    """The nodes that keep each other running, each followed by the one that it starts; ``closed``: the last starts the
-    first.
+    """The nodes that keep each other running, each followed by the one that it starts; ``closed`` is True if the last one
+    starts the first.
     """
 
     ids: tuple[Id, ...]
@@ -71,23 +71,21 @@ def chain_of(who: Id, creator: Id | None, creator_of: Callable[[Id], Id | None])
 
 def budget_message(who: Id, loop: Loop, budget: int) -> str:
     """Return the message for an exhausted budget: the problem, the node, the cause and the remedy."""
-    what = f"{who} does not settle: it was to run again at its own cost more than {budget} times"
+    what = f"{who} does not settle: changes would have started it more than {budget} times"
     if loop.closed and len(loop.ids) > 1:
         why = f"{_named((*loop.ids, loop.ids[0]))} keep each other running"
     elif loop.closed:
-        why = "its own runs change what it runs for"
+        why = "its own runs keep starting it again"
     elif len(loop.ids) > 1:
-        why = f"{_named(loop.ids)} each make the next one run"
+        why = f"{_named(loop.ids)} each start the next one"
     else:
-        why = "the world outside keeps changing what it runs for"
-    return f"{what}; {why}; where nothing changed, the same must come of it"
+        why = "events of the world outside keep starting it"
+    return f"{what}; {why}; a run with unchanged inputs must have an unchanged result"
 
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:
     """Return the same message for a chain of creation."""
-    return (
-        f"{who} is created more than {depth} deep: {_named(chain)} each create the next one; this must come to an end"
-    )
+    return f"{who} is created more than {depth} deep: {_named(chain)} each create the next one; such a chain must end"
 
 
 def _named(ids: tuple[Id, ...]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 T = TypeVar("T", bound=Hashable)
 """A node."""
 Edges: TypeAlias = Callable[[T], Iterable[T]]
-"""A function from a node to those that it points to, or that point to it."""
+"""A function from a node to the nodes that it points to, or to the nodes that point to it."""
 
 _DONE: Final = 2**63
 
@@ -67,7 +67,8 @@ def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
 
 
 def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
-    """``names`` as a walk through them leaves them: each after those it points to, but for edges that close a circle."""
+    """Return ``names`` in the finishing order of a depth-first walk: each after the nodes it points to, except for edges that
+    close a cycle."""
     found: set[T] = set()
     left: list[T] = []
     path: list[tuple[T, Iterator[T]]] = []

@@ -1,7 +1,7 @@
 """The groups of parked nodes that are linked, and the nodes in them that wait for each other in a cycle.
 
-The cost of every function is linear in the nodes and edges, apart from sorting. Nothing recurses, so a chain of any length
-is no deeper than a short one, and each answer is in an order that depends on the ids alone.
+The cost of every function is linear in the nodes and edges, apart from sorting. No function recurses, so chains of any length
+are possible, and each answer is in an order that depends on the ids alone.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,11 +1,11 @@
 """The driver of the engine that runs each body in a task, until nothing is left to do.
 
-The engine is synchronous: each event is one `step`, after which as many bodies are begun as there is room for. So nothing
-queues on the way in, and only the caller of `converge` waits: a body that ends reports itself, and the speaker for the world
-outside (:class:`World`) reports by a call.
+The engine is synchronous: each event is one `step`, after which as many bodies are begun as there is room for. So events need
+no queue, and only the caller of `converge` waits: a body that ends reports its outcome, and events of the world outside are
+reported by calls of a :class:`World`.
 
-A body always reports: an exception that it raises is an outcome. Only a cancelled body does not report, and then all of this
-is cancelled: no further body is begun, and no node is judged.
+A body always reports: an exception that it raises is an outcome. Only a cancelled body does not report. Then the whole
+convergence is cancelled: no further body is begun, and no node is judged.
 """
 
 from collections import Counter
@@ -56,8 +56,8 @@ class Bodies(Protocol):
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
-        """Return whether the node reads more than it can name; asked after each of its runs (``sweep`` of
-        :class:`Finished`).
+        """Return whether the node reads more ids than its outcome can name. This is called after each of its runs, for
+        ``sweep`` of :class:`Finished`.
         """
         ...
 
@@ -69,7 +69,7 @@ class Report:
     results: Mapping[Id, str]
     """The last known result of every node that was ever done."""
     unresolved: Mapping[Id, Unresolved]
-    """The nodes that are done only because nothing more could come; nodes that ran again since are left out."""
+    """The nodes that ended as unresolved, because nothing more could come; nodes that ran again since are left out."""
     exhausted: Mapping[Id, Exhausted]
     """The nodes that would never have ended. If there are any, the other results are not reliable."""
     crashed: Mapping[Id, str]
@@ -77,27 +77,27 @@ class Report:
     runs: Mapping[Id, int]
     """The number of times that each body was begun."""
     level: Level
-    """The hardest that any body was asked."""
+    """The highest level at which any body was run."""
 
 
 class World:
-    """The entrance for events of the world outside, for one `converge`; to be called from its thread.
+    """The entrance for events of the world outside, for one `converge`. Its methods are called from the thread of `converge`.
 
     Facts that are reported before `converge` begins hold from its beginning; facts that are reported after its end have no
     effect.
     """
 
     def __init__(self) -> None:
-        """Nothing is converging yet."""
+        """Make a world that no `converge` uses yet."""
         self._early: list[Event] = []
         self._convergence: _Convergence | None = None
 
     def arrived(self, emission: Emission) -> None:
-        """Something is there, or has another content."""
+        """Record that something is present, or has a new content."""
         self._say(Arrived(emission))
 
     def removed(self, who: Id) -> None:
-        """Something is gone."""
+        """Record that something was removed."""
         self._say(Removed(who))
 
     def asked(self, who: Id) -> None:
@@ -135,8 +135,8 @@ async def converge(
 ) -> Report:
     """Run the seeds and the nodes that they create, at most ``limit`` bodies at a time, until no node has anything to do.
 
-    Raises ValueError if that has no end or no beginning: rules without drain, or a limit below 1. Raises RuntimeError if the
-    world belongs to another `converge`.
+    Raises ValueError for rules without drain, with which it would not end, and for a limit below 1, with which it could not
+    begin. Raises RuntimeError if the world belongs to another `converge`.
     """
     if not rules.drain or limit < 1:
         raise ValueError(f"converge() needs rules that drain ({rules.drain}) and room for a body ({limit})")
@@ -184,16 +184,14 @@ class _Convergence:
         )
 
     def take(self, event: Event) -> None:
-        """Take an event in. No await from here on until all of its consequences are processed: this is what makes it one
-        step.
-        """
+        """Process an event. There is no await until all of its consequences are processed, so that the event is one step."""
         if not self.over.is_set():
             self.state, effects = step(self.state, event)
             for effect in effects:
                 self._perform(effect)
 
     def pump(self) -> None:
-        """Begin as many bodies as there is room for, or find that it is over."""
+        """Begin as many bodies as the limit allows, and record the end if there is nothing left to do."""
         while self.state.running < self._limit and not self.over.is_set():
             before = self.state.running
             self.take(_PULLED)
@@ -227,7 +225,7 @@ class _Convergence:
         except Exception as error:  # noqa: BLE001 - not swallowed: it is the outcome of this node, and is reported as such
             outcome = Crashed(f"{type(error).__name__}: {error}"[:_KEPT])
         if isinstance(outcome, Outside) and not self._speaks:
-            outcome = Crashed("it waits for the world outside, which this run does not have")
+            outcome = Crashed("it waits for an event from outside, which cannot arrive in this convergence")
         if isinstance(outcome, Crashed):
             self._crashed[who] = outcome.message
         self.take(Finished(who, order.run, outcome, sweep))

@@ -1,7 +1,7 @@
 """The state of an engine while one event is processed: the same fields, changed in place, and then frozen again.
 
-An event that touches ten nodes would otherwise make ten states. A draft never outlives its step, and only persistent values
-in it are shared. It keeps the indexes and counts consistent, and knows no rule.
+Without it, an event that touches ten nodes would make ten states. A draft never outlives its step, and shares only persistent
+values with states. It keeps the indexes and counts consistent, and contains none of the engine's rules.
 """
 
 from collections.abc import Collection
@@ -18,11 +18,11 @@ _Index: TypeAlias = "HashTrieMap[Id, HashTrieSet[Id]]"
 NO_MARK: Final = Mark()
 _NOBODY: "Final[HashTrieSet[Id]]" = HashTrieSet()
 _FEW: Final = 10
-"""Up to this many entries, a search is as fast as making a set of them."""
+"""The number of entries up to which a search is as fast as making a set of the entries."""
 
 
 class News:
-    """A change that other nodes must be told of: ``who`` changed or ended a run; ``cause`` is the node whose run did that."""
+    """A change that other nodes must be notified of: ``who`` changed or ended a run; ``cause`` is the node whose run did that."""
 
     __slots__ = ("arrival", "cause", "changed", "who")
 
@@ -34,7 +34,9 @@ class News:
 
 
 class Draft:
-    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one later, and is the stamp of all changes of this step."""
+    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one higher than that of the state, and is the stamp of all
+    changes of this step.
+    """
 
     __slots__ = (*Fixpoint._fields, "effects", "news")
 
@@ -95,7 +97,7 @@ class Draft:
         self.nodes = self.nodes.insert(who, node)
 
     def mark(self, who: Id) -> Mark:
-        """Return when the id last changed; an id that was never there has never changed."""
+        """Return the mark of an id, with the stamps of its last change; an id that was never present has never changed."""
         node = self.nodes.get(who)
         return (node.mark if node is not None else None) or self.marks.get(who, NO_MARK)
 
@@ -121,7 +123,7 @@ class Draft:
             self.parked = self.parked.put(who)
 
     def still_parked(self) -> dict[Id, Node]:
-        """Return those of the parked nodes that still are parked, in no order."""
+        """Return the nodes in ``parked`` that are still parked, in no particular order."""
         nodes = self.nodes
         return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
 
@@ -141,7 +143,7 @@ class Draft:
 
 
 def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
-    """Return the index in which ``who`` is listed under all ids in ``after``, and no longer under the others in ``before``."""
+    """Return the index after ``who`` was listed under all ids in ``after``, and removed from all other ids in ``before``."""
     kept: Collection[Id] = after if len(after) < _FEW else set(after)
     for key in before:
         if key not in kept:

@@ -1,17 +1,17 @@
 """The decisions at a fixpoint: which nodes are swept, and which parked nodes run at which level.
 
 A fixpoint is structural: nothing is to run, nothing runs, and no node waits for the world outside. So a missing id can no
-longer appear without a decision; that is a fact and not a guess. First the nodes that want it are swept, if anything arrived
-since they last ran: this may produce the ids that others lack. Then the parked nodes are judged, each connected group
+longer appear unless the engine runs another node. First the nodes that asked for sweeps are swept, if anything arrived since
+they last ran: this may produce the ids that other nodes lack. Then the parked nodes are judged, each connected group
 separately:
 
 1. A node that was asked at NONE and lacks something that is not parked itself is asked at CASCADE: absent ids will not come.
 2. If there is no such node, the remaining ones lack only each other, or still lacked something at CASCADE. At the bottom of
    them are cycles, and nodes that only lack absent ids; the lowest node of each is asked at FORCE.
-3. A node that lacks something even then is unresolved, which is its end.
+3. A node that still lacks something at FORCE ends as unresolved.
 
-Each of these makes a node run or ends one. A node that is woken by anything returns to NONE, and with it its group: only
-nodes that were picked at a fixpoint run at CASCADE and FORCE, for what they lacked there.
+Each of these steps makes a node run or ends one. A node that is woken by anything returns to NONE, and with it its group: only
+nodes that were picked at a fixpoint run at CASCADE and FORCE, and only until something that they lack changes.
 """
 
 from wharfinger.queue.fifo import Fifo
@@ -23,8 +23,8 @@ from wharfinger.runtime.fixpoint.wakes import call, leave_unresolved, tell
 
 
 def judge(draft: Draft) -> bool:
-    """Sweep or else judge the parked nodes, because nothing else can happen. Return False if there are none, which is the
-    end.
+    """Sweep nodes, or judge the parked nodes if there is none to sweep. Return False if there are no parked nodes either, which
+    is the end.
     """
     if draft.sweepers and _sweep(draft):
         tell(draft)
@@ -41,7 +41,9 @@ def judge(draft: Draft) -> bool:
 
 
 def _sweep(draft: Draft) -> bool:
-    """Run each node that asked for sweeps, if anything arrived since; charge it if it published something since."""
+    """Run each node that asked for sweeps, if anything arrived since its last run; charge the run if the node has published
+    something since its last charge.
+    """
     swept = False
     for who in sorted(draft.sweepers):
         node = draft.nodes[who]

@@ -5,12 +5,12 @@ A node is to run → running → parked, waiting outside, or done; from each of 
 comes, and never twice at once. A body's answer is processed like this:
 
 * the node was removed meanwhile: the answer is discarded. Its emissions are not published; a node that came back runs afresh;
-* it emitted: this is published, even if the run is out of date, because it exists: a repeated run emits the same again, and
-  the same is not a change;
+* it has emissions: they are published, even if the run is out of date, because what was emitted exists. A repeated run emits
+  the same again, which is not a change;
 * it is out of date, because its own content changed, because another run was requested, or because something that it reads or
   lacks changed after it began: it runs once more, and is not done in between. Its result is kept for itself only (a Noop of
   the next run confirms it), and nodes that wait for it keep waiting;
-* otherwise it is parked, waits, or is done, and the nodes that wait for it are told.
+* otherwise it is parked, waits, or is done, and the nodes that wait for it are notified.
 
 The stamps of a step are the clock; a run begins one stamp later than anything that its step did, so anything of a later step
 is later than the run.
@@ -238,7 +238,7 @@ def _ids(given: tuple[Id, ...]) -> tuple[Id, ...]:
 
 
 def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
-    """Publish the emissions, in their order; return the node, which may be among them."""
+    """Publish the emissions, in their order; return the node after that, because its own id may be among the emissions."""
     origin = Origin(who, node.origin.depth + 1)
     news = [arrive(draft, emission, origin) for emission in outcome.emissions]
     if not any(news):
@@ -270,7 +270,7 @@ def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
 
 
 def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
-    """End the node with a crash, of which only the message is known. A Noop does not confirm it."""
+    """End the node with a crash, which has a message and no result. A Noop of the next run does not confirm it."""
     if node.again is Again.NO:
         end(draft, who, node, f"crashed: {message}", (), node.said)
     else:
@@ -278,7 +278,7 @@ def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
 
 
 def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
-    """Once more: at its own cost, unless all that happened is that it was asked."""
+    """Run the node again; charge it, unless the only reason is that a run was requested."""
     cause = node.account.cause if node.again is Again.CHARGED or changed is None else changed.cause
     call(draft, who, node, level=Level.NONE, charge=changed is not None or node.again is Again.CHARGED, cause=cause)
 
@@ -299,7 +299,9 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
-    """Park the node, unless something that it lacks changed or ended a run after it began: that would never come again."""
+    """Park the node, unless an id that it lacks changed or ended a run after the node's run began: such a wake would be
+    missed.
+    """
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:
         _run_again(draft, who, node._replace(lacks=lacks, reads=()), None)

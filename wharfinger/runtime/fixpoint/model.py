@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Id(NamedTuple):
-    """The name of a node, or of a piece of data that nodes look at; ordered by kind, then namespace, then name."""
+    """The name of a node, or of a piece of data that nodes read; ordered by kind, then namespace, then name."""
 
     kind: str
     namespace: str
@@ -28,15 +28,15 @@ class Level(IntEnum):
     CASCADE = 1
     """Fail for absent ids, because they will not come; block on ids that are present and not done yet."""
     FORCE = 2
-    """Fail also for ids that are not done yet, because they never will be. Only nodes on a cycle, and nodes that lack
-    nothing else, are asked so.
+    """Fail also for ids that are not done yet, because they never will be. Only nodes on a cycle, and nodes that lack nothing
+    outside of it, are run at this level.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """Something that a body or the world outside created: ``digest`` is of its content; the same digest again is not a
-    change.
+    """Something that a body or the world outside created: ``digest`` is the digest of its content; an emission with an
+    unchanged digest is not a change.
 
     ``runnable``: it is a node with a body of its own; otherwise it is data, which nodes may lack or read.
     """
@@ -63,7 +63,7 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Noop:
-    """The body is done, and nothing differs from its last run: its result and reads stay, and nothing is emitted."""
+    """The body is done with the same outcome as its last run: its result and reads are kept, and nothing is emitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """The body is done for now because of ``failed``; a change of any of them runs it again. ``result`` is as in Terminal."""
+    """The body has ended because of the ids in ``failed``; a change of any of them runs it again. ``result`` is as in
+    Terminal.
+    """
 
     failed: tuple[Id, ...]
     result: str
@@ -93,7 +95,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """An unexpected error ended the body; an outcome like any other. Its result is ``crashed: `` and the message."""
+    """An unexpected error ended the body. The node's result is ``crashed: `` and the message."""
 
     message: str
 
@@ -105,7 +107,7 @@ Outcome: TypeAlias = Terminal | Noop | Blocked | DependencyFailed | Outside | Cr
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """Nodes to begin with, in any order; known ones and duplicates are left alone."""
+    """Nodes to begin with, in any order; known nodes and duplicates are ignored."""
 
     ids: tuple[Id, ...]
 
@@ -126,7 +128,8 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The world outside wants a node to look again, though nothing that it reads has changed. Costs it nothing."""
+    """The world outside requests another run of a node, although nothing that the node reads has changed. The run is not
+    charged."""
 
     id: Id
 
@@ -141,9 +144,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A body has answered. Of a run that is not the node's current one it changes nothing.
+    """A body has reported its outcome. If the run is not the node's current one, nothing changes.
 
-    ``sweep``: run it again at each fixpoint before which something arrived, because it looks at more than it can name.
+    With ``sweep``, the node is run again at each fixpoint before which something arrived, because it reads more ids than it can
+    name.
     """
 
     id: Id
@@ -154,7 +158,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The driver has room for one more body, or wants to know whether this is the end."""
+    """The driver has room for one more body, or checks whether the engine has converged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +175,8 @@ Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pu
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Run the body of a node, and report it as Finished with this run. ``loop``: at FORCE the cycle it is on, if it is on one.
-
-    The loop begins with ``id``, and each member lacks the next one; the last lacks ``id``.
+    """Run the body of a node, and report it as Finished with this run. At FORCE, ``loop`` is the cycle that the node is on, and
+    empty if it is on none. The cycle begins with ``id``; each member lacks the next one, and the last lacks ``id``.
     """
 
     id: Id
@@ -192,7 +195,8 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """A node was to run more often than its budget, or was created too deep: it is done, and runs no more in this episode.
+    """A node was to run more often than its budget, or was created too deep: the engine ended it, and it does not run again in
+    this episode.
 
     ``loop`` are the ids that keep waking each other, or the chain that creates each other, ending with ``id``; ``message``
     names them. Its result is ``exhausted: `` and the message.

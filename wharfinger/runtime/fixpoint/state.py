@@ -40,7 +40,7 @@ class Rules:
     """
 
 
-# --- what is told of a node ----------------------------------------------------------------------------------------------------
+# --- the stage of a node ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,12 @@ class Done:
 
 Phase: TypeAlias = Runnable | Running | Parked | Waiting | Done
 
-# --- what is kept --------------------------------------------------------------------------------------------------------------
+# --- the stored values
+# --------------------------------------------------------------------------------------------------------------
 
 
 class Stage(Enum):
-    """The stage of a node; GONE: it was removed while it had a place in the queue, and only that place is left."""
+    """The stage of a node. GONE: the node was removed while it had a place in the queue, and only that place is left."""
 
     RUNNABLE = 1
     RUNNING = 2
@@ -134,14 +135,14 @@ class Account(NamedTuple):
     """The charges of a node (see :mod:`wharfinger.runtime.fixpoint.budget`)."""
 
     episode: int = 0
-    """The one that ``charges`` and ``spent`` are of; in another one they are nothing."""
+    """The episode that ``charges`` and ``spent`` belong to; in any other episode they do not count."""
     charges: int = 0
     spent: bool = False
-    """It is exhausted: it does not run."""
+    """True if the node is exhausted: it does not run."""
     paid: bool = False
-    """The run that it is queued for is charged already."""
+    """True if the run that the node is queued for is charged already."""
     news: bool = False
-    """It published something new since it was last charged."""
+    """True if the node published something new since it was last charged."""
     cause: Id | None = None
     """The node whose run caused the last charge; None: the world outside."""
 
@@ -157,14 +158,14 @@ class Node(NamedTuple):
     """One node, as it is between two events."""
 
     mark: Mark | None
-    """None: it was removed, and its mark is among those without a node."""
+    """The node's mark. None: the node was removed, and its mark is among those without a node."""
     stage: Stage
     run: int
-    """The stamp of its last dispatch, which is also the name of that run; 0: never."""
+    """The stamp of its last dispatch, which also identifies that run; 0 if it was never dispatched."""
     level: Level
     again: Again
     lacks: tuple[Id, ...]
-    """The ids under which it is listed in ``parked_on`` if it is parked, and may be listed otherwise."""
+    """The ids under which a parked node is listed in ``parked_on``; a node in another stage may still be listed there."""
     reads: tuple[Id, ...]
     """The ids under which it is listed in ``readers``."""
     result: str | None
@@ -172,13 +173,13 @@ class Node(NamedTuple):
     account: Account
     origin: Origin
     sweep: bool
-    """It is to run again at each fixpoint before which something arrived."""
+    """True if the node is to run again at each fixpoint before which something arrived."""
     queued: bool
-    """It has a place in the queue."""
+    """True if the node has a place in the queue."""
 
 
 class Fixpoint(NamedTuple):
-    """The state of an engine. Its fields are the machine's; ask by the methods."""
+    """The state of an engine. Its fields are for the machine only; other callers use the methods."""
 
     rules: Rules
     clock: int
@@ -196,17 +197,17 @@ class Fixpoint(NamedTuple):
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"
     readers: "HashTrieMap[Id, HashTrieSet[Id]]"
     parked: Fifo[Id]
-    """The nodes that were parked since the last fixpoint, and those that still were at that one."""
+    """The nodes that were parked since the last fixpoint, and those that stayed parked at it."""
     sweepers: "HashTrieSet[Id]"
     loops: "HashTrieMap[Id, tuple[Id, ...]]"
     """The cycles of the nodes that are queued at FORCE."""
     gone: "HashTrieSet[Id]"
-    """Removed while a body ran: their marks stand until none does."""
+    """The ids that were removed while a body ran; their marks are kept until no body runs."""
     queued: int
     running: int
     waiting: int
     told: bool
-    """Converged was said, and nothing happened since."""
+    """True if Converged was reported, and nothing has happened since."""
     cancelled: bool
 
     def phase(self, who: Id) -> Phase | None:

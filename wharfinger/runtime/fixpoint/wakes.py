@@ -1,7 +1,6 @@
-"""The reasons for which nodes run again, and which node is charged: arrivals, ends of runs, and the nodes that they wake.
-
-Every change that other nodes may have to react to is put among the draft's news, and told by `tell` at the end of the step,
-one after the other: so a wake that ends a node (its budget is spent) wakes its own waiters in turn without recursion.
+"""The wakes of nodes, and the charges for them: arrivals and ends of runs, and the nodes that run again because of them. Every
+change that other nodes may have to react to is added to the draft's news. At the end of the step, `tell` notifies the nodes,
+one after the other. So a wake that ends a node (its budget is spent) wakes its own waiters in turn without recursion.
 
 `call` is the only place where a node is made to run, and the only one where that is charged.
 """
@@ -18,8 +17,8 @@ _OUTSIDE: Final = Origin()
 
 
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
-    """Record that something is present, or has a new content; return whether that was a change. Its own node runs, and its
-    readers.
+    """Record that something is present, or has a new content; return whether this was a change. A change runs its own node and
+    its readers.
     """
     who = emission.id
     node, mark = draft.nodes.get(who), draft.mark(who)
@@ -107,7 +106,7 @@ def call(
     """
     account = node.account
     if draft.cancelled and node.stage is not Stage.RUNNING:
-        return  # whatever it is now, it stays
+        return  # a cancelled engine keeps the stage of every node whose body does not run
     if account.spent and budget.is_spent(account, draft.episode):
         return
     if charge and node.run and not draft.cancelled:
@@ -119,7 +118,7 @@ def call(
         account, draft.charged = paid, True
     draft.leave(node)
     if node.stage is Stage.WAITING and node.reads:
-        draft.list_under(who, node, (), ())  # a change of these costs nothing, also while it is queued
+        draft.list_under(who, node, (), ())  # a change of these ids is not charged while the node is queued
         node = node._replace(lacks=(), reads=())
     draft.queued += 1
     if not node.queued:
@@ -147,7 +146,7 @@ def call(
 def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: Said | None) -> None:
     """Publish the end of a node: wake the nodes that wait for it and, if the result differs, those that read it.
 
-    ``said`` is the last answer of its body, which is kept for a Noop; if the engine ended the node, it is something else.
+    ``said`` is the last answer of its body, which is kept for a Noop; it differs from ``result`` if the engine ended the node.
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
@@ -184,7 +183,7 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """End the node's runs in this episode. For the next episode it keeps the reads of its last answer."""
+    """End the node's runs in this episode. The node keeps the reads of its last answer for the next episode."""
     draft.effects.append(Exhausted(who, message, loop))
     draft.charged = True
     said = node.said
@@ -223,7 +222,7 @@ def remove(draft: Draft, who: Id) -> None:
 
 def tell(draft: Draft) -> None:
     """Wake the nodes that wait for the news, in the order of ids; nodes that this ends are news too."""
-    for news in () if draft.cancelled else draft.news:  # grows while it is told
+    for news in () if draft.cancelled else draft.news:  # grows during this loop
         parked = draft.parked_on.get(news.who)
         readers = draft.readers.get(news.who) if news.changed else None
         if parked is None:
@@ -234,7 +233,7 @@ def tell(draft: Draft) -> None:
             draft.parked_on = draft.parked_on.discard(news.who)
             waiters = {*parked} if readers is None else {*parked, *readers}
         if not news.arrival:
-            waiters.discard(news.who)  # whatever it made of itself it knows
+            waiters.discard(news.who)  # a run does not have to react to its own end
         for who in sorted(waiters) if len(waiters) > 1 else waiters:
             _wake(draft, who, draft.nodes[who], news)
     draft.news.clear()

@@ -1,6 +1,6 @@
 """The daemon's own metrics in Prometheus' format: the counts of `wharfinger statistics`, and the packages.
 
-Each part keeps its own counts; this module only writes them down, at one moment. Families are described beforehand
+Each part keeps its own counts; this module only formats them, all at one moment. Families are described beforehand
 (`DAEMON_METRICS`), and docs/metrics.md has the same list. A binding's numbers are summed over all its watches. Rows that
 grow with what users install are bounded: beyond MAX_ROWS they are summed in one row for all others, so sums remain correct.
 """
@@ -14,7 +14,10 @@ from wharfinger.formats.exposition import Description, MetricKind, family_lines,
 from wharfinger.hooks.metrics.run_metrics import LABELS as BINDING
 from wharfinger.hooks.metrics.run_metrics import OTHERS, package_labels
 from wharfinger.hooks.watching.monitor import Monitor
+from wharfinger.pools.pods.pod_pools import PodPools
 from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspection.pod_metrics import POD_METRICS, pod_families
+from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
 from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
 from wharfinger.runtime.inspection.statistics import statistics
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS, warm_families
@@ -81,11 +84,18 @@ DAEMON_METRICS: Final = (
     *(WORKERS, REQUESTS, REPLACED, STORE),
     *RELEASE_METRICS,
     *WARM_METRICS,
+    *POD_METRICS,
+    *RECORDER_METRICS,
 )
 
 
-def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[str]:
-    """Yield all present metrics as text; before the runtime is up, only those of the process.
+def daemon_lines(
+    daemon: DaemonSnapshot,
+    runtime: Runtime | None,
+    pods: PodPools | None = None,
+    recorded: Iterable[tuple[Description, Sequence[Row]]] = (),
+) -> Iterator[str]:
+    """Yield all present metrics as text; before the runtime is up, only those of the process and of the recorder (``recorded``).
 
     Everything is counted before the first line is yielded, so the caller may pause between two lines.
     """
@@ -93,8 +103,12 @@ def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[st
     if runtime is not None:
         families += [*_packages(runtime), *_counted(statistics(runtime)), *_bindings(runtime), *_watches(runtime)]
         families += [_Family(described, rows) for described, rows in release_families(runtime.tools)]
-        if (warm := runtime.tools.warm) is not None:
-            families += [_Family(described, rows) for described, rows in warm_families(warm)]
+        warm, programs = runtime.tools.warm, runtime.tools.persistent
+        if warm is not None and programs is not None:
+            families += [_Family(described, rows) for described, rows in warm_families(warm, programs)]
+    if pods is not None:
+        families += [_Family(described, rows) for described, rows in pod_families(pods)]
+    families += [_Family(described, rows) for described, rows in recorded]
     for family in families:
         yield from family_lines(family.described, family.rows)
 
@@ -126,7 +140,7 @@ def _packages(runtime: Runtime) -> Iterator[_Family]:
         for instance in runtime.instances.values()
     ]
     yield _Family(PACKAGES, summed((((each.id.kind, state), 1) for each, state, _ in found), ("", OTHERS)))
-    info = (((*name, each.id.kind, each.package, each.version, state), 1) for each, state, name in found)
+    info = (((*name, each.id.kind, each.wish.package, each.wish.version, state), 1) for each, state, name in found)
     yield _Family(INFO, summed(info, (OTHERS, "", "", "", "", "")))
     queues = ((name, len(runtime.queues.dump_one(name).tasks)) for name in runtime.queues.names())
     yield _Family(LENGTH, summed((((name,), length) for name, length in queues), (OTHERS,)))
@@ -159,7 +173,7 @@ def _tasks(tasks: TaskCounts) -> Iterator[_Family]:
 
 
 def _bindings(runtime: Runtime) -> Iterator[_Family]:
-    started = [(name, each.started) for name, each in runtime.instances.items() if each.started is not None]
+    started = [(name, each.hooks.started) for name, each in runtime.instances.items() if each.hooks.started is not None]
     monitors = [(_binding(name, one), one.statistics()) for name, hooks in started for one in hooks.monitors()]
     others = ("", "", OTHERS, "", "")
     yield _Family(OBJECTS, summed(((labels, one.objects) for labels, one in monitors), others))

@@ -20,7 +20,9 @@ def _counter(name: str, what: str, *labels: str) -> Description:
 
 
 OBJECTS: Final = _gauge("release_objects", "Objects of releases by the work that is pending on them.", "state")
-OPERATIONS: Final = _counter("apply_operations_total", "Objects applied and deleted, and prunes.", "operation")
+OPERATIONS: Final = _counter(
+    "apply_operations_total", "Operations: objects applied, objects deleted, and prunes.", "operation"
+)
 ERRORS: Final = _counter("apply_errors_total", "Objects and prunes whose operation failed, to be retried.", "operation")
 SECONDS: Final = _counter("apply_seconds_total", "Time spent on applying, deleting and pruning.", "operation")
 HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails.")

@@ -13,7 +13,9 @@ import wharfinger
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.exposition import exposition
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.redaction.redaction import redacted_texts
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
+from wharfinger.pools.pods.pod_pools import PodPools
 from wharfinger.runtime.core.package_snapshot import (
     Surroundings,
     queue_snapshot,
@@ -22,21 +24,32 @@ from wharfinger.runtime.core.package_snapshot import (
     waiting_queue,
 )
 from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspection.claim_explanations import CLAIM, explain_claim
 from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
+from wharfinger.runtime.inspection.pod_pools import pod_pools
+from wharfinger.runtime.inspection.recorder_metrics import recorder_families
+from wharfinger.runtime.inspection.repository_snapshots import repository_snapshots
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
-from wharfinger.runtime.inspection.warm_pools import warm_pools
+from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,
+    HistorySnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
+    RepositorySnapshot,
     SettingsAnswer,
     StatisticsSnapshot,
     WarmPoolSnapshot,
 )
 from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.recording.flight_log import FlightLog
+from wharfinger.runtime.recording.history import history_of
+from wharfinger.runtime.recording.past_explanation import explain_at
+from wharfinger.runtime.recording.recorder import Recorder
+from wharfinger.runtime.repositories.repository_controller import Repositories
 from wharfinger.runtime.resources.identity import has_release
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.scheduler.package_node import node_of
@@ -58,6 +71,14 @@ class RuntimeInspector:
     draining: bool = False
     standby: str = ""
     measured: HookMetrics = field(default_factory=HookMetrics)
+    scans: Repositories | None = None
+    """The controller of PackageRepositories; None before the runtime is up."""
+    pods: PodPools | None = None
+    """The pools of pods; None without `--worker-pools`."""
+    recorder: Recorder | None = None
+    """The recorder; None before the runtime is up."""
+    flight_log: FlightLog | None = None
+    """The log of the recorder; None without `--flight-recorder`."""
 
     async def daemon(self) -> DaemonSnapshot:
         """Return the snapshot of the daemon."""
@@ -83,7 +104,8 @@ class RuntimeInspector:
     async def metrics(self) -> str:
         """Return the daemon's own metrics, including those of hooks' runs."""
         lines: list[str] = []
-        for line in daemon_lines(await self.daemon(), self.runtime):
+        recorded = recorder_families(self.recorder, self.flight_log) if self.recorder is not None else ()
+        for line in daemon_lines(await self.daemon(), self.runtime, self.pods, recorded):
             lines.append(line)
             if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first line
                 await trio.lowlevel.checkpoint()
@@ -119,29 +141,56 @@ class RuntimeInspector:
         return tuple(self._queue(self.runtime, name, around) for name in names)
 
     async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
-        """Return the pools of warm hooks that are open, sorted by name."""
-        warm = self.runtime.tools.warm if self.runtime is not None else None
-        return warm_pools(warm) if warm is not None else ()
+        """Return the pools of warm hooks, of persistent hooks and of WorkerPools, each kind sorted by name."""
+        found: list[WarmPoolSnapshot] = []
+        if self.runtime is not None:
+            warm, programs = self.runtime.tools.warm, self.runtime.tools.persistent
+            found += warm_pools(warm) if warm is not None else ()
+            found += persistent_pools(programs) if programs is not None else ()
+        return (*found, *(pod_pools(self.pods) if self.pods is not None else ()))
+
+    async def repositories(self) -> tuple[RepositorySnapshot, ...]:
+        """Return all PackageRepositories, sorted by name."""
+        return repository_snapshots(self.scans) if self.scans is not None else ()
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """Return all nodes of the scheduler, sorted by name."""
         return self.runtime.scheduler.nodes() if self.runtime is not None else ()
 
-    async def why(self, name: str) -> ExplanationSnapshot | None:
-        """Explain the state of a package; None if there is no such package."""
+    async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
+        """Explain the state of a package, or of a WorkerClaim; None if there is no such package or claim.
+
+        With ``at``, explain the state of a package at that time; None if the kept events do not reach back so far.
+        """
+        if at is not None:
+            return explain_at(self.recorder.rings, name, at) if self.recorder is not None else None
+        if name.startswith(CLAIM):
+            return explain_claim(name, self.pods) if self.pods is not None else None
         return explain(name, _known(self.runtime)) if self.runtime is not None else None
+
+    async def history(self, name: str) -> HistorySnapshot | None:
+        """Return the last events of a package; None if there are none."""
+        return history_of(self.recorder.rings, name) if self.recorder is not None else None
+
+    def secrets_of(self, name: str) -> tuple[str, ...]:
+        """Return the texts that may not be recorded of a package: the known secrets, and settings whose keys mark a secret."""
+        instance = self.runtime.instances.get(name) if self.runtime is not None else None
+        if instance is None:
+            return ()
+        shown = (instance.wish.settings.settings, instance.configuration.values)
+        return (*instance.secrets, *(text for document in shown for text in redacted_texts(document)))
 
     async def render(self, name: str) -> RenderSnapshot | None:
         """Render the manifests that a package would have now; None if there is no such package."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if self.runtime is None or instance is None:
             return None
-        if instance.definition is None:
+        if instance.files.definition is None:
             return RenderSnapshot("", "it is not loaded yet", has_chart=True)
-        if instance.definition.chart is None:
+        if instance.files.definition.chart is None:
             return RenderSnapshot("", "", has_chart=False)
         try:
-            found = await rendered(instance, self.runtime.tools, self.runtime.reports)
+            found = await rendered(instance, self.runtime.tools, self.runtime.packages)
         except EXPECTED as error:
             return RenderSnapshot("", instance.masked(classify(error).message), has_chart=True)
         return RenderSnapshot(found.manifest, "", has_chart=True)
@@ -156,23 +205,23 @@ class RuntimeInspector:
     @staticmethod
     def _queue(runtime: Runtime, name: str, around: Surroundings) -> QueueSnapshot:
         instance = runtime.instances.get(name)
-        established = instance is None or instance.crds is not None
+        established = instance is None or instance.crds.established is not None
         return waiting_queue(queue_snapshot(runtime.queues.dump_one(name)), around, established=established)
 
 
 def _needed(instance: Instance) -> frozenset[str]:
-    """Return the packages that a package names, as it was loaded."""
-    if instance.definition is None:
+    """Return the packages that the requirements of the loaded package name."""
+    if instance.files.definition is None:
         return frozenset()
-    return frozenset(node_of(instance.id, instance.definition, instance.wanted).names())
+    return frozenset(node_of(instance.id, instance.files.definition, instance.wish.directives).names())
 
 
 def _asked(instance: Instance | None) -> tuple[str, ...]:
     """Return the packages named only in the resource's ``spec.dependsOn``; the loaded package itself does not need them."""
-    if instance is None or instance.definition is None:
+    if instance is None or instance.files.definition is None:
         return ()
-    own = node_of(instance.id, instance.definition, Directives()).dependencies()
-    names = {each.package for each in instance.wanted.depends_on} - {each.name for each, _ in own}
+    own = node_of(instance.id, instance.files.definition, Directives()).dependencies()
+    names = {each.package for each in instance.wish.directives.depends_on} - {each.name for each, _ in own}
     return tuple(sorted(names))
 
 
@@ -183,7 +232,7 @@ def release_of(runtime: Runtime, name: str) -> Owner | None:
 
 
 def _known(runtime: Runtime) -> Known:
-    """Return the input of an explanation; all of it is from one step, since nothing here awaits."""
+    """Return the input of an explanation. It is consistent, because nothing here awaits."""
     around = surroundings(runtime.tools, runtime.now())
 
     def package(name: str) -> PackageSnapshot | None:

@@ -1,4 +1,4 @@
-"""The counts of a running daemon as one snapshot: they show why the work stands still, or which number is too large.
+"""The counts of a running daemon as one snapshot: they show why no work makes progress, or which number is too large.
 
 Each part keeps its own counts; this module only puts them together.
 """
@@ -36,7 +36,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         trying_crds=tools.crd_phase.trying(),
         schedules=SchedulesSnapshot(schedules.crontabs, schedules.ticks, schedules.next_due),
         monitors=_monitors(runtime),
-        # An implementation may count or not; the protocols are only about the work.
+        # Counts are no part of these protocols, so an implementation may have none.
         filters=_pool(tools.filters.statistics()) if isinstance(tools.filters, JqPool) else None,
         rules=_pool(tools.rules.statistics()) if isinstance(tools.rules, CelPool) else None,
         store=_store(tools.store),
@@ -64,8 +64,8 @@ def _warm(starts: WarmStarts) -> PoolSnapshot:
 def _objects(found: EngineStatistics) -> ObjectCounts:
     """Return the counts of objects.
 
-    Only the head of the health's sentence is included: failing objects are shown with their package, whose secrets are
-    known.
+    Only the beginning of the health message is included. The rest names failing objects, which are shown with their package,
+    where its secrets are masked.
     """
     keys, prunes = found.reconciler.keys, found.reconciler.prunes
     return ObjectCounts(
@@ -104,7 +104,7 @@ def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
 
 def _monitors(runtime: Runtime) -> MonitorCounts:
     """Return the counts of all packages whose hooks are started."""
-    started = (instance.started for instance in runtime.instances.values() if instance.started is not None)
+    started = (instance.hooks.started for instance in runtime.instances.values() if instance.hooks.started is not None)
     found = [monitor.statistics() for hooks in started for monitor in hooks.monitors()]
     return MonitorCounts(
         monitors=len(found),

@@ -6,6 +6,7 @@ from typing import Final
 from wharfinger.formats.exposition import Description, MetricKind
 from wharfinger.pools.interpreters.pool import InterpreterPool
 from wharfinger.pools.interpreters.warm_start import WarmStarts
+from wharfinger.pools.persistent.programs import PersistentPrograms
 from wharfinger.runtime.inspection.warm_pools import named_pools
 
 Rows = Sequence[tuple[Sequence[str], float]]
@@ -25,14 +26,31 @@ WAITING: Final = _gauge("waiting", "Hooks that wait for a worker.", "interpreter
 CLAIMS: Final = _counter("claims_total", "Ends of claims and requests for workers.", "interpreter", "outcome")
 DISPATCH: Final = _counter("dispatch_seconds_total", "Time from requests to their first claims.", "interpreter")
 CLAIMED: Final = _counter(
-    "claim_seconds_total", "Time from requests to the start of their scripts, of those that succeeded.", "interpreter"
+    "claim_seconds_total",
+    "Time from requests to the start of their scripts, of requests that succeeded.",
+    "interpreter",
 )
 RESTARTS: Final = _counter("zygote_restarts_total", "Zygotes that ended and were replaced.", "interpreter")
 
-WARM_METRICS: Final = (STARTS, WORKERS, WAITING, CLAIMS, DISPATCH, CLAIMED, RESTARTS)
+MEMORY: Final = _gauge("memory_bytes", "Memory of idle workers, zygotes and persistent hooks, and its limit.", "kind")
+REFUSED: Final = _counter(
+    "memory_refused_total", "Processes that were not started because the memory limit is reached."
+)
+ENDED: Final = _counter("memory_ended_total", "Idle processes that were ended because the memory limit was exceeded.")
+PERSISTENT: Final = _gauge("persistent_processes", "Processes of persistent hooks.")
+PERSISTENT_RUNS: Final = _counter(
+    "persistent_runs_total", "Runs of persistent hooks, in a process that is kept or as a new process.", "start"
+)
+PERSISTENT_STARTS: Final = _counter("persistent_starts_total", "Processes of persistent hooks that were started.")
+BROKEN: Final = _counter("persistent_broken_total", "Processes of persistent hooks that ended within a run.")
+
+WARM_METRICS: Final = (
+    *(STARTS, WORKERS, WAITING, CLAIMS, DISPATCH, CLAIMED, RESTARTS, MEMORY, REFUSED, ENDED),
+    *(PERSISTENT, PERSISTENT_RUNS, PERSISTENT_STARTS, BROKEN),
+)
 
 
-def warm_families(starts: WarmStarts) -> Iterator[tuple[Description, Rows]]:
+def warm_families(starts: WarmStarts, programs: PersistentPrograms) -> Iterator[tuple[Description, Rows]]:
     """Yield all families with their present rows; pools of one program with different variables have numbered labels."""
     pools = list(named_pools(starts.pools()))
     yield STARTS, [(("warm",), starts.warm), (("cold",), starts.cold)]
@@ -50,6 +68,14 @@ def warm_families(starts: WarmStarts) -> Iterator[tuple[Description, Rows]]:
     yield DISPATCH, [((name,), pool.metrics.dispatch_s.total) for name, pool in pools]
     yield CLAIMED, [((name,), pool.metrics.claim_s.total) for name, pool in pools]
     yield RESTARTS, [((name,), pool.restarts) for name, pool in pools]
+    budget, counters = starts.budget, programs.counters
+    yield MEMORY, [(("used",), budget.used), (("limit",), budget.limit_bytes)]
+    yield REFUSED, [((), budget.refused)]
+    yield ENDED, [((), budget.ended)]
+    yield PERSISTENT, [((), len(programs))]
+    yield PERSISTENT_RUNS, [(("kept",), counters.runs), (("new",), counters.alone)]
+    yield PERSISTENT_STARTS, [((), counters.started)]
+    yield BROKEN, [((), counters.broken)]
 
 
 def _outcomes(pool: InterpreterPool) -> Iterator[tuple[str, int]]:

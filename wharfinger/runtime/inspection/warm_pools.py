@@ -1,9 +1,10 @@
-"""The pools of warm hooks as snapshots, and their names."""
+"""The pools of warm hooks and of persistent hooks as snapshots, and their names."""
 
 from collections.abc import Iterator, Sequence
 
 from wharfinger.pools.interpreters.pool import InterpreterPool
 from wharfinger.pools.interpreters.warm_start import WarmStarts
+from wharfinger.pools.persistent.programs import Kept, PersistentPrograms
 from wharfinger.runtime.inspector import WarmPoolSnapshot
 
 
@@ -19,11 +20,37 @@ def named_pools(pools: Sequence[InterpreterPool]) -> Iterator[tuple[str, Interpr
 def warm_pools(starts: WarmStarts) -> tuple[WarmPoolSnapshot, ...]:
     """Return the open pools, sorted by name."""
     return tuple(
-        _snapshot(name, pool) for name, pool in sorted(named_pools(starts.pools()), key=lambda named: named[0])
+        _snapshot(name, pool, starts.budget.limit_bytes)
+        for name, pool in sorted(named_pools(starts.pools()), key=lambda named: named[0])
     )
 
 
-def _snapshot(name: str, pool: InterpreterPool) -> WarmPoolSnapshot:
+def persistent_pools(programs: PersistentPrograms) -> tuple[WarmPoolSnapshot, ...]:
+    """Return the hooks of which processes are kept, sorted by name."""
+    return tuple(_persistent(kept, programs) for kept in programs.kept())
+
+
+def _persistent(kept: Kept, programs: PersistentPrograms) -> WarmPoolSnapshot:
+    return WarmPoolSnapshot(
+        name=kept.owner,
+        state="serving",
+        size=len(kept.pids),
+        ready=len(kept.pids) - kept.busy,
+        reserved=kept.busy,
+        waiting=0,
+        started=kept.runs,
+        conflicts=0,
+        failed=0,
+        expired=0,
+        refused=0,
+        restarts=0,
+        kind="persistent",
+        memory_bytes=programs.budget.size_of(kept.pids),
+        memory_limit_bytes=programs.budget.limit_bytes,
+    )
+
+
+def _snapshot(name: str, pool: InterpreterPool, limit_bytes: int) -> WarmPoolSnapshot:
     now, counters = pool.snapshot(), pool.metrics.counters
     return WarmPoolSnapshot(
         name=name,
@@ -39,4 +66,6 @@ def _snapshot(name: str, pool: InterpreterPool) -> WarmPoolSnapshot:
         refused=pool.metrics.refused,
         restarts=pool.restarts,
         problem=pool.unfit,
+        memory_bytes=pool.memory_bytes(),
+        memory_limit_bytes=limit_bytes,
     )

@@ -1,13 +1,14 @@
 """The desired state of a package, and what a change of it requires (spec/runtime §1.4, §2.2).
 
-A wish is compared with the one before, field by field. Each difference is a :class:`Change`, and the changes together give
-the kind of the :class:`Decision`:
+A desired state is compared with the one before, field by field. Each difference is a :class:`Change`, and the changes together
+give the kind of the :class:`Decision`:
 
 ===================================================================  ===============================================
 changed                                                              requires
 ===================================================================  ===============================================
 nothing                                                              NONE
-source, package, version, namespace, requested, forced, reset        UPDATE: from Download on, whatever else changed
+source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
+reset
 settings, settings version, maintenance, resources, upkeep, scope,   RECONFIGURE: the loaded version runs again
 no more
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
@@ -33,7 +34,9 @@ class DecisionKind(Enum):
     SUSPEND = "suspend"
     RESUME = "resume"
     REMOVING = "removing"
-    """Nothing was adopted: the package is being removed. Asking again helps once that is over."""
+    """The desired state was not adopted, because the package is being removed; the caller submits it again after the
+    removal.
+    """
 
 
 class Change(StrEnum):
@@ -42,6 +45,7 @@ class Change(StrEnum):
     SOURCE = "SourceChanged"
     PACKAGE = "PackageChanged"
     VERSION = "VersionChanged"
+    DIGEST = "DigestChanged"
     NAMESPACE = "NamespaceChanged"
     FORCED = "ForceRequested"
     RESET = "ResetRequested"
@@ -70,8 +74,8 @@ _THE_REST: Final = "DesiredStateChanged"
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """The fields that decide. Equal states require nothing; `settings_checksum` stands for the settings, which are read
-    late.
+    """The fields that decide which work is required. Equal states require nothing; `settings_checksum` stands for the settings,
+    which are read late.
     """
 
     source: str
@@ -79,7 +83,7 @@ class DesiredState:
     version: str
     settings_checksum: str
     requested: str = ""
-    """Changed by a user to have everything checked again."""
+    """A text that a user changes to have everything checked again."""
     namespace: str = ""
     settings_version: int = 0
     maintenance: str = ""
@@ -88,9 +92,11 @@ class DesiredState:
     upkeep: str = ""
     """Checksum of how drift is treated and readiness is judged."""
     forced: str = ""
-    """Changed by a user to have the cached copy discarded, for a tag that was pushed again."""
+    """A text that a user changes to have the cached copy discarded, for a tag that was pushed again."""
     reset: str = ""
-    """Changed by a user to have one-time steps done again."""
+    """A text that a user changes to have one-time steps done again."""
+    digest: str = ""
+    """The digest that the package must have; empty: that of its tag."""
     suspended: bool = False
     cluster_scope: bool = False
     """True if an Application reaches beyond its own namespace."""
@@ -98,19 +104,19 @@ class DesiredState:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The work that a wish requires, and its differences from the wish before (none for a new package)."""
+    """The work that a desired state requires, and its differences from the desired state before (none for a new package)."""
 
     kind: DecisionKind
     changes: tuple[Change, ...] = ()
 
     @property
     def reason(self) -> str:
-        """One reason for all the changes: the first that the loaded version can follow, or "the rest"."""
+        """Return one reason for all the changes: the first change that the loaded version can follow, else a general reason."""
         return next((change.value for change in _RECONFIGURING if change in self.changes), _THE_REST)
 
 
 def decide(before: DesiredState | None, after: DesiredState) -> Decision:
-    """Return what ``after`` requires of a package that had ``before``; None: the package was not known."""
+    """Return the work that ``after`` requires of a package whose last desired state was ``before``; None for a new package."""
     if before is None:
         return Decision(DecisionKind.SUSPEND if after.suspended else DecisionKind.UPDATE)
     changes = tuple(_changes(before, after))
@@ -132,6 +138,7 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.SOURCE: before.source != after.source,
         Change.PACKAGE: before.package != after.package,
         Change.VERSION: before.version != after.version,
+        Change.DIGEST: before.digest != after.digest,
         Change.NAMESPACE: before.namespace != after.namespace,
         Change.FORCED: before.forced != after.forced,
         Change.RESET: before.reset != after.reset,

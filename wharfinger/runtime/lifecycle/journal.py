@@ -1,16 +1,16 @@
 """The journal of operations: the step of the running operation of each package, in the state folder's journal (DESIGN §7).
 
-A restart begins every operation from the top. The journal lets it skip the steps that were complete, so a hook that is
-recorded as done never runs again, and a step that was in flight does. The journal may be lost: then every step is done
-again, which converges, too, because what must happen once in a package's life is in its state in the cluster
+A restart begins every operation from the top. The journal lets it skip the steps that were complete, so a hook that is recorded
+as done never runs again, and a step that was in flight does. If the journal is lost, every step is done again. The result is
+the same, because steps that must happen once in a package's life are recorded in the cluster
 (`runtime.lifecycle.package_state`).
 
-Losing all of it is harmless; losing only its end is not: steps that were undone last would be read as done. A killed process
-loses nothing. A machine that loses its power does, and the rest is sound by every checksum. So each row has the boot ID of
-the machine (``boot``), and rows of another boot are ignored and deleted: after a restart of the machine every operation
-begins from the top. The remaining risk is a disk that loses the end of the file while the machine runs, and the memory of
-the file with it. Therefore an apply that the journal has as done is skipped only if the cluster has its release
-(`runtime.tasks.run_tasks`).
+Losing the whole journal is harmless. Losing only its last rows is not, because steps that were undone last would be read as
+done. A killed process loses no rows. A machine that loses its power may lose the last ones, and no checksum shows that they are
+missing. So each row has the boot ID of the machine (``boot``), and rows of another boot are ignored and deleted: after a
+restart of the machine every operation begins from the top. One risk remains: a disk fault loses the end of the file, together
+with the cached pages of the file, while the machine runs. Therefore an apply that the journal has as done is skipped only if
+the cluster has its release (`runtime.tasks.run_tasks`).
 
 The rules are in `runtime.lifecycle.journal_machine`; this module has one machine for each package, and its rows in a table.
 A row is written before the machine's new state counts, and a call returns after both: the next process knows every answered
@@ -26,15 +26,15 @@ call.
         journal.complete("default.shop", Operation.UPDATE, "Download", digest)
     journal.finish("default.shop", Operation.UPDATE)
 
-Beginnings are not written: an operation without steps has nothing to resume. Nothing here waits; each call is a write of
-some tens of microseconds, or none.
+The beginning of an operation is not written, because an operation without steps has nothing to resume. No call waits: a call
+takes some tens of microseconds for a write, or writes nothing.
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
 from wharfinger.process.errors import JournalFileError
 from wharfinger.process.journal_file import JournalFile, JournalTable, Row, TableSpec
@@ -43,6 +43,7 @@ from wharfinger.runtime.lifecycle.journal_machine import (
     Begin,
     Complete,
     Drop,
+    Effect,
     Event,
     Finish,
     Forget,
@@ -59,7 +60,7 @@ from wharfinger.runtime.lifecycle.journal_machine import (
 
 
 def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
-    """Upgrade from version 1, whose rows lack the boot ID of the machine: none of them counts."""
+    """Upgrade from version 1, whose rows lack the boot ID of the machine; all of them are ignored."""
     return ()
 
 
@@ -83,7 +84,7 @@ OPERATION_STEPS: Final = TableSpec(
 
 
 class JournalError(Exception):
-    """A step cannot be recorded: the journal cannot be written (``transient``), or more was to be kept than it keeps."""
+    """A step cannot be recorded: the journal cannot be written (``transient``), or a limit of the journal is exceeded."""
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
@@ -94,8 +95,8 @@ class JournalError(Exception):
 class JournalEntry:
     """One operation on record, for dumps; steps in the order in which they first started.
 
-    ``earlier``: a process before this one left it, and it has not been taken up. ``interrupted``: steps in flight when that
-    process ended, which have not been started again.
+    ``earlier`` is True if a previous process left the operation and this process has not resumed it. ``interrupted`` are the
+    steps that were in flight when that process ended and have not been started again.
     """
 
     package: str
@@ -107,10 +108,15 @@ class JournalEntry:
     interrupted: tuple[str, ...]
 
 
+Observe: TypeAlias = Callable[[str, State, Event, State, tuple[Effect, ...]], None]
+"""A callback for each step: the name of the package, and its records before and after an event with its effects."""
+
+
 class Journal:
-    """The operations of all packages; ``file`` None keeps them in memory. Every method may raise JournalError."""
+    """The operations of all packages; they are kept in memory if ``file`` is None. Every method may raise JournalError."""
 
     def __init__(self, file: JournalFile | None) -> None:
+        self.observe: Observe | None = None
         self._table: JournalTable | None = None
         self._packages: dict[str, State] = {}
         self._boot = ""
@@ -125,9 +131,9 @@ class Journal:
     def begin(self, package: str, operation: Operation, fingerprint: str) -> None:
         """Begin an operation. Steps that an earlier process completed of it with the same fingerprint stay complete.
 
-        ``fingerprint`` stands for everything that the operation's steps depend on. A second beginning in one process is from
-        the top, whatever its fingerprint. Records of other operations that this one invalidates are deleted: see
-        `journal_machine`.
+        ``fingerprint`` stands for everything that the operation's steps depend on. If one process begins the operation a second
+        time, it starts from the top, whatever its fingerprint. Records of other operations that this one invalidates are deleted:
+        see `journal_machine`.
         """
         self._step(package, Begin(operation, fingerprint))
 
@@ -181,8 +187,9 @@ class Journal:
         return _restored(row for row in rows if row[-1] == self._boot)
 
     def _step(self, package: str, event: Event) -> None:
+        before = self._packages.get(package, {})
         try:
-            state, effects = step(self._packages.get(package, {}), event)
+            state, effects = step(before, event)
         except StepLimitError as error:
             raise JournalError(f"{package}: {error}", transient=False) from error
         if effects and self._table is not None:
@@ -192,6 +199,8 @@ class Journal:
                 self._table.write(drops, keeps)
             except JournalFileError as error:
                 raise JournalError(f"{package}: {error}") from error
+        if self.observe is not None:
+            self.observe(package, before, event, state, effects)
         if state:
             self._packages[package] = state
         else:

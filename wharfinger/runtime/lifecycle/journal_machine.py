@@ -1,32 +1,33 @@
 """The journal as a pure machine: which steps of a package's operations are done, and so which ones a restart may skip.
 
 Theory of operation. An *operation* (an update, a reconciliation, ...) of a package consists of named *steps*. A step is
-started, then its effects happen, then it is complete, with a text that later steps need (a digest, a revision). Rows follow
-these three, so that a process killed at any point leaves: nothing, a step in flight, or a complete step.
+started, then its effects happen, then it is complete, with a text that later steps need (a digest, a revision). The row of a
+step is written before its effects and again after them, so a process that is killed at any point leaves no row, a step in
+flight, or a complete step.
 
 Only rows of an *earlier process* are ever resumed, and only by the first `Begin` of the same operation with the same
 fingerprint, the checksum of everything that the operation depends on. (Earlier processes are those since the machine was
-started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every beginning is from the top: the
-process knows what it did, and a second beginning means that the operation is wanted once more.
+started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every operation begins from the top,
+because a second beginning means that the operation is wanted once more.
 
 =====================  ====================================================================================================
 event                  what becomes of the operation's rows
 =====================  ====================================================================================================
 Begin(fingerprint)     of an earlier process, with this fingerprint: complete steps stay complete, one in flight was
-                       interrupted; else: all deleted. What it makes untrue is deleted too (below)
+                       interrupted; else: all deleted. Records that it makes untrue are deleted too (below)
 Start(step)            in flight; a step that is complete stays so
 Complete(step, text)   complete, if it was in flight, else nothing: see *stale*
 Finish                 all deleted
 Forget                 all deleted, those of all operations of the package
 =====================  ====================================================================================================
 
-One operation can make the records of another untrue, even those of an earlier process. A removal undoes every other
-operation; a reconciliation applies what a disabling removed, and a disabling removes what a reconciliation applied; every
-other operation ends a removal (the object was created again). An update leaves the records of reconciliations and disablings
-alone, because after a restart every package is updated first, and only then resumes what was interrupted.
+One operation can make the records of another untrue, even those of an earlier process. A removal undoes every other operation;
+a reconciliation applies what a disabling removed, and a disabling removes what a reconciliation applied; every other operation
+ends a removal (the object was created again). An update keeps the records of reconciliations and disablings, because after a
+restart every package is updated first, and only then resumes what was interrupted.
 
-*Stale*: a superseded task may report once more before it notices. The new operation's tasks run only when the old ones have
-ended, so at that moment none of its steps are in flight, and the report changes nothing.
+*Stale*: a superseded task may report once more before it notices that it was superseded. The new operation's tasks run only
+when the old ones have ended, so at that moment none of its steps are in flight, and the report changes nothing.
 
 Bounds: MAX_STEPS steps of an operation, MAX_RESULT characters of a step's text; more is StepLimitError and changes nothing.
 No clock, no I/O: effects name rows, and the shell writes the rows of one event all or none, before the new state counts.
@@ -95,7 +96,7 @@ State: TypeAlias = Mapping[Operation, Entry]
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """An operation begins, on whatever ``fingerprint`` stands for."""
+    """An operation begins; ``fingerprint`` stands for everything that it depends on."""
 
     operation: Operation
     fingerprint: str
@@ -197,7 +198,7 @@ def _begun(state: State, operation: Operation) -> Entry | None:
 def _begin(state: State, event: Begin) -> tuple[State, tuple[Effect, ...]]:
     left = state.get(event.operation)
     if left is not None and left.earlier and left.fingerprint == event.fingerprint:
-        # What it makes untrue makes it untrue, so of that nothing can be left.
+        # No records have to be dropped: the beginning of each operation in UNTRUE would have dropped this entry.
         return {**state, event.operation: replace(left, earlier=False)}, ()
     rest, effects = _drop(state, (event.operation, *UNTRUE[event.operation]))
     return {**rest, event.operation: Entry(event.fingerprint)}, effects
@@ -210,12 +211,14 @@ def _start(state: State, event: Start) -> tuple[State, tuple[Effect, ...]]:
     found = entry.steps.get(event.step)
     if found is None:
         if len(entry.steps) >= MAX_STEPS:
-            raise StepLimitError(f"the journal keeps {MAX_STEPS} steps of an operation; {event.step!r} is one more")
+            raise StepLimitError(
+                f"step {event.step!r} is not recorded: an operation may have at most {MAX_STEPS} steps"
+            )
         number = 1 + max((one.number for one in entry.steps.values()), default=0)
         found = Step(number, Phase.INTERRUPTED)
         effects: tuple[Effect, ...] = (_row(event.operation, entry, event.step, found),)
     else:
-        effects = ()  # its row says so already
+        effects = ()  # the row of this step is written already
     if found.phase is Phase.COMPLETE:
         return state, ()
     return _with(state, event.operation, event.step, replace(found, phase=Phase.IN_FLIGHT)), effects

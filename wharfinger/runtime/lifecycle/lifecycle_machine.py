@@ -38,11 +38,11 @@ the update is to be begun again, after the Disable.
 Suspended is a property of the desired state: `Desired` answers SUSPEND, and beginning Suspend ends what runs. It never
 refuses a removal: a suspended package that is no longer wanted is removed.
 
-**The guard of the removal, in both directions.** RemovalCompleted forgets a package that is being removed, and only such a
-one: a package created again after its removal is a new one that a late completion cannot touch. A wish that comes while a
-package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller asks again (in the public peer
-it was lost with the package's entry: spec/runtime §13 item 19). A removal whose last task succeeded is *leaving*: it cannot
-be started again, so that none of its tasks runs beside a package that is created under the name next.
+**The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed: a package
+created again after its removal is a new one that a late completion cannot touch. A desired state that arrives while a package
+is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits it again after the removal (in the
+public peer it was lost with the package's entry: spec/runtime §13 item 19). A removal whose last task succeeded is *leaving*:
+it cannot be started again, so that none of its tasks runs beside a package that is created under the name next.
 
 Invariants: at most one live scope of a kind; while removing, none but the removal's; while suspended, none but Suspend's and
 the removal's once Suspend was begun; a forgotten package has no live scope; every begun scope is cancelled or ended exactly
@@ -81,7 +81,7 @@ class Refusal(Enum):
 
 
 NOTHING: Final = DesiredState("", "", "", "")
-"""The desired state of a package of which only its removal is known."""
+"""The desired state of a package that is known only because it must be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Package:
     applying: bool = False
     """A reconciliation is on its way to the end of Run."""
     leaving: bool = False
-    """The removal's tasks are through: all that is left to do is to forget the package."""
+    """True if the removal's tasks are done, so that only forgetting the package remains."""
 
     @property
     def scopes(self) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """The package is to be known, whatever is wanted of it: it must go."""
+    """The package becomes known without a desired state, because it must be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class UpdateCompleted:
 
 @dataclass(frozen=True, slots=True)
 class RunCompleted:
-    """The version is applied; the reconciliation goes on waiting for it to be ready."""
+    """The version is applied; the reconciliation continues, and waits for the version to be ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,9 @@ def _refusal(package: Package, operation: Operation) -> Refusal | None:
 
 
 def _resume(package: Package, operation: Operation) -> tuple[Package, tuple[CancelScope, ...]]:
-    """Return the package without its suspension; Suspend and Removal state themselves why they cancel it."""
+    """End the suspension of a package, and return the scope to cancel. Suspend and Removal cancel that scope themselves, with a
+    cause of their own.
+    """
     if operation is Operation.SUSPEND or operation is Operation.REMOVAL:
         return package, ()
     return replace(package, suspension=None), _cancel("resumed", package.suspension)

@@ -1,16 +1,17 @@
 """The state of a package that outlives the process: one compare-and-set Secret per package (DESIGN §7, "Where truth
 lives").
 
-A custom resource has the desired state, and a release record the applied one. Neither can record which one-time steps are
-done, which values the hooks have patched, and from which digest the version came. So this Secret does, in the package's
-namespace, of type ``wharfinger.dev/package-state``. It is written *before* a step counts as done: a recorded step is never
-run again, one that is not recorded may have run. It is a Secret because hooks' values are.
+A custom resource has the desired state, and a release record the applied one. Neither can record which one-time steps are done,
+which values the hooks have patched, and from which digest the version came. This Secret records them. It is in the package's
+namespace, and its type is ``wharfinger.dev/package-state``. It is written *before* a step counts as done: a recorded step is
+never run again; a step that is not recorded may have run. It is a Secret because the values of hooks may contain secrets.
 
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
-The document has a number, its ``schema``. Version 1, which had none, lacked what was applied: it is read as a package of
-which nothing is known to be applied. Version 2 did not have what hooks were synchronised with, version 3 not which kinds of
-objects they made. A newer one is refused: writing it back would lose fields that this program does not know.
+The document has a number, its ``schema``. Version 1, a document without this number, does not record what was applied, so it is
+read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, and
+version 3 not the kinds of objects that hooks made. A newer version is refused: writing it back would lose fields that this
+program does not know.
 """
 
 import base64
@@ -60,7 +61,7 @@ class PackageState:
     """The record of a package; empty fields if nothing is recorded.
 
     ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
-    digest; ``patches``: what hooks have made of the values, compacted. ``applied`` is the fingerprint of the last completed
+    digest; ``patches``: the patches of hooks to the values, compacted. ``applied`` is the fingerprint of the last completed
     reconciliation, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
     """
 
@@ -77,22 +78,23 @@ class PackageState:
     configured_version: int = 0
     """The version that was configured; 0: not known."""
     withdrawn: bool = False
-    """It was taken away, to the last of its hooks, and nothing was applied since."""
+    """True if the package was removed from the cluster, all its delete hooks have run, and nothing was applied since."""
     forced: str = ""
     reset: str = ""
-    """Requests of people that were heard, as annotations have them."""
+    """The last requests of users (``forced`` and ``reset``) that are done, or about to be, as the annotations have them."""
     synchronized: tuple[tuple[str, str], ...] = ()
     """The checksum of the objects that a hook knows, by binding (``hooks/pods.sh#0``), sorted.
 
-    A binding whose hook is being told of changes is left out until that is done.
+    A binding whose hook is being notified of changes is left out until the hook has run.
     """
 
     made: frozenset[str] = frozenset()
-    """``apps/v1/Deployment`` of each kind that its hooks may have made objects of; they are collected when it is uninstalled."""
+    """The kinds (as ``apps/v1/Deployment``) whose objects the package's hooks may have made; these objects are collected when the
+    package is uninstalled."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
-        """Record an installed version. Another digest starts over, except for the patches of hooks; another package was
-        never configured.
+        """Record an installed version. With another digest, the recorded steps start over; only the patches of hooks are kept.
+        With another package, the configured settings are forgotten, too.
         """
         same = digest == self.digest
         started = self.started if same else frozenset[str]()
@@ -101,13 +103,13 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record that the requests of users are done, or about to be; a reset makes the hooks start again."""
+        """Record the requests of users that are done, or about to be; a new reset makes the hooks start again."""
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
     def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":
-        """Record the settings that passed Configure, in this version of their schema; None: nothing is to be compared with
-        them.
+        """Record the settings that passed Configure, in this version of their schema; None if the schema has no rule that
+        compares with them.
         """
         return replace(self, configured=settings, configured_version=version)
 
@@ -120,11 +122,11 @@ class PackageState:
         return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
-        """Record what hooks have made of the values."""
+        """Record the patches of hooks to the values."""
         return replace(self, patches=patches)
 
     def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
-        """Record a completed reconciliation; three empty texts: the applied objects are being removed."""
+        """Record a completed reconciliation. Three empty texts record that the applied objects are being removed."""
         return replace(self, applied=fingerprint, values=values, settings=settings)
 
     def taken_away(self) -> "PackageState":
@@ -150,7 +152,7 @@ class PackageState:
 
 @dataclass(slots=True)
 class StateRecord:
-    """One package's state and where it is kept. `read` it once; `update` is a compare-and-set."""
+    """The record of one package's state, and the key of its Secret. Call `read` once; `update` is a compare-and-set."""
 
     client: ClusterClient
     key: ObjectKey
@@ -182,14 +184,14 @@ class StateRecord:
         return self.state
 
     async def update(self, change: Callable[[PackageState], PackageState]) -> None:
-        """Record what ``change`` makes of the state; one update at a time.
+        """Write the state that ``change`` returns for the current state; one update runs at a time.
 
-        Changes of another writer are read first and kept, as far as ``change`` keeps them. Raises ClusterError.
+        If another writer has changed the Secret, its state is read and passed to ``change`` again. Raises ClusterError.
         """
         async with self._updating:
             if self._uncertain:
                 await self.read()
-            self._uncertain = True  # until the answer is here: a write may be cut after the server did it
+            self._uncertain = True  # until the answer arrives: the server may have done a write whose answer is lost
             try:
                 await self._write(change(self.state))
             except ConflictError:
@@ -266,7 +268,7 @@ def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
     schema = find_int(document, "schema", default=1)
     if schema not in range(1, SCHEMA + 1):
         raise FormatError(
-            f"its schema is {schema}, and this program knows 1 to {SCHEMA}: the program that wrote it can go on"
+            f"its schema is {schema}, and this program reads 1 to {SCHEMA}; start the version of Wharfinger that wrote it"
         )
     return PackageState(
         source=find_str(document, "source"),

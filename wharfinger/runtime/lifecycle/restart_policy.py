@@ -14,7 +14,7 @@ class Repeat(StrEnum):
     """The default of the package's layout: always for addon-operator's, if needed for packages with a ``package.yaml``."""
     ALWAYS = "always"
     NEEDED = "needed"
-    """Only what was not done, or is out of date."""
+    """Only parts that were not done, or whose result is out of date."""
 
     def always(self, layout: Layout) -> bool:
         """Return whether it is repeated for packages of a layout."""

@@ -1,10 +1,10 @@
 """The steps of one operation, journalled: what an operation did before the daemon was killed is not done again after it.
 
-A step is something that reaches outside the process and is not free to repeat: a download, an unpacked tree, a hook run, an
-applied release. It is journalled as in flight before its first effect and as complete after its last, so a kill leaves it done,
-or in flight and to be done again (at least once); what is done is passed over by the operation that takes up where the killed
-one was. Which operation that is, its *fingerprint* says: everything the operation is for. Another fingerprint is another
-operation, and begins with nothing done.
+A step has effects outside the process and is not free to repeat: a download, an unpacked tree, a hook run, an applied release. It
+is journalled as in flight before its first effect and as complete after its last, so after a kill a step is either done, or in
+flight and to be done again (at least once). The operation that resumes the killed one skips the steps that are done. It is the
+same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation with another fingerprint begins
+with nothing done.
 
 Within one process, an attempt that failed begins anew: a beforeHelm hook, say, may have to look at what made the apply fail.
 """
@@ -65,8 +65,8 @@ class Steps:
 
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
-    """Return the fingerprint of a reconciliation: all its inputs, except what its own hooks make of the values."""
-    # Said only where it is so: of all others the fingerprint stays the one that is recorded.
+    """Return the fingerprint of a reconciliation: all its inputs, except the values that its own hooks patch."""
+    # The field is added only if it is True, so that the recorded fingerprints of all other packages stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
     return checksum(
         {

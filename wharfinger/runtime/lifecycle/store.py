@@ -2,15 +2,16 @@
 understand.
 
 :mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions, and
-:mod:`~wharfinger.runtime.lifecycle.desired_state` what a wish requires. This module is the shell: it keeps a machine for
+:mod:`~wharfinger.runtime.lifecycle.desired_state` what a desired state requires. This module is the shell: it keeps a machine for
 each name, gives out the numbers, and turns them into :class:`WorkScope` objects. It neither enqueues nor awaits, so a
 decision and its scope are never separated. A cancelled scope's listeners run within the call; they find the store as it is
 after the decision.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Decision, DesiredState
@@ -47,6 +48,10 @@ class RemovalStart(Enum):
     STARTED = "started"
 
 
+Observe: TypeAlias = Callable[[str, Package | None, Event, Package | None, tuple[Effect, ...]], None]
+"""A callback for each step: the name of the package, and its state before and after an event with its effects."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     effects: tuple[Effect, ...]
@@ -59,8 +64,9 @@ class LifecycleStore:
 
     _packages: dict[str, Package] = field(default_factory=dict)
     _scopes: dict[int, WorkScope] = field(default_factory=dict)
-    """The live ones."""
+    """The live scopes, by number."""
     _next_scope: int = field(default=1, compare=False)
+    observe: Observe | None = field(default=None, compare=False)
 
     def reconcile(self, name: str, desired: DesiredState) -> Decision:
         """Adopt ``desired`` and return what it requires; nothing is started or cancelled here."""
@@ -104,14 +110,14 @@ class LifecycleStore:
         return self._begin(name, Operation.SUSPEND).begun
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
-        """Mark the package as removing; the scope comes with STARTED only."""
+        """Mark the package as being removed. Only the result STARTED comes with a scope."""
         answer = self._begin(name, Operation.REMOVAL)
         if answer.begun is not None:
             return RemovalStart.STARTED, answer.begun
         return RemovalStart.DONE if Refused(Refusal.UNKNOWN) in answer.effects else RemovalStart.IN_FLIGHT, None
 
     def restart_removal(self, name: str) -> WorkScope | None:
-        """Return a new scope for a removal, whose tasks so far are cancelled; None if none runs, or its last task has
+        """Cancel the tasks of a running removal and return a new scope for it; None if no removal runs, or its last task has
         succeeded.
         """
         return self._step(name, RestartRemoval(self._number())).begun
@@ -126,6 +132,10 @@ class LifecycleStore:
         """Forget a removed package; False (and nothing changes) unless it is being removed."""
         return not any(isinstance(effect, Refused) for effect in self._step(name, RemovalCompleted()).effects)
 
+    def package(self, name: str) -> Package | None:
+        """Return a package as the machine has it; None if it is not known."""
+        return self._packages.get(name)
+
     def is_removing(self, name: str) -> bool:
         """Return whether a removal runs."""
         package = self._packages.get(name)
@@ -137,7 +147,7 @@ class LifecycleStore:
         return package is not None and package.desired.suspended
 
     def complete_run(self, name: str) -> None:
-        """Record that the version is applied; a request for another run from now on was not seen by this one."""
+        """Record that the version is applied. A request that arrives after this needs another run."""
         self._step(name, RunCompleted())
 
     def is_applying(self, name: str) -> bool:
@@ -150,8 +160,8 @@ class LifecycleStore:
         self._step(name, UpdateCompleted())
 
     def is_loading(self, name: str) -> bool:
-        """Return whether an update runs. Its end begins a reconciliation, which reads the settings late and so needs no
-        second one.
+        """Return whether an update runs. The reconciliation after it reads the settings late, so a change of settings needs no
+        other reconciliation.
         """
         package = self._packages.get(name)
         return package is not None and package.update is not None
@@ -167,7 +177,10 @@ class LifecycleStore:
 
     def _step(self, name: str, event: Event) -> _Answer:
         """Apply an event to a package and perform what follows."""
-        after, effects = step(self._packages.get(name), event)
+        before = self._packages.get(name)
+        after, effects = step(before, event)
+        if self.observe is not None:
+            self.observe(name, before, event, after, effects)
         if after is None:
             self._packages.pop(name, None)
         else:
@@ -183,7 +196,7 @@ class LifecycleStore:
                 case EndScope(number):
                     del self._scopes[number]
                 case Decided() | Refused() | UpdateCutShort():
-                    pass  # an answer, for who asked
+                    pass  # an answer, which the caller reads from the effects
                 case _:
                     assert_never(effect)
         for scope, cause in cancelled:

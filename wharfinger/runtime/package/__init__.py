@@ -1,5 +1,5 @@
-"""The daemon's knowledge of one package while it runs: the instance with its tools, its tasks' reporter, the vote of its
-enabled script, and waits that end when the daemon stops.
+"""One package while the daemon runs: its state as frozen records, the machine that decides about it, and the shell around both.
+The vote of its enabled script, and waits that end when the daemon stops, are here as well.
 
-May import ``why`` and below.
+May import ``why`` and below. The machine and the records are pure.
 """

@@ -1,11 +1,11 @@
-"""The kept vote of a package's own enabled script, so that the script is not asked the same again. Pure.
+"""The kept vote of a package's own enabled script, so that the script does not run twice for the same input. Pure.
 
-The scheduler's pass only reads the last vote. The script runs like any hook, in a task of its own package with a slot and a
-time limit (:mod:`wharfinger.hooks.running.enabled_script`), so one that hangs keeps no other package waiting. Its answer
-depends on the package that it is part of, on the values that it is given, and on nothing else that could be known here. So
-the answer is kept under a key of exactly those. While the key is the same, a reload or a changed specification uses the kept
-answer and does not run the script. If a user asks to reconcile everything (``wharfinger.dev/reconcile-requested-at``,
-``force-requested-at``), the script is asked again, because it may depend on inputs that no key contains.
+The scheduler only reads the last vote. The script runs like any hook, in a task of its own package with a slot and a time limit
+(:mod:`wharfinger.hooks.running.enabled_script`), so one that hangs keeps no other package waiting. Its known inputs are the
+package that it is part of and the values that it is given. So the answer is kept under a key of exactly these inputs. While the
+key is the same, a reload or a changed specification uses the kept answer and does not run the script. If a user asks to
+reconcile everything (``wharfinger.dev/reconcile-requested-at``, ``force-requested-at``), the script is asked again, because it
+may depend on inputs that no key contains.
 
 A failure is not an answer and is never kept: the next caller asks the script again. Answers live as long as the process.
 """
@@ -36,10 +36,11 @@ def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_val
 
 
 def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | None = None) -> JsonObject:
-    """Return what a script sees under ``global``: everything but its own package, about which it has yet to vote.
+    """Return the values that a script sees under ``global``: the Modules that are on, without its own package.
 
-    With ``before``, it sees only these Modules: module folders are asked in their order, and each sees those before it (spec
-    hook-protocol §5.6). So two scripts can neither wait for each other, nor switch each other off and on forever.
+    With ``before``, it sees only these Modules. Scripts of module folders run in the order of the modules, and each sees only
+    the modules before it (spec hook-protocol §5.6). So two scripts can neither wait for each other, nor switch each other off
+    and on forever.
     """
     enabled = global_values.get("enabledModules")
     if not isinstance(enabled, list):

@@ -1,11 +1,9 @@
-"""The first attempts of packages: a package that relies on all others waits until each of them was tried once, and no
-longer.
+"""The first attempts of packages: a package that may need any other package waits until each of them was tried once.
 
 A chart may use kinds of a package that it does not name as a dependency (spec/runtime §5.2). So before a package is applied,
 the definitions of all packages that are loaded and on are ensured, each in a lane of its own and independent of orders. If
-definitions cannot be ensured, their own package waits for as long as that lasts, and the other packages for one attempt
-(spec §13 item 11). In the same way, global hooks, which see all Modules, wait until all Modules that are being loaded have
-been tried.
+definitions cannot be ensured, their own package waits until they can be, and the other packages wait for one attempt (spec §13
+item 11). In the same way, global hooks, which see all Modules, wait until all Modules that are being loaded have been tried.
 
 A wait covers only the attempts that were under way when it began, so a stream of new packages cannot starve it.
 """
@@ -44,7 +42,7 @@ class Tries:
         return tuple(sorted(self._trying))
 
     async def wait(self) -> None:
-        """Return once all packages that are being tried now have been.
+        """Return once the attempts that are under way now have ended.
 
         A package that ends and begins again in the same step still counts as being tried.
         """

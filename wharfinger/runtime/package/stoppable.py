@@ -1,4 +1,4 @@
-"""The wait for the cluster, which may last forever, and which the end of the daemon must not wait for."""
+"""Waits for the cluster, which may last forever and are therefore interrupted when the daemon stops."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,8 +5,8 @@ A resource first creates the node of its package's definition, which reads files
 waits for the decision about every package that it names, also about those that no file declares:
 
 =========  ================================================================================================================
-NONE       it lacks every named package that is not judged, absent ones included: they may still come
-CASCADE    nothing more will come. What is absent stays absent, and the gates decide
+NONE       it lacks every named package that is not judged, also absent ones, because they may still appear
+CASCADE    no more packages will appear, so the gates decide, and absent packages count as not installed
 FORCE      the packages that it names wait for it in turn: the cycle is judged as a whole
 =========  ================================================================================================================
 
@@ -98,23 +98,23 @@ class PlanBodies:
 
     @property
     def seeds(self) -> tuple[Id, ...]:
-        """The nodes to begin with."""
+        """Return the nodes to begin with."""
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """Run a node, as the module explains. A cycle is reported as by the live scheduler, which tells hard edges from soft
-        ones.
+        """Run a node, as the module explains. Cycles are reported as by the live scheduler, which distinguishes hard and soft
+        edges.
         """
         if who.kind == _DEFINITION:
             return await self._bring(who)
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False: no node looks at more than it names."""
+        """Return False, because no node reads ids that its outcome does not name."""
         return False
 
     async def _bring(self, package: Id) -> Outcome:
-        """Read a package. That it cannot be read is an outcome like any other."""
+        """Read a package. If it cannot be read, that is a normal outcome."""
         try:
             definition = await self._load(package.namespace, package.name)
         except (PackageError, FormatError) as error:
@@ -128,6 +128,9 @@ class PlanBodies:
         if name not in self.findings:
             if (refused := self._claims.get(name)) is not None:
                 self.findings[name] = refused
+            elif not spec.version:
+                text = f"spec: expected packageVersion, because a plan knows no repository, found {spec.policy.follows}"
+                self.findings[name] = Refused(Reason.NO_VERSION.value, f"{text}; set the version to plan with")
             elif (definition := self._loaded.get(needed)) is None:
                 return Terminal(_LOADING, reads=(needed,), emissions=(Emission(needed, digest=""),))
             elif isinstance(definition, Refused):
@@ -173,7 +176,7 @@ class PlanBodies:
         return found
 
     def _judge(self, members: set[str]) -> None:
-        """Decide about nodes if everything that they name, or one of these, is judged."""
+        """Decide about ``members``. Every package that they name must be judged already, be refused, or be a member itself."""
         named = {each for member in members for each in self._nodes[member].names()}
         around = {
             each: replace(finding.node, requirements=NO_REQUIREMENTS)
@@ -210,14 +213,14 @@ class PlanBodies:
         return finding.decision if isinstance(finding, Judged) else None
 
     def _rests(self, name: str) -> bool:
-        """Return whether a package may be on and yet never will be, so that its dependents wait for ever."""
+        """Return whether a package is allowed to be on but will never run, because it is suspended or waits for one that is."""
         finding = self.findings.get(name)
         if not isinstance(finding, Judged) or not finding.decision.on:
             return False
         return bool(finding.held_by) or self._wanted[name].directives.suspended
 
     def _outcome(self, name: str) -> Outcome:
-        """Return the finding as the engine's outcome; named packages that are off are its cause, if there are any."""
+        """Return the finding as the engine's outcome: a failure of the named packages that are off, if there are any."""
         finding = self.findings[name]
         if isinstance(finding, Judged) and not finding.decision.on:
             off = [each for each in sorted(finding.node.names()) if each in self._wanted and not self._is_on(each)]

@@ -2,12 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, TextIO, cast
+from typing import Final, cast
 
 import trio
 
@@ -18,18 +16,16 @@ from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
 from wharfinger.runtime.plan.packages import open_package_folder
 from wharfinger.runtime.plan.plan import Plan, make_plan
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem, version_problem
+from wharfinger.runtime.plan.progress_line import open_progress_line
 from wharfinger.runtime.plan.text import plan_json, plan_text, plan_yaml, printable
 from wharfinger.runtime.scheduler.rules import Facts
 
 EXIT_NOT_ON: Final = 1
 EXIT_UNREADABLE: Final = 2
-QUIET_S: Final = 1.0
-"""Progress is shown only if the command takes longer."""
-_EVERY_S: Final = 0.2
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger plan``."""
+    """Add the arguments of ``wharfinger plan``."""
     parser.description = (
         "Find out, without a cluster, whether Applications and Modules can converge: which of their packages would be on and "
         "in which order they would be run, and why the others would not. Neither hooks nor enabled scripts are run. "
@@ -50,20 +46,20 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FOLDER",
-        help="where packages are: a folder or an OCI image layout for each, by its name, as a PackageRepository has them",
+        help="the folder of packages: for each package a folder or an OCI image layout of its name, as in a PackageRepository",
     )
     parser.add_argument(
         "-n",
         "--namespace",
         default="default",
         metavar="NAMESPACE",
-        help="of Applications that name none (default: %(default)s)",
+        help="namespace of Applications that name none (default: %(default)s)",
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "json", "yaml"), default="table", help="table (default), json or yaml"
     )
     facts = parser.add_argument_group(
-        "facts", "what packages would be installed in; it decides which of them may be on"
+        "facts", "the platform that packages would be installed in; it decides which of them may be on"
     )
     facts.add_argument(
         "--kubernetes-version",
@@ -75,7 +71,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     facts.add_argument(
         "--not-bootstrapped",
         action="store_true",
-        help="the cluster is not ready yet for more than what it needs itself: packages of the last order wait",
+        help="plan for a cluster that is not bootstrapped yet: packages of the last order wait",
     )
     parser.set_defaults(handler=plan)
 
@@ -108,7 +104,8 @@ def plan(args: argparse.Namespace) -> int:
 
 
 async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
-    async with open_package_folder(folder) as packages, open_progress(sys.stderr) as progress:
+    progress = Progress()
+    async with open_package_folder(folder) as packages, open_progress_line(sys.stderr, progress.text):
         return await make_plan(inputs, packages.definition, facts, progress=progress.tell)
 
 
@@ -123,33 +120,9 @@ class Progress:
         """Set both numbers."""
         self.read, self.total = read, total
 
-
-@asynccontextmanager
-async def open_progress(stream: TextIO) -> AsyncIterator[Progress]:
-    """Show progress on ``stream`` after a while, if it is a terminal; the line is removed at the end."""
-    progress = Progress()
-    if not stream.isatty():
-        yield progress
-        return
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_say, progress, stream)
-        yield progress
-        nursery.cancel_scope.cancel()
-
-
-async def _say(progress: Progress, stream: TextIO) -> None:
-    await trio.sleep(QUIET_S)
-    said = ""
-    try:
-        while True:
-            line = f"{progress.read} of {progress.total or '…'} packages read"
-            stream.write(f"\r{line.ljust(len(said))}")
-            stream.flush()
-            said = line
-            await trio.sleep(_EVERY_S)
-    finally:
-        stream.write(f"\r{' ' * len(said)}\r")
-        stream.flush()
+    def text(self) -> str:
+        """Return both numbers in one line."""
+        return f"{self.read} of {self.total or '…'} packages read"
 
 
 def _wrong_options(args: argparse.Namespace) -> str:

@@ -1,9 +1,9 @@
 """Applications and Modules from files, for a plan: the same files that a user would give to ``kubectl apply -f``.
 
-Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, the files directly in it that end
-in ``.yaml``, ``.yml`` or ``.json``. No API server is there to accept a document, so each is validated against the same
-definition (``crds/``) that an API server has, unknown fields included. Then it is read as the daemon reads it. Other kinds,
-and objects that are being deleted, are skipped and counted.
+Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, the files directly in it that end in
+``.yaml``, ``.yml`` or ``.json``. No API server is there to accept a document, so each is validated against the definition
+(``crds/``) that an API server has too; unknown fields are reported as well. Then it is read as the daemon reads it. Other
+kinds, and objects that are being deleted, are skipped and counted.
 
 All problems are found in one go, and each names its file and its document (counted from 1, empty ones left out).
 """
@@ -41,7 +41,7 @@ MAX_FILE: Final = 16 * 1024 * 1024
 MAX_BYTES: Final = 256 * 1024 * 1024
 """The most bytes of all files together."""
 MAX_RESOURCES: Final = 10_000
-"""Applications and Modules."""
+"""The most Applications and Modules of all files together."""
 MAX_TOLD: Final = 20
 """The most problems that are reported."""
 
@@ -52,7 +52,7 @@ _MOST_PROBLEMS: Final = 3
 
 
 class PlanInputError(Exception):
-    """The error that the files cannot be read: one line for each problem."""
+    """The files cannot be read; the message has one line for each problem."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         more = len(lines) - MAX_TOLD
@@ -88,7 +88,7 @@ class _Reader:
     left_alone: int = 0
     wrong: list[str] = field(default_factory=list)
     read: int = 0
-    """Bytes, of all files."""
+    """The number of bytes read so far, from all files."""
 
     def take(self, file: str, data: bytes) -> None:
         try:
@@ -194,7 +194,7 @@ def _read_file(path: Path, reader: _Reader) -> bytes | None:
 
 
 def _listed(document: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the document, or its items if it is a list; lists in lists are no resources."""
+    """Yield the document, or the items of a list; a list within a list is not a resource."""
     items = find(document, "items") if isinstance(document, dict) else None
     kind = document.get("kind") if isinstance(document, dict) else None
     if isinstance(items, list) and isinstance(kind, str) and kind.endswith("List"):
@@ -210,7 +210,7 @@ def _api_version(obj: JsonObject) -> tuple[str, str]:
 
 
 def _called(document: JsonValue) -> str:
-    """Return `` (Application web/shop)``, as far as the document names itself; it may be anything."""
+    """Return `` (Application web/shop)``, from the fields of a document that may have any form; empty if it has no name."""
     if not isinstance(document, dict):
         return ""
     metadata = document.get("metadata")

@@ -22,7 +22,7 @@ from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotF
 from wharfinger.packages.files.disk_files import disk_errors
 from wharfinger.packages.registry.address import is_repository, tag_of_version
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
-from wharfinger.packages.registry.source import LayoutSource, open_source
+from wharfinger.packages.sources.source import LayoutSource, open_source
 from wharfinger.packages.store.disk_store import open_store
 from wharfinger.packages.store.store import Store
 
@@ -69,8 +69,8 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """Return the definition that `FolderRegistry` would hand out. A folder has one version, the one that its files state, if
-    they do.
+    """Return the definition that `FolderRegistry` would provide. A folder has one version: the one that its files state, if
+    any.
     """
     if not folder.is_dir():
         raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")

@@ -1,9 +1,9 @@
-"""A plan, which computes without a cluster whether a set of Applications and Modules can converge. For `wharfinger plan`.
+"""A plan, which computes without a cluster whether a set of Applications and Modules can converge. `wharfinger plan` prints it.
 
 The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
 :mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has the given resources and nothing else. So every result follows
-from the files: the packages that would be on, their order, and for each other package the reason, followed to its root by
-the code behind `wharfinger why` (:mod:`~wharfinger.runtime.why.explanation`).
+from the files: the packages that would be on, their order, and for each other package the reason, with the chain of causes to
+its root. The chain is made by the code of `wharfinger why` (:mod:`~wharfinger.runtime.why.explanation`).
 
 Hooks, settings and the cluster are not consulted, nor are ``enabled`` scripts: the plan assumes that they agree, and names
 them. A suspended package counts as absent, so its dependents wait.
@@ -26,10 +26,10 @@ from wharfinger.runtime.scheduler.rules import Facts
 from wharfinger.runtime.status.reasons import Reason
 
 LIMIT: Final = 8
-"""Packages that are read at the same time."""
+"""The default for the most packages that are read at the same time."""
 SCRIPT_NOT_ASKED: Final = "its enabled script was not asked"
-LEFT_TO_PEOPLE: Final = "spec.maintenance: what is applied is left to people"
-SUSPENDED: Final = "spec.suspend: nothing is done for it"
+LEFT_TO_PEOPLE: Final = "spec.maintenance: its applied objects would not be reconciled"
+SUSPENDED: Final = "spec.suspend: it would not be reconciled"
 
 
 class PlanState(StrEnum):
@@ -39,7 +39,7 @@ class PlanState(StrEnum):
     OFF = "off"
     """Neither the user nor a bundle wants it on."""
     SUSPENDED = "suspended"
-    """It is kept as it is, by ``spec.suspend``."""
+    """``spec.suspend`` suspends it."""
     BLOCKED = "blocked"
     """It is wanted, and would not be on."""
 
@@ -50,7 +50,7 @@ class PlannedPackage:
 
     ``place`` is where it was read. ``turn`` counts from 1 in the order in which packages would be run, 0 for those that would
     not; ``tier`` is its order (lower ones are done first), and ``after`` are those that it waits for, sorted. ``reason`` is for
-    machines, ``message`` for people; of what is not on there is an ``explanation``.
+    machines, ``message`` for people; a package that would not be on has an ``explanation``.
     """
 
     name: str
@@ -87,13 +87,13 @@ class Plan:
 
 
 Progress = Callable[[int, int], None]
-"""A callback with the number of packages that were read, and the number of those known to be needed."""
+"""A callback, called with the number of packages that were read and the number of packages known to be needed."""
 
 
 async def make_plan(
     inputs: Inputs, load: LoadDefinition, facts: Facts, *, limit: int = LIMIT, progress: Progress = lambda _, __: None
 ) -> Plan:
-    """See the module; at most ``limit`` packages are read at the same time."""
+    """Make the plan, as the module explains; at most ``limit`` packages are read at the same time."""
     sources = {(each.spec.package, each.spec.version) for each in inputs.wanted}
     read = 0
 

@@ -1,4 +1,4 @@
-"""Options that say what packages are installed in, for commands that decide whether they may be on: `run` and `plan`."""
+"""The options that describe the platform, for the commands that decide which packages may be on: `run` and `plan`."""
 
 import argparse
 from typing import Final
@@ -9,7 +9,7 @@ _MAX_WORD: Final = 64
 
 
 def add_platform(parser: "argparse._ArgumentGroup") -> None:
-    """``--platform-version``, ``--edition`` and ``--bundle``."""
+    """Add the options ``--platform-version``, ``--edition`` and ``--bundle``."""
     parser.add_argument(
         "--platform-version",
         default="",

@@ -1,8 +1,8 @@
 """Explanations of the packages of a plan that would not be on, as `wharfinger why` gives them for a daemon.
 
-The findings are put into the snapshots that explanations are made from. They have no times, so none are shown. Of a long
-chain both ends are shown: a user at the far end of a thousand packages wants the root, and not every name. All explanations
-of a plan together look at MAX_LOOKS packages; if that is not enough, the rest have no explanation.
+The findings are put into the snapshots that explanations are made from. They have no times, so none are shown. Both ends of a
+long chain are shown, without its middle: a user wants the root, and not the names of a thousand packages. All explanations of a
+plan together visit at most MAX_LOOKS packages; if that is not enough, the remaining packages have no explanation.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ _NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Explainer:
-    """Explanations about one finished plan."""
+    """The explanations of the packages of one finished plan."""
 
     def __init__(self, wanted: Mapping[str, PackageSpec], bodies: PlanBodies, graph: Topology, facts: Facts) -> None:
         self._wanted = wanted
@@ -53,7 +53,7 @@ class Explainer:
         intents = {name: each.intent for name, each in opinions.items() if each.intent is not None}
         self._looks = 0
         self._nodes: dict[str, NodeSnapshot] = {}
-        """The nodes that were looked at; many explanations end at the same one."""
+        """The nodes that were visited, kept because many explanations end at the same node."""
         self._known = Known(
             now=_NO_MOMENT, package=self._package, node=self._node, holders=lambda _: (), leaving=lambda _: ()
         )
@@ -66,8 +66,8 @@ class Explainer:
         )
 
     def explain(self, name: str) -> ExplanationSnapshot | None:
-        """Return the chain of causes to its root, with the remedy; None if nothing blocks the package, or the limit of looks
-        is reached.
+        """Return the chain of causes to its root, with the remedy; None if nothing blocks the package, or the limit of visited
+        packages is reached.
         """
         found = explain(name, self._known) if self._looks < MAX_LOOKS else None
         if found is None or found.ready:
@@ -105,7 +105,7 @@ def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
 
 
 def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:
-    """Return the package's entry in the scheduler once everything is done that can be."""
+    """Return the entry that the package would have in the scheduler after all runs that are possible."""
     lacks = (scheduler_id(finding.held_by),) if finding.held_by else ()
     return Entry(finding.node, Idle() if lacks else Active(), finding.decision, vote, lacks=lacks)
 

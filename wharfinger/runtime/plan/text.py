@@ -46,13 +46,15 @@ def plan_text(plan: Plan) -> str:
 
 def plan_json(plan: Plan, facts: Facts) -> str:
     """Return the plan as a JSON document."""
-    return json.dumps(_document(plan, facts), indent=2) + "\n"  # in ASCII: nothing in it that a terminal would obey
+    return (
+        json.dumps(_document(plan, facts), indent=2) + "\n"
+    )  # in ASCII, so it has no control characters for terminals
 
 
 def plan_yaml(plan: Plan, facts: Facts) -> str:
     """Return the plan as a YAML document."""
     document = write_yaml(_document(plan, facts))
-    return document if document.replace("\n", "").isprintable() else plan_json(plan, facts)  # which is YAML too
+    return document if document.replace("\n", "").isprintable() else plan_json(plan, facts)  # JSON is YAML too
 
 
 def _table(packages: Sequence[PlannedPackage]) -> list[str]:
@@ -102,7 +104,7 @@ def _summary(plan: Plan) -> Iterator[str]:
     else:
         yield "nothing is wanted"
     if plan.left_alone:
-        yield f"{_counted(plan.left_alone, 'document')} of other kinds, or being deleted, left alone"
+        yield f"{_counted(plan.left_alone, 'document')} of other kinds, or being deleted, ignored"
 
 
 def _counted(count: int, what: str) -> str:
@@ -154,5 +156,5 @@ def _package(package: PlannedPackage) -> JsonObject:
 
 
 def printable(text: str) -> str:
-    """Text of others for a terminal: one line, no control characters."""
+    """Return untrusted text in a form that a terminal can show: one line, no control characters."""
     return "".join(character if character.isprintable() else " " for character in text)

@@ -2,11 +2,11 @@
 
 By default an Application reads and writes in its own namespace. A namespace with the label ``wharfinger.dev/cluster-scope:
 allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set it. A daemon that serves one
-tenant lets all of them do so (``--application-scope cluster``).
+tenant can let all Applications reach the whole cluster (``--application-scope cluster``).
 
-One watch follows the namespaces that have the label. The scope is part of each Application's wish, so a label that is added or
-removed is a changed wish, and wakes parked tasks. Until the labels are known, no Application is allowed anything beyond its
-namespace. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
+One watch follows the namespaces that have the label. The scope is part of each Application's desired state, so adding or removing
+the label changes the desired state, and wakes parked tasks. Until the labels are known, no Application is allowed anything beyond
+its namespace. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -41,7 +41,7 @@ class ScopeLabels:
         return self._scope is ApplicationScope.CLUSTER or self._labelled(namespace)
 
     async def follow(self, changed: Callable[[str], None]) -> None:
-        """Report each namespace whose label is added or removed, for ever."""
+        """Report each namespace whose label is added or removed, forever."""
         with self.informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):

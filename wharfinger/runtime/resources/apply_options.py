@@ -22,7 +22,11 @@ class _Option(NamedTuple):
 
 _COUNTS: Final = (
     _Option("concurrency", "--apply-workers", "objects that are applied or deleted at the same time"),
-    _Option("owner_concurrency", "--apply-release-workers", "of these, at most so many of one wave of a release"),
+    _Option(
+        "owner_concurrency",
+        "--apply-release-workers",
+        "objects of one wave of a release that are applied or deleted at the same time",
+    ),
     _Option(
         "slow_concurrency", "--apply-slow-workers", "additional operations that hang, or are retried because they hung"
     ),
@@ -48,7 +52,7 @@ _SECONDS: Final = (
     _Option(
         "permanent_retry_s",
         "--apply-retry-refused",
-        "time between two retries of an object that only a change can help",
+        "time between two retries of an object whose failure only a change can resolve",
     ),
     _Option(
         "refresh_s",

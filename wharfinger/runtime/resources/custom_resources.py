@@ -12,7 +12,7 @@ from wharfinger.cluster.crds.definitions import CrdError, await_established
 from wharfinger.cluster.releases.options import utc_now
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.cluster.watch.readiness import InProgress
-from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.json.value import JsonObject, as_object, find_str
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
 
@@ -23,8 +23,12 @@ CRD: Final = ResourceType(
 )
 
 
+OF_POOLS: Final = frozenset({"WorkerPool", "WorkerClaim"})
+"""The kinds that exist with `--worker-pools` only."""
+
+
 def own_crds() -> tuple[JsonObject, ...]:
-    """Return the manifests that ship with this version, sorted by file name."""
+    """Return the manifests that ship with this version, those of OF_POOLS included, sorted by file name."""
     folder = files("wharfinger.runtime") / "crds"
     entries = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
@@ -32,9 +36,11 @@ def own_crds() -> tuple[JsonObject, ...]:
     return tuple(as_object(read_yaml(entry.read_bytes(), what=entry.name), entry.name) for entry in entries)
 
 
-async def ensure_crds(client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now) -> None:
-    """Apply the CRDs and wait until they are established. Raises ClusterError."""
-    crds = own_crds()
+async def ensure_crds(
+    client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now, *, worker_pools: bool = False
+) -> None:
+    """Apply the CRDs and wait until they are established; with ``worker_pools`` also those of OF_POOLS. Raises ClusterError."""
+    crds = [crd for crd in own_crds() if worker_pools or find_str(crd, "spec", "names", "kind") not in OF_POOLS]
     for crd in crds:
         await client.apply(crd, field_manager=field_manager, force=True)
     try:

@@ -1,8 +1,9 @@
 """The identity of a package: its runtime name and its Helm release (DESIGN §7, "Identity").
 
-An Application's runtime name is ``<namespace>.<instance>``: a namespace has no dot, so the first dot divides. Its release is
-named after the instance and lives in its namespace. A Module's runtime name is its own, which has no dot; its release lives in
-SYSTEM_NAMESPACE unless the Module names another. Helm allows 53 characters; longer names are refused before anything runs.
+An Application's runtime name is ``<namespace>.<instance>``: the first dot separates the two, because a namespace has no dot.
+Its release is named after the instance and lives in its namespace. A Module's runtime name is its own, which has no dot; its
+release lives in SYSTEM_NAMESPACE unless the Module names another. Helm allows 53 characters; longer names are refused before
+anything runs.
 """
 
 import sys
@@ -67,12 +68,12 @@ PackageId: TypeAlias = AppId | ModuleId
 
 
 def is_global(identity: PackageId) -> bool:
-    """Return whether its hooks are the global ones."""
+    """Return whether the package is the Module ``global``, whose hooks are the global ones."""
     return isinstance(identity, ModuleId) and identity.name == GLOBAL
 
 
 def has_release(identity: PackageId) -> bool:
-    """Return whether it can ever have been installed: False under a name that Helm refuses."""
+    """Return whether the package can ever have been installed; False if Helm refuses its name."""
     try:
         return bool(identity.release)
     except IdentityError:
@@ -80,7 +81,7 @@ def has_release(identity: PackageId) -> bool:
 
 
 def identity_variables(identity: PackageId) -> dict[str, str]:
-    """Return the environment variables that tell a hook its package (spec hook-protocol §1.5)."""
+    """Return the environment variables that name a hook's package (spec hook-protocol §1.5)."""
     if isinstance(identity, AppId):
         return {"APPLICATION_NAME": identity.instance, "APPLICATION_NAMESPACE": identity.namespace}
     return {"MODULE_NAME": identity.name}

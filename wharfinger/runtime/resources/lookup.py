@@ -10,9 +10,9 @@ from pathlib import Path
 
 from wharfinger.cluster.watch.informer import Informer
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.packages.registry.source import Source
+from wharfinger.packages.sources.source import Source
 from wharfinger.runtime.resources.references import References
-from wharfinger.runtime.resources.repositories import Repository, read_repository, with_credentials
+from wharfinger.runtime.resources.repositories import Repository, read_repository, with_secrets
 from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, PackageSpec, SpecError
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
 
@@ -27,21 +27,23 @@ class RepositoryUnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The lookup of references. ``local_packages`` are the folders in which repositories may lie."""
+    """The lookup of references. ``local_packages`` are the folders in which repositories may lie, ``token_folders`` those
+    in which their tokens may lie."""
 
     repositories: Informer
     references: References
     local_packages: Sequence[Path] = ()
+    token_folders: Sequence[Path] = ()
 
     def of(self, spec: PackageSpec) -> tuple[Source, ResolvedSettings] | None:
-        """Return a package's source and its settings; None while a reference has not been looked up, which is reported later.
+        """Return a package's source and its settings. Return None while a reference has not been looked up; its owner is
+        notified later.
 
         Raises RepositoryUnusableError or SettingsSourceError.
         """
-        repository = self._repository(spec)
+        repository = self.find_repository(spec)
         wanted = {entry.source for entry in spec.settings_from}
-        if repository.credentials is not None:
-            wanted.add(repository.credentials)
+        wanted.update(repository.secrets.values())
         self.references.want(spec.id.name, wanted)
         for key in sorted(wanted):
             if not self.references.looked_up(key):
@@ -52,23 +54,26 @@ class Lookup:
         return self._source(spec, repository), settings
 
     def last_settings(self, spec: PackageSpec) -> ResolvedSettings:
-        """Return a package's settings, as far as their references were looked up. Raises SettingsSourceError."""
+        """Return a package's settings from its references as last seen. Raises SettingsSourceError if a source is missing or
+        was not looked up yet.
+        """
         return resolve_settings(spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from})
 
-    def _repository(self, spec: PackageSpec) -> Repository:
+    def find_repository(self, spec: PackageSpec) -> Repository:
+        """Return the repository that a resource names. Raises RepositoryUnusableError."""
         name = spec.repository
         obj = self.repositories.get(ObjectKey(PACKAGE_REPOSITORY, "", name))
         if obj is None:
             raise RepositoryUnusableError("RepositoryNotFound", f"PackageRepository {name} does not exist")
         try:
-            return read_repository(obj, self.local_packages)
+            return read_repository(obj, self.local_packages, self.token_folders)
         except SpecError as error:
             raise RepositoryUnusableError("RepositoryInvalid", f"PackageRepository {name}: {error}") from error
 
     def _source(self, spec: PackageSpec, repository: Repository) -> Source:
-        secret = self.references.get(repository.credentials) if repository.credentials is not None else None
+        secrets = {key: self.references.get(key) for key in repository.secrets.values()}
         try:
-            return with_credentials(repository, secret)
+            return with_secrets(repository, secrets)
         except SpecError as error:
             raise RepositoryUnusableError(
                 "RepositoryInvalid", f"PackageRepository {spec.repository}: {error}"

@@ -1,8 +1,9 @@
-"""The way from a package's settings to its manifests, as far as no cluster is needed. Pure, but for the file that is rendered.
+"""The steps from a package's settings to its manifests that need no cluster. All functions are pure, except that they read the
+package's files.
 
 The daemon and an offline build both use these functions, so both get the same objects: the request for a render
-(`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and what every package sees
-of the others (`global_values`).
+(`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and the values about all
+packages that each package sees (`global_values`).
 """
 
 from collections.abc import Collection, Mapping
@@ -14,11 +15,11 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.packages.definition.global_folder import read_global_definition
-from wharfinger.packages.registry.source import RegistrySource, Source, source_text
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.packages.rendering.resource_overrides import override_rendered
 from wharfinger.packages.rendering.rewriting import rewritten
 from wharfinger.packages.settings.values import RenderContext, helm_values
+from wharfinger.packages.sources.source import RegistrySource, Source, source_text
 from wharfinger.runtime.resources.identity import PackageId, is_global
 from wharfinger.runtime.resources.resources import Directives
 
@@ -84,9 +85,8 @@ def chart_request(
 
 
 def with_overrides(found: Rendered, wanted: Directives) -> tuple[Rendered, tuple[str, ...]]:
-    """Apply the overrides of the user and of maintenance to a render; return those that match no object, too.
-
-    Blocking. Raises RenderError.
+    """Apply the overrides of the user and of maintenance to a render; return also the overrides that match no object. Blocking.
+    Raises RenderError.
     """
     unmatched: tuple[str, ...] = ()
     if wanted.overrides:
@@ -104,7 +104,7 @@ def registry_address(source: Source | None) -> str:
 def global_values(
     kubernetes_version: str, modules: Mapping[str, Collection[str] | None], own: JsonObject | None = None
 ) -> JsonObject:
-    """Return what every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
+    """Return the values that every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
 
     ``modules`` are the Modules that are on, by name and sorted, with the kinds of their definitions. ``own`` are the values of
     the Module ``global``, if there is one.

@@ -1,4 +1,4 @@
-"""The checks of a package against the resource that asks for it."""
+"""The checks of a package against the resource that requests it."""
 
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.definition.requirements import resolved
@@ -18,7 +18,7 @@ def check_kind(definition: Definition, identity: PackageId) -> None:
 def check_needs(definition: Definition, identity: PackageId) -> None:
     """Check a package's requirements, now that its name and its kind are known.
 
-    Raises ShapeError if they contradict themselves there, IdentityError if the package needs itself.
+    Raises ShapeError if they contradict each other for that name and kind, IdentityError if the package needs itself.
     """
     needs = resolved(definition.requirements, identity.namespace)
     required = {each.name for each in (*needs.mandatory, *needs.conditional)}

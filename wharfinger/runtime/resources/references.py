@@ -1,8 +1,9 @@
 """The Secrets and ConfigMaps that specs refer to, followed one by one: no other Secrets of the cluster are read.
 
-An owner (a package or a repository) requests objects. Each is followed by one watch, however many owners request it, as long as
-one does. Owners are notified when an object was first looked up, when it changes, and when the lookup fails. So "not looked up
-yet", "not there" and "may not be read" are three different answers.
+An owner (a package or a repository) requests objects. Each object is followed by one watch, however many owners request it,
+until no owner requests it any more. Owners are notified when an object was first looked up, when it changes, and when the
+lookup fails. So the answers distinguish an object that was not looked up yet, one that does not exist, and one that may not be
+read.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable

@@ -1,6 +1,6 @@
 """The owners of Helm releases: each belongs to one package, from its first check until nothing of the package is left.
 
-A Module and an Application may ask for the same release (DESIGN §7, "Identity"). The first to be checked gets it. The other
+A Module and an Application may request the same release (DESIGN §7, "Identity"). The first to be checked gets it. The other
 is refused with the owner's name, and notified when the release is free. A release that an earlier process installed names
 its owner in a label.
 """

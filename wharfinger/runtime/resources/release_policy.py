@@ -28,11 +28,13 @@ class DeletionPolicy(StrEnum):
     """The objects that a removal deletes."""
 
     DELETE = "Delete"
-    """All but data: volumes and claims, namespaces, definitions of kinds, and objects with ``helm.sh/resource-policy: keep``."""
+    """Delete all objects except data (volumes and claims, namespaces, definitions of kinds) and objects with
+    ``helm.sh/resource-policy: keep``.
+    """
     DELETE_ALL = "DeleteAll"
-    """All objects including data; those with ``keep`` are kept nevertheless."""
+    """Delete all objects including data, except objects with ``helm.sh/resource-policy: keep``."""
     ORPHAN = "Orphan"
-    """None: the objects are kept, and belong to no release."""
+    """Delete no object: all are kept, and belong to no release any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,16 @@ could make the daemon read any file there, so the paths must lie below a folder 
 (``--local-packages``).
 
 Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes.io/dockercfg``, or the keys ``username`` and
-``password`` (``kubernetes.io/basic-auth``). They are never part of the resource, nor of any message.
+``password`` (``kubernetes.io/basic-auth``); or from a token file on the daemon's machine, below a folder that it was started with
+(``--registry-tokens``). They are never part of the resource, nor of any message. Another Secret (``kubernetes.io/tls``) has
+the authority to trust and the certificate of the client.
 """
 
 import base64
 import binascii
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -22,12 +24,17 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_list, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.errors import PackageError
-from wharfinger.packages.registry.address import RepositoryAddress, parse_repository
+from wharfinger.packages.network.tls import ClientCertificate
+from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, parse_repository
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_config import read_docker_config
-from wharfinger.packages.registry.source import FolderSource, LayoutSource, RegistrySource, Source
+from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource, Source
+from wharfinger.packages.sources.token_file import TokenFile
+from wharfinger.packages.sources.web_files import read_url
+from wharfinger.runtime.resources.repository_policy import has_policy, read_policy
 from wharfinger.runtime.resources.resources import SECRET, SpecError
 
+_TLS_KEYS: Final = ("ca.crt", "tls.crt", "tls.key")
 _DOCKER_KEYS: Final = (".dockerconfigjson", ".dockercfg")
 MAX_CA: Final = 1024 * 1024
 MAX_REALMS: Final = 16
@@ -42,40 +49,103 @@ class Repository:
     credentials: ObjectKey | None
     realms: tuple[str, ...] = ()
     """Hosts outside the registry's domain that may receive the login."""
+    tls: ObjectKey | None = None
+    """The Secret with the authority to trust and the client's certificate."""
+    field: str = "registry"
+    """The field below ``spec`` that has the source."""
+
+    @property
+    def secrets(self) -> dict[str, ObjectKey]:
+        """The Secrets that the repository names, by field."""
+        named = {"credentialsSecret": self.credentials, "tlsSecret": self.tls}
+        return {f"spec.{self.field}.{field}": key for field, key in named.items() if key is not None}
 
 
-def read_repository(obj: JsonObject, local_roots: Sequence[Path] = ()) -> Repository:
-    """Read the source of a PackageRepository; folders must lie below one of ``local_roots``. Raises SpecError."""
+def read_repository(obj: JsonObject, local_roots: Sequence[Path] = (), token_roots: Sequence[Path] = ()) -> Repository:
+    """Read the source of a PackageRepository; folders must lie below one of ``local_roots``, token files below one of
+    ``token_roots``. Raises SpecError.
+    """
     try:
-        kinds = [kind for kind in ("registry", "layout", "folder") if find_object(obj, "spec", kind)]
+        kinds = [kind for kind in ("registry", "helm", "layout", "folder") if find_object(obj, "spec", kind)]
         if len(kinds) != 1:
-            raise SpecError("spec: exactly one of registry, layout and folder is needed")
+            raise SpecError("spec: exactly one of registry, helm, layout and folder is needed")
+        if kinds[0] == "helm":
+            return _helm(obj)
         if kinds[0] != "registry":
             path = _local_path(find_str(obj, "spec", kinds[0], "path"), f"spec.{kinds[0]}.path", local_roots)
-            return Repository(LayoutSource(path) if kinds[0] == "layout" else FolderSource(path), None)
-        return _registry(obj)
+            if kinds[0] == "layout":
+                return Repository(LayoutSource(path, read_policy(obj)), None)
+            if has_policy(obj):
+                raise SpecError(
+                    "spec.verify: a folder of package folders has no signatures; use a layout, or a registry"
+                )
+            return Repository(FolderSource(path), None)
+        return _registry(obj, token_roots)
     except (FormatError, PackageError) as error:
         raise SpecError(f"spec: {error}; correct the PackageRepository") from error
 
 
-def with_credentials(repository: Repository, secret: JsonObject | None) -> Source:
-    """Return the source with the login from its Secret. Raises SpecError if the Secret is missing or unusable."""
-    if repository.credentials is None or not isinstance(repository.source, RegistrySource):
-        return repository.source
-    where = f"Secret {repository.credentials.namespace}/{repository.credentials.name}"
-    if secret is None:
-        raise SpecError(f"spec.registry.credentialsSecret: {where} does not exist; create it, or correct the name")
+def with_secrets(repository: Repository, secrets: Mapping[ObjectKey, JsonObject | None]) -> Source:
+    """Return the source with the login and the certificates from its Secrets.
+
+    Raises SpecError if a Secret is missing or unusable.
+    """
     source = repository.source
+    if not isinstance(source, RegistrySource | HelmSource):
+        return source
+    if (key := repository.credentials) is not None:
+        where = f"spec.{repository.field}.credentialsSecret: {_named(key)}"
+        secret = _present(secrets.get(key), where)
+        try:
+            credentials = _credentials(secret, *_place(source))
+        except (FormatError, PackageError) as error:
+            raise SpecError(f"{where}: {error}") from error
+        if credentials is None:
+            raise SpecError(
+                f"{where} has no login for {_place(source)[0]}; it needs a "
+                ".dockerconfigjson that names that host, or the keys username and password"
+            )
+        source = replace(source, credentials=replace(credentials, realms=repository.realms))
+    if (key := repository.tls) is not None:
+        where = f"spec.{repository.field}.tlsSecret: {_named(key)}"
+        ca, client = _certificates(_present(secrets.get(key), where), where)
+        source = replace(source, ca="\n".join(text for text in (source.ca, ca) if text), client=client)
+    return source
+
+
+def _place(source: RegistrySource | HelmSource) -> tuple[RegistryAddress, str]:
+    """Return the server and the path that a login must be for."""
+    if isinstance(source, RegistrySource):
+        return source.address.registry, source.address.path
+    place = read_url(source.url)
+    return place.registry, place.path.strip("/")
+
+
+def _named(key: ObjectKey) -> str:
+    return f"Secret {key.namespace}/{key.name}"
+
+
+def _present(secret: JsonObject | None, where: str) -> JsonObject:
+    if secret is None:
+        raise SpecError(f"{where} does not exist; create it, or correct the name")
+    return secret
+
+
+def _certificates(secret: JsonObject, where: str) -> tuple[str, ClientCertificate | None]:
+    """Return the authority and the client's certificate of a Secret: ``ca.crt``, ``tls.crt`` and ``tls.key``."""
     try:
-        credentials = _credentials(secret, source.address)
-    except (FormatError, PackageError) as error:
-        raise SpecError(f"spec.registry.credentialsSecret: {where}: {error}") from error
-    if credentials is None:
-        raise SpecError(
-            f"spec.registry.credentialsSecret: {where} has no login for {source.address.registry}; it needs a "
-            ".dockerconfigjson that names that host, or the keys username and password"
-        )
-    return RegistrySource(source.address, replace(credentials, realms=repository.realms), source.ca)
+        data = {key: value.decode("ascii") for key, value in secret_data(secret).items() if key in _TLS_KEYS}
+    except (FormatError, UnicodeDecodeError) as error:
+        raise SpecError(f"{where}: expected PEM text in ca.crt, tls.crt and tls.key; correct the Secret") from error
+    ca, certificate, private = (data.get(key, "") for key in _TLS_KEYS)
+    if bool(certificate) != bool(private):
+        raise SpecError(f"{where}: expected tls.crt and tls.key together, found one of them; add the other one")
+    if not (ca or certificate):
+        raise SpecError(f"{where}: expected ca.crt, or tls.crt and tls.key, found none of them; correct the Secret")
+    for key, text in data.items():
+        if text and "-----BEGIN " not in text:
+            raise SpecError(f"{where}: {key}: expected PEM text; correct the Secret")
+    return ca, ClientCertificate(certificate, private) if certificate else None
 
 
 def secret_data(secret: JsonObject) -> dict[str, bytes]:
@@ -89,7 +159,7 @@ def secret_data(secret: JsonObject) -> dict[str, bytes]:
     return data
 
 
-def _registry(obj: JsonObject) -> Repository:
+def _registry(obj: JsonObject, token_roots: Sequence[Path]) -> Repository:
     text = find_str(obj, "spec", "registry", "repo")
     scheme = find_str(obj, "spec", "registry", "scheme", default="HTTPS").upper()
     if not text:
@@ -98,10 +168,47 @@ def _registry(obj: JsonObject) -> Repository:
         raise SpecError(f"spec.registry.scheme: {scheme!r} is neither HTTP nor HTTPS")
     parsed = parse_repository(text.rstrip("/"))
     address = RepositoryAddress(parsed.registry, parsed.path, "http" if scheme == "HTTP" else "https")
-    ca = find_str(obj, "spec", "registry", "ca")
+    ca = _authority(obj, "registry")
+    realms = _realms(obj)
+    login, tls = _secret(obj, "credentialsSecret"), _secret(obj, "tlsSecret")
+    token = _token_file(obj, token_roots)
+    if login is not None and token is not None:
+        raise SpecError("spec.registry: expected one of credentialsSecret and tokenFile, found both; remove one")
+    return Repository(
+        RegistrySource(address, None, ca, realms, token=token, verify=read_policy(obj)), login, realms, tls
+    )
+
+
+def _helm(obj: JsonObject) -> Repository:
+    url = find_str(obj, "spec", "helm", "url").rstrip("/")
+    if not url:
+        raise SpecError("spec.helm.url: required, such as https://charts.example/stable")
+    read_url(url)
+    _check_unsigned(obj, "a Helm repository")
+    source = HelmSource(url, ca=_authority(obj, "helm"))
+    login, tls = (_secret(obj, field, "helm") for field in ("credentialsSecret", "tlsSecret"))
+    return Repository(source, login, tls=tls, field="helm")
+
+
+def _check_unsigned(obj: JsonObject, kind: str) -> None:
+    """Raise SpecError if signatures are demanded of a source that has none."""
+    if has_policy(obj):
+        raise SpecError(f"spec.verify: {kind} has no signatures; use a layout, or a registry")
+
+
+def _authority(obj: JsonObject, field: str) -> str:
+    ca = find_str(obj, "spec", field, "ca")
     if ca and (len(ca) > MAX_CA or "-----BEGIN CERTIFICATE-----" not in ca):
-        raise SpecError("spec.registry.ca: not a certificate in PEM form")
-    return Repository(RegistrySource(address, None, ca), _credentials_secret(obj), _realms(obj))
+        raise SpecError(f"spec.{field}.ca: not a certificate in PEM form")
+    return ca
+
+
+def _token_file(obj: JsonObject, roots: Sequence[Path]) -> TokenFile | None:
+    named = find_object(obj, "spec", "registry", "tokenFile")
+    if not named:
+        return None
+    path = _local_path(find_str(named, "path"), "spec.registry.tokenFile.path", roots, "--registry-tokens", "tokens")
+    return TokenFile(path, find_str(named, "username"))
 
 
 def _realms(obj: JsonObject) -> tuple[str, ...]:
@@ -116,21 +223,21 @@ def _realms(obj: JsonObject) -> tuple[str, ...]:
     return tuple(realms)
 
 
-def _credentials_secret(obj: JsonObject) -> ObjectKey | None:
-    named = find_object(obj, "spec", "registry", "credentialsSecret")
+def _secret(obj: JsonObject, field: str, kind: str = "registry") -> ObjectKey | None:
+    named = find_object(obj, "spec", kind, field)
     if not named:
         return None
     name, namespace = find_str(named, "name"), find_str(named, "namespace")
     if not (name and namespace):
-        raise SpecError("spec.registry.credentialsSecret: name and namespace are both needed")
+        raise SpecError(f"spec.{kind}.{field}: name and namespace are both needed")
     return ObjectKey(SECRET, namespace, name)
 
 
-def _credentials(secret: JsonObject, address: RepositoryAddress) -> Credentials | None:
+def _credentials(secret: JsonObject, registry: RegistryAddress, path: str) -> Credentials | None:
     data = secret_data(secret)
     for key in _DOCKER_KEYS:
         if key in data:
-            return read_docker_config(data[key], address.registry, address.path)
+            return read_docker_config(data[key], registry, path)
     if "username" in data and "password" in data:
         try:
             return Credentials(data["username"].decode(), data["password"].decode())
@@ -139,7 +246,9 @@ def _credentials(secret: JsonObject, address: RepositoryAddress) -> Credentials 
     return None
 
 
-def _local_path(text: str, where: str, roots: Sequence[Path]) -> Path:
+def _local_path(
+    text: str, where: str, roots: Sequence[Path], option: str = "--local-packages", things: str = "packages"
+) -> Path:
     path = Path(text)
     if not text or not path.is_absolute():
         raise SpecError(f"{where}: required, an absolute path on the daemon's machine")
@@ -148,7 +257,7 @@ def _local_path(text: str, where: str, roots: Sequence[Path]) -> Path:
     path = Path(os.path.realpath(path))
     if not any(path.is_relative_to(os.path.realpath(root)) for root in roots):
         raise SpecError(
-            f"{where}: {text} is not below a folder that the daemon may read packages from; "
-            "start the daemon with --local-packages DIR, or name a folder below an allowed one"
+            f"{where}: {text} is not below a folder that the daemon may read {things} from; "
+            f"start the daemon with {option} DIR, or name a folder below an allowed one"
         )
     return path

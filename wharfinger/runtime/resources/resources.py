@@ -28,6 +28,7 @@ from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, r
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.release_policy import Upkeep, read_upkeep
 from wharfinger.runtime.resources.static_values import read_static_values
+from wharfinger.runtime.versions.version_policy import EXACT, VersionPolicy, read_version
 
 GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
@@ -51,6 +52,7 @@ DEFAULT_SETTINGS_KEY: Final = "settings.yaml"
 
 APPLICATION: Final = ResourceType(GROUP, VERSION, "Application", "applications", namespaced=True)
 MODULE: Final = ResourceType(GROUP, VERSION, "Module", "modules", namespaced=False)
+PACKAGE_INDEX: Final = ResourceType(GROUP, VERSION, "PackageIndex", "packageindexes", namespaced=False)
 PACKAGE_REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "packagerepositories", namespaced=False)
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -59,7 +61,7 @@ _SOURCE_KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 
 
 class SpecError(Exception):
-    """A custom resource asks for something impossible; permanent until it is edited."""
+    """A custom resource requests something impossible; permanent until it is edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class Directives:
     """True if nothing is to be reconciled or deleted, until it is False again."""
     maintenance: str = ""
     """NO_RECONCILIATION, or empty."""
+    is_digest_named: bool = False
+    """True if the resource itself names the digest; then the package may have any version."""
     settings_version: int = 0
     """The version of the settings schema that the settings are written for; 0: the newest."""
     overrides: tuple[WorkloadOverride, ...] = ()
@@ -105,11 +109,15 @@ class Directives:
     upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
     """The policy for applied objects, and for their deletion."""
     ignore_dependents: bool = False
-    """True if it may be changed or removed although that breaks dependents."""
+    """True if the package may be changed or removed even if that breaks dependents."""
     default: bool | None = None
     """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: there is no such default either."""
     cluster_scope: bool = False
     """True if an Application may reach beyond its own namespace; only its namespace can allow that, not its own resource."""
+    digest: str = ""
+    """The digest that the package must have, from the resource or from the choice of its version; empty: that of its tag."""
+    kept_digest: str = ""
+    """The installed digest of the same version, if its tag may not be followed; used if the package is downloaded again."""
     static_values: JsonObject | None = field(default=None, hash=False)
     """The values that a modules directory has for one of its Modules, below the Module's own values.
 
@@ -119,12 +127,13 @@ class Directives:
 
 @dataclass(frozen=True, slots=True)
 class PackageSpec:
-    """The wish of an Application or a Module, and its last written status."""
+    """The specification of an Application or a Module, and its last written status."""
 
     id: PackageId
     generation: int
     package: str
     version: str
+    """The exact version; empty if the policy has to choose one."""
     repository: str
     settings: JsonObject
     settings_from: tuple[SettingsSource, ...]
@@ -133,6 +142,8 @@ class PackageSpec:
     enabled: bool | None = None
     """A Module's ``spec.enabled``; None if it is not set, and for an Application, which is on as long as it exists."""
     directives: Directives = Directives()
+    policy: VersionPolicy = EXACT
+    """The versions that are accepted, and when they are installed."""
 
 
 def read_application(obj: JsonObject) -> PackageSpec:
@@ -147,8 +158,7 @@ def read_application(obj: JsonObject) -> PackageSpec:
 def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> PackageSpec:
     """Read a Module: its package has the Module's name unless the spec names another. Raises SpecError.
 
-    ``enabled_by_default``: whether it is wanted if ``spec.enabled`` is not set; None: something else decides, such as a
-    bundle.
+    ``enabled_by_default`` is used if ``spec.enabled`` is not set; None if something else decides, such as a bundle.
     """
     try:
         name = find_str(obj, "metadata", "name")
@@ -180,7 +190,8 @@ def is_deleting(obj: JsonObject) -> bool:
 
 
 def ignores_dependents(obj: JsonObject) -> bool:
-    """Return whether its annotation allows to break its dependents; this works even if the spec cannot be read.
+    """Return whether the object's annotation allows changes that break its dependents; this works even if the spec cannot be
+    read.
 
     Raises SpecError if the annotation is neither true nor false.
     """
@@ -206,21 +217,23 @@ def finalizers_of(obj: JsonObject) -> tuple[str, ...]:
 
 
 def _read_package(obj: JsonObject, identity: PackageId, *, package: str, enabled: bool | None) -> PackageSpec:
+    version, policy = read_version(obj)
     return PackageSpec(
         id=identity,
         generation=find_int(obj, "metadata", "generation"),
         package=package,
-        version=_required(obj, "packageVersion"),
+        version=version,
         repository=find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY),
         settings=find_object(obj, "spec", "settings"),
         settings_from=_settings_sources(obj, identity.namespace),
         status=find_object(obj, "status"),
         enabled=enabled,
-        directives=_directives(obj, identity),
+        directives=_directives(obj, identity, policy),
+        policy=policy,
     )
 
 
-def _directives(obj: JsonObject, identity: PackageId) -> Directives:
+def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> Directives:
     annotations = find_object(obj, "metadata", "annotations")
     return Directives(
         requested=find_str(annotations, REQUESTED),
@@ -237,6 +250,8 @@ def _directives(obj: JsonObject, identity: PackageId) -> Directives:
         ),
         upkeep=read_upkeep(find_object(obj, "spec")),
         ignore_dependents=ignores_dependents(obj),
+        digest=policy.digest,
+        is_digest_named=bool(policy.digest),
         default=_default(obj) if isinstance(identity, ModuleId) else None,
         static_values=read_static_values(obj) if isinstance(identity, ModuleId) else None,
     )

@@ -1,8 +1,8 @@
 """A package's settings, after everything that they refer to was looked up. Pure.
 
 Layers, each over the one before: the entries of ``settingsFrom`` in their order, then ``spec.settings``. Objects are merged
-member by member, everything else is replaced. Texts from a Secret are remembered, and must not be shown: not in a status, not
-in a log, not on the debug socket (`ResolvedSettings.secrets`).
+member by member, everything else is replaced. Texts from a Secret are recorded as such, because they must not be shown in a
+status, in a log or on the debug socket (`ResolvedSettings.secrets`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ class ResolvedSettings:
 
     @property
     def checksum(self) -> str:
-        """The canonical checksum: no settings and empty settings have the same."""
+        """Return the canonical checksum; it is the same for no settings and for empty settings."""
         return checksum(self.settings)
 
 
@@ -69,7 +69,7 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 
 
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
-    """Return ``settings``, of ``version``, which a conversion made of ``before``, with the secrets marked again.
+    """Return the ``settings`` of ``version`` that a conversion made of ``before``, with their secrets marked again.
 
     A program may take a text from a Secret apart and put the pieces anywhere. So if the earlier settings had hidden values,
     all values are hidden now, except those that are unchanged at the same path and were visible before.

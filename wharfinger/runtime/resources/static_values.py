@@ -17,7 +17,9 @@ MAX_STATIC: Final = 64 * 1024
 
 
 def read_static_values(obj: JsonObject) -> JsonObject | None:
-    """Return the static values that a Module has besides its package; None: it is in no modules directory. Raises FormatError."""
+    """Return the static values that a Module has besides its package; None if the Module is in no modules directory. Raises
+    FormatError.
+    """
     text = find(obj, "metadata", "annotations", STATIC_VALUES)
     if text is None:
         return None

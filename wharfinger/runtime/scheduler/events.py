@@ -11,14 +11,18 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 @dataclass(frozen=True, slots=True)
 class NodeAdded:
-    """A package was loaded, also again: it is to be scheduled. The last vote of its script stands until the next one."""
+    """A package was loaded, for the first time or again, and is to be scheduled. The last vote of its script remains valid
+    until the next one.
+    """
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRemoved:
-    """A package is gone. An intent about it stays until IntentSet(None): it may also come before its node."""
+    """A package was removed. The user's intent about it is kept until IntentSet(None), because an intent may also arrive before
+    its node.
+    """
 
     name: str
 
@@ -33,7 +37,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run failed; it may be tried again and be Completed."""
+    """A run failed; it may be retried, and Completed may follow."""
 
     name: str
     run: int
@@ -41,7 +45,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Rescheduled:
-    """A package is to run again, and with it those that subscribed to it."""
+    """A package is to run again, and with it all packages that subscribe to it."""
 
     name: str
     reason: str
@@ -49,7 +53,7 @@ class Rescheduled:
 
 @dataclass(frozen=True, slots=True)
 class IntentSet:
-    """The user's intent: on, off, or nothing in particular."""
+    """The user's intent: True for on, False for off, and None if the user has not decided."""
 
     name: str
     enabled: bool | None
@@ -57,7 +61,7 @@ class IntentSet:
 
 @dataclass(frozen=True, slots=True)
 class FlagSet:
-    """A global hook's flag for a Module: on, off, or None for no flag any more. The user's intent counts more."""
+    """A global hook's flag for a Module: on, off, or None if the flag was removed. The user's intent takes precedence."""
 
     name: str
     enabled: bool | None
@@ -67,7 +71,7 @@ class FlagSet:
 class ScriptVoted:
     """An enabled script ended: False with a reason, True or None without an objection, or an error.
 
-    ``provisional``: it was asked while packages that it may look at were not loaded yet, and is to be asked again.
+    ``provisional`` is True if the script ran while packages that it may read were not loaded yet; it has to run again.
     """
 
     name: str
@@ -123,7 +127,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """Stop a package: end its run and its hooks. ``uninstall``: take it out of the cluster too; otherwise nothing is deleted."""
+    """Stop a package: end its run and its hooks. With ``uninstall``, delete its objects from the cluster too; otherwise nothing
+    is deleted.
+    """
 
     name: str
     reason: str

@@ -1,17 +1,17 @@
 """Decisions: which packages are on, from their rules and from what packages require of each other.
 
-:mod:`wharfinger.runtime.scheduler.rules` gives the votes about a node. The first FORBID wins, wherever it stands; without
-one, the last vote that is not UNDEFINED wins. A node is on if and only if that is ENABLE. Nothing can force a node on: its
-requirements can always block it. If one of several FORBIDs is the user's, it is the reported reason: the requirements of an
-unwanted package do not matter. If all votes would enable the node and only its enabled script has not answered yet, the
-decision is *pending*, and the node is off.
+:mod:`wharfinger.runtime.scheduler.rules` gives the votes about a node. The first FORBID wins, whichever votes precede it;
+without a FORBID, the last vote that is not UNDEFINED wins. A node is on if and only if the winning vote is ENABLE. Nothing can
+force a node on: its requirements can always block it. If one of several FORBIDs is the user's, it is the reported reason,
+because the requirements of an unwanted package do not matter. If all votes would enable the node and only its enabled script
+has not answered yet, the decision is *pending*, and the node is off.
 
 Decisions are a function of the present nodes, never of the history: nodes are judged in their topological order, after the
 nodes that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
 depends on. Two cases in a knot need rules of their own, so that no verdict ever swings:
 
-* a *late* any-of member counts as soon as a round over the knot enabled it; rounds repeat while that enables more nodes, and only
-  for the nodes that it affects;
+* a *late* any-of member counts as soon as a round over the knot has enabled it; rounds repeat while they enable more nodes, and
+  only for the nodes that are affected;
 * of two nodes that exclude each other, the one that is placed later yields.
 
 So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
@@ -30,8 +30,8 @@ from wharfinger.runtime.status.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The result of all rules. ``uninstall``: the user, a hook or the package's script does not want it, whatever else
-    forbids it.
+    """The result of all rules. ``uninstall`` is True if the user, a hook or the package's script does not want the package,
+    even if other rules forbid it as well.
     """
 
     verdict: Verdict
@@ -82,8 +82,8 @@ def votes_of(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> tuple[Vote, ...]:
-    """Return the opinion of every rule about a node, in order, given the ``standing`` decisions; its own decision follows
-    from them.
+    """Return the vote of every rule about a node, in order, given the ``standing`` decisions. The node's own decision follows
+    from these votes.
     """
     judge = _Judge(nodes, topology, facts, opinion, standing)
     knot = topology.knots.get(name)
@@ -110,7 +110,7 @@ class _Judge:
         self._decided: dict[str, Decision] = {}
 
     def decide(self, names: Iterable[str]) -> dict[str, Decision]:
-        """Decide about these nodes and all that they are tied to, each after the nodes that it names."""
+        """Decide about these nodes and about all members of their knots, each node after the nodes that it names."""
         knots = self._topology.knots
         for name in names:
             if name in self._decided:
@@ -122,7 +122,7 @@ class _Judge:
         return self._decided
 
     def untie(self, knot: Knot) -> dict[str, Others]:
-        """Decide about a knot; return what each of its members is judged against in the end."""
+        """Decide about a knot; return for each member the nodes that its final decision is based on."""
         judged: dict[str, Others] = {}
         assumed: dict[str, str] = {}
         refuted: set[str] = set()
@@ -132,7 +132,7 @@ class _Judge:
             for name in self._round(knot, stale, assumed, judged):
                 if name in knot.late:
                     on ^= {name}
-            # A member that is off because it was assumed to be on is a paradox: it never counts again. So this ends.
+            # A member that turns off because it was assumed to be on never counts again, so the loop ends.
             refuted |= assumed.keys() - on
             changed = (on - refuted) ^ assumed.keys()
             for name in changed:
@@ -164,7 +164,7 @@ class _Judge:
         return turned
 
     def _later(self, name: str, knot: Knot) -> Iterator[int]:
-        """Return the positions in a knot of the members that are judged after a member, and against it."""
+        """Return the positions of the members of a knot that come after a member and are judged against it."""
         at = knot.position[name]
         yield from (where for each in self._topology.named_by[name] if (where := knot.position.get(each, at)) > at)
         for each in self._topology.edges[name].none_of:

@@ -34,7 +34,7 @@ def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
 
 
 def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
-    """Return the flags as they stand beside ``global`` in the document that a patch is applied to."""
+    """Return the flags, in the form that they have beside ``global`` in the document that a patch is applied to."""
     document: JsonObject = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))
@@ -54,5 +54,5 @@ def may_be_flagged(name: str) -> bool:
 
 
 def module_of(flag: str) -> str:
-    """``sysctlTunerEnabled`` is about ``sysctl-tuner``."""
+    """Return the Module that a flag is about: ``sysctl-tuner`` for ``sysctlTunerEnabled``."""
     return re.sub("[A-Z]", lambda letter: "-" + letter[0].lower(), flag.removesuffix(FLAG_SUFFIX))

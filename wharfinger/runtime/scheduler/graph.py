@@ -7,15 +7,14 @@ this closes no cycle: chains of fallbacks and packages that exclude each other m
 placed first is waited for as well. Nodes that soft edges tie into a cycle are a *knot*:
 :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its edges are kept. Outside of knots all edges are kept.
 
-A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait
-for each other for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5,
-§4.6).
+A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait for
+each other forever: the dependency waits for all lower orders, the dependent for its dependency (spec/runtime §4.5, §4.6).
 
-Invariants. A topology is a function of the nodes alone; the sequence in which they arrived leaves no trace. A change costs
-what it can reach, and never the size of the graph: the maps are persistent, and only these places are visited:
+Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. A change costs what it can
+reach, and never the size of the graph: the maps are persistent, and only these places are visited:
 
 - the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
-- its former knot, because only that can come apart when edges go (no cycle that is new or gone avoids the changed node);
+- its former knot, the only one that can come apart when edges go, because each cycle that is new or gone has the changed node;
 - dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. Edges between nodes
   outside of circle and knot are unchanged, so those ranks still give the right order.
 """
@@ -28,7 +27,8 @@ from typing import Final, Generic, TypeVar
 
 from rpds import HashTrieMap, HashTrieSet
 
-from wharfinger.packages.definition.requirements import Dependency, Requirements
+from wharfinger.formats.version_constraint import parse_constraint
+from wharfinger.packages.definition.requirements import Dependency, DependencyGroup, Requirements
 from wharfinger.runtime.fixpoint.circles import circle_of, shortest_cycle, strong_components
 from wharfinger.runtime.scheduler.soft_edges import Knot, tie
 
@@ -36,6 +36,7 @@ DEFAULT_ORDER: Final = 999
 """The order of Applications, and of Modules that are not critical."""
 _MOST_SHOWN: Final = 20
 """The most names in one message."""
+_ANY: Final = parse_constraint("")
 _NOBODY: Final[frozenset[str]] = frozenset()
 _NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
 
@@ -50,7 +51,7 @@ class Verdict(StrEnum):
 
 
 class CycleError(Exception):
-    """The error that a node would close a cycle of dependencies. Nothing was changed.
+    """A node would close a cycle of dependencies. Nothing was changed.
 
     ``members``: all nodes on a cycle with the lowest of these names, sorted. ``path``: a shortest one of these cycles, from
     that name on; each node needs the next, and the last one needs the first.
@@ -73,9 +74,9 @@ class Node:
     """One loaded package: only facts of its definition.
 
     ``floor`` is its verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script``: the package has an
-    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants
-    to run again; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
-    ``declined``: its files say that it is off by default, so the floor is a decision and not a missing one.
+    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants to
+    run again; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
+    ``declined``: its files state that it is off by default, so a DISABLE as floor is the package's own decision.
     """
 
     name: str
@@ -87,6 +88,19 @@ class Node:
     subscriptions: tuple[str, ...] = ()
     bundles: frozenset[tuple[str, str]] = frozenset()
     declined: bool = False
+    exclusive: str = ""
+    """The exclusive group of a Module; "" if it is in none."""
+    outranked_by: tuple[str, ...] = ()
+    """The Modules of its group that take precedence; set by the scheduler."""
+
+    @property
+    def excluded(self) -> tuple[DependencyGroup, ...]:
+        """The none-of groups of the node, including its exclusive group."""
+        if not self.outranked_by:
+            return self.requirements.none_of
+        members = tuple(Dependency(each, _ANY) for each in self.outranked_by)
+        group = DependencyGroup(f"exclusive group {self.exclusive}", "", members)
+        return (*self.requirements.none_of, group)
 
     def dependencies(self) -> Iterator[tuple[Dependency, bool]]:
         """Return the declared dependencies and whether each is optional, sorted by name."""
@@ -98,7 +112,7 @@ class Node:
     def names(self) -> set[str]:
         """Return all packages that the requirements name, except the node itself."""
         wanted = self.requirements
-        members = [each.name for group in (*wanted.any_of, *wanted.none_of) for each in group.members]
+        members = [each.name for group in (*wanted.any_of, *self.excluded) for each in group.members]
         return {*(each.name for each in (*wanted.mandatory, *wanted.conditional)), *members} - {self.name}
 
 
@@ -116,10 +130,10 @@ class Edges:
 class Topology:
     """The nodes in order. The nodes that a node names come before it, except for some edges within knots.
 
-    ``waits_for``: what must be active before a node may be scheduled, sorted. ``effective``: its order, raised.
-    ``named_by``: for a name, there or not, the nodes whose requirements have it. ``knots``: of the nodes that are in one.
-    ``rank``: the number of steps between a node and the nodes without dependencies; one for a whole knot. ``edges``: of
-    every node that is there.
+    ``waits_for``: for each node, the nodes that must be active before it may be scheduled, sorted. ``effective``: the order of
+    each node, raised to those of its dependencies. ``named_by``: for a name, with or without a node, the nodes whose
+    requirements name it. ``knots``: the knot of each node that is in one. ``rank``: the number of steps between a node and the
+    nodes without dependencies; all members of a knot have the same rank. ``edges``: the edges of each node.
     """
 
     effective: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
@@ -132,7 +146,7 @@ class Topology:
     def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
         """Return ``names`` and every node whose decision may depend on theirs, in the order in which they are decided.
 
-        Names without a node count for the nodes that name them. Of a knot, all members or none are affected.
+        A name without a node stands for the nodes that name it. Either all members of a knot are affected, or none is.
         """
         to_see = list(names)
         found = set(to_see)
@@ -149,8 +163,8 @@ class Topology:
     def sorted(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
         """Sort some of the nodes: dependencies first, then by declared order, then by name. Knots stay together.
 
-        There is one order of all nodes, of which any subset has its part: by rank, then by declared order and name. A knot
-        has the declared order and name of its first member.
+        The order is the same for every subset of the nodes: by rank, then by declared order and name. A knot has the declared
+        order and name of its first member.
         """
 
         def key(name: str) -> tuple[int, int, str, int]:
@@ -176,7 +190,8 @@ def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node 
     CycleError.
     """
     new = nodes[name]
-    if old is not None and (old.requirements, old.order) == (new.requirements, new.order):
+    same = old is not None and (old.requirements, old.order) == (new.requirements, new.order)
+    if old is not None and same and old.outranked_by == new.outranked_by:
         return Rewired(before)
     draft = _Draft(before, nodes)
     gained = draft.put(name, _edges(new))
@@ -218,10 +233,10 @@ def _edges(node: Node) -> Edges:
     hard = frozenset([each.name for each in (*wanted.mandatory, *wanted.conditional)])
     if node.name in hard:
         raise CycleError([node.name], [node.name])
-    if not (wanted.any_of or wanted.none_of):
+    if not (wanted.any_of or wanted.none_of or node.outranked_by):
         return Edges(hard, _NOBODY, _NOBODY, hard)
     any_of = frozenset([each.name for group in wanted.any_of for each in group.members]) - {node.name}
-    none_of = frozenset([each.name for group in wanted.none_of for each in group.members]) - {node.name}
+    none_of = frozenset([each.name for group in node.excluded for each in group.members]) - {node.name}
     return Edges(hard, any_of, none_of, hard | any_of | none_of)
 
 
@@ -269,15 +284,17 @@ class _Draft:
             self.named_by = self.named_by.insert(each, left) if left else self.named_by.remove(each)
 
     def namers(self, name: str) -> Collection[str]:
-        """Return the nodes that name it."""
+        """Return the nodes that name this node."""
         return self.named_by.get(name, _NAMERS)
 
     def named(self, name: str) -> Iterator[str]:
-        """Return the nodes that it names."""
+        """Return the nodes that this node names."""
         return (each for each in self.edges[name].named if each in self.edges)
 
     def settle(self, region: Collection[str]) -> None:
-        """Find the knots among nodes that no circle leaves, and measure all of them. Raises CycleError."""
+        """Find the knots among ``nodes``, a set that contains every cycle through its members, and measure all of them. Raises
+        CycleError.
+        """
         self._seen.update(region)
         components = strong_components(region, lambda name: self.edges[name].named)
         self._refuse_cycles(components)
@@ -316,7 +333,9 @@ class _Draft:
         return tuple(sorted([each for each in wanted if each in self.edges]))
 
     def rewait(self, name: str) -> None:
-        """Update the nodes that name a node which was added or removed: they wait for it now, or no longer do."""
+        """Update the nodes that name a node which was added or removed: they wait for an added node, and no longer for a
+        removed one.
+        """
         for each in self._spread(name):
             edges = self.edges[each]
             if name in edges.hard or name in edges.any_of:
@@ -324,16 +343,14 @@ class _Draft:
                 self._waits_for.set(each, tuple(sorted({*others, name} if name in self.edges else others)))
 
     def _spread(self, name: str) -> list[str]:
-        """Queue the nodes that name it for measuring, unless they were measured."""
+        """Queue the nodes that name this node for measuring, unless they were measured already."""
         namers = [each for each in self.namers(name) if each not in self._seen]
         for each in namers:
             heapq.heappush(self._stale, (self._before.rank[each], each))
         return namers
 
     def _measure(self, members: tuple[str, ...]) -> None:
-        """Return the rank and the effective orders of a node, or of all nodes of a knot, computed from the nodes that they
-        name.
-        """
+        """Set the rank and the effective order of a node, or of all nodes of a knot, computed from the nodes that they name."""
         inside = frozenset(members)
         below = [self._rank[each] for name in members for each in self.named(name) if each not in inside]
         rank = max(below, default=-1) + 1

@@ -1,4 +1,4 @@
-"""The scheduler as a pure machine: which package runs when, and for what it waits.
+"""The scheduler as a pure machine: which package runs when, and what it waits for.
 
 Theory of operation (spec/runtime §4). A node is a loaded package. Whether it is *on* is decided by
 :mod:`wharfinger.runtime.scheduler.gates`, in the order of :mod:`wharfinger.runtime.scheduler.graph`. Ordering and waiting
@@ -21,8 +21,8 @@ Invariants:
 * a node is scheduled only while everything it waits for is active, and never while it is off;
 * a change of one node resets only the nodes that subscribed to it;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
-* a failed run holds back only its dependents and no longer the higher orders, or one broken package would stop the rest;
-* a gate that closes pauses a package; only a no of the user or of the script uninstalls it (DESIGN §7);
+* a failed run holds back only its dependents and not the higher orders, because one broken package must not stop all others;
+* a gate that closes pauses a package; only a "no" of the user or of the script uninstalls it (DESIGN §7);
 * a step costs what the event can reach, never the size of the graph.
 
 While the scheduler is paused, events are recorded and nothing is decided. It starts paused.
@@ -73,6 +73,7 @@ from wharfinger.runtime.scheduler.events import (
     Schedule,
     ScriptVoted,
 )
+from wharfinger.runtime.scheduler.exclusive_groups import regrouped
 from wharfinger.runtime.scheduler.gates import Decision, decide, decide_affected
 from wharfinger.runtime.scheduler.graph import Node, Rewired, with_node, without_node
 from wharfinger.runtime.scheduler.rules import Opinion, ScriptVote
@@ -92,7 +93,7 @@ from wharfinger.runtime.scheduler.tiers import tier_id
 
 
 def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph, tuple[Effect, ...]]:
-    """Return the next graph, and the effects in order. ``at`` is the time of the event, which is only displayed.
+    """Return the next graph, and the effects in order. ``at`` is the time of the event, which no decision depends on.
 
     Raises CycleError if a node would close a cycle; nothing was changed then.
     """
@@ -110,7 +111,7 @@ def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
     """Return the decisions that would change if ``name`` were ``node`` (None: removed). Raises CycleError."""
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
-    turn.everything = graph.paused  # nothing was decided yet, so nothing stands
+    turn.everything = graph.paused  # no decision was made yet, so none can change
     return turn.decisions()
 
 
@@ -128,11 +129,13 @@ class _Turn:
         self.suspects: set[str] = set()
         """The names, of existing nodes or not, whose decisions may have changed, and with them the dependent decisions."""
         self.everything = False
-        """All are suspects."""
+        """True if the decisions about all nodes may have changed."""
         self.asked: set[str] = set()
-        """Nodes whose bodies are to look again."""
+        """The nodes whose bodies are to run again."""
         self.released: list[int] = []
         """The orders that no node holds any more."""
+        self.touched: set[str] = set()
+        """The names whose entry or effective order has changed."""
 
     @property
     def changed(self) -> bool:
@@ -153,15 +156,16 @@ class _Turn:
             self.tiers,
             self.subscribers,
             self.engine,
+            tuple(sorted(self.touched)),
         )
 
     # --- taking in -----------------------------------------------------------------------------------------------------
 
     def take_in(self, event: Event) -> None:
-        """Record what an event says, without its consequences."""
+        """Record the content of an event, without its consequences."""
         match event:
             case NodeAdded(node):
-                self._add(node)
+                self._add(self._grouped(node))
             case NodeRemoved(name):
                 self._remove(name)
             case Completed(name, run):
@@ -209,15 +213,16 @@ class _Turn:
         old = self.entries.get(name)
         vote = old.vote if old and node.script else None
         if old and old.on and node.script and vote is None:
-            vote = ScriptVote(enabled=None)  # what is on stays on until a script that is new says otherwise
+            vote = ScriptVote(enabled=None)  # a package that is on stays on until its new script has voted against it
         entry = Entry(
             node, Idle(), old.decision if old else None, vote, node.script, (), self.at, old.run if old else 0
         )
         rewired = with_node(
             self.topology, Nodes(self.entries.insert(name, entry)), name, old.node if old else None
-        )  # or CycleError: nothing was touched so far
+        )  # may raise CycleError: nothing was changed so far
         order = self.topology.effective.get(name) if old and not old.released else None
         self.entries = self.entries.insert(name, entry)
+        self.touched.add(name)
         self._rewire(rewired)
         self._hold(order, rewired.topology.effective[name])
         self.suspects.add(name)
@@ -230,6 +235,22 @@ class _Turn:
             self._tell_subscribers(name)
         self.asked.add(name)
 
+    def _grouped(self, node: Node) -> Node:
+        """Return a node that joins with the members of its exclusive group that outrank it; update the other members."""
+        old = self.entries.get(node.name)
+        if not node.exclusive and not (old and old.node.exclusive):
+            return node
+        joining, *peers = regrouped(node, (entry.node for entry in self.entries.values()))
+        for each in peers:
+            entry = self.entries[each.name]
+            nodes = self.entries.insert(each.name, replace(entry, node=each))
+            # Of the joining node there is no edge yet, so a cycle that it would close is found when it is added.
+            rewired = with_node(self.topology, Nodes(nodes), each.name, entry.node)
+            self.entries = nodes
+            self._rewire(rewired)
+            self.suspects.add(each.name)
+        return joining
+
     def _remove(self, name: str) -> None:
         old = self.entries.get(name)
         if old is None:
@@ -237,6 +258,7 @@ class _Turn:
         self.suspects.add(name)
         order = None if old.released else self.topology.effective[name]
         self.entries = self.entries.remove(name)
+        self.touched.add(name)
         self._rewire(without_node(self.topology, Nodes(self.entries), old.node))
         self._hold(order, None)
         self._subscribe(name, old.node.subscriptions, ())
@@ -247,6 +269,7 @@ class _Turn:
 
     def _rewire(self, rewired: Rewired) -> None:
         before, self.topology = self.topology, rewired.topology
+        self.touched.update(rewired.moved)
         for name in rewired.moved:
             entry = self.entries.get(name)
             if entry is not None and not entry.released:
@@ -301,6 +324,7 @@ class _Turn:
             order = self.topology.effective[name]
             self._hold(*((order, None) if entry.released else (None, order)))
         self.entries = self.entries.insert(name, entry)
+        self.touched.add(name)
         if entry.hopeless != old.hopeless:
             self._recall(name)
 
@@ -359,14 +383,14 @@ class _Turn:
     # --- working -------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Have the engine run the bodies of all nodes that must look again, and of those that these wake."""
+        """Have the engine run the bodies of all nodes that must run again, and of the nodes that these wake."""
         self._call()
         while (dispatch := self._pull()) is not None:
             self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
             self._call()
 
     def _call(self) -> None:
-        """Pass the engine the nodes that are to run again, and the tiers that were released."""
+        """Pass to the engine the nodes that are to run again, and the tiers that were released."""
         if self.asked:
             asked, self.asked = self.asked, set()
             for name in self.topology.sorted(Nodes(self.entries), asked):
@@ -428,5 +452,7 @@ class _Turn:
 
 
 def _text(decision: Decision | None) -> tuple[bool, str, str] | None:
-    """Return the reported text of a decision. If it is unchanged, nothing new was decided."""
+    """Return the texts of a decision that are reported. A decision with the same texts as the last one is not reported
+    again.
+    """
     return None if decision is None else (decision.on, decision.reason.value, decision.message)

@@ -1,4 +1,4 @@
-"""The scheduler's node of a package, from its definition and from what its resource asks for."""
+"""The scheduler's node of a package, from its definition and from what its resource requests."""
 
 from typing import Final
 
@@ -29,4 +29,5 @@ def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> 
         subscriptions=definition.subscriptions,
         bundles=definition.bundles,
         declined=wanted.default is False,
+        exclusive=definition.exclusive_group,
     )

@@ -1,9 +1,9 @@
 """The orders of the scheduler that have not been performed yet: one entry for each package, in the order they were first
 named.
 
-Performing an order may send the scheduler an event, which orders more. A new order for a package replaces its waiting one:
-the last verdict, and whether it is to run or to be disabled. So there is never more than one entry for a package, and no
-outdated order is performed (spec/runtime §13 item 1: no bound that could block, no lock).
+Performing an order may send an event to the scheduler, which may return more orders. A new order for a package replaces its
+waiting one: the last verdict, and the last order to run or to disable it. So there is never more than one entry for a package,
+and no outdated order is performed (spec/runtime §13 item 1: no bound that could block, no lock).
 """
 
 from collections import deque
@@ -16,7 +16,9 @@ from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedu
 
 @dataclass(frozen=True, slots=True)
 class PackageOrders:
-    """The orders for one package: report the decision, then run or disable the package; None: nothing of that kind."""
+    """The orders for one package: report the decision, then run or disable the package; None means that there is no such
+    order.
+    """
 
     name: str
     decided: Decided | None = None
@@ -25,7 +27,7 @@ class PackageOrders:
 
 @dataclass(slots=True)
 class Orders:
-    """The inbox. At most one entry for each package."""
+    """The orders that wait, with at most one entry for each package."""
 
     _waiting: deque[str] = field(default_factory=deque)
     _entries: dict[str, PackageOrders] = field(default_factory=dict)
@@ -39,7 +41,7 @@ class Orders:
                 self._waiting.append(effect.name)
             match effect:
                 case Decided(allowed=allowed):
-                    # What it was to rest for is over: at worst it is put to rest a little later, for what is true then.
+                    # The reason for a waiting Disable no longer holds. If another one holds, a later Disable follows.
                     order = None if allowed and isinstance(entry.order, Disable) else entry.order
                     self._entries[effect.name] = PackageOrders(effect.name, effect, order)
                 case Schedule() | Disable():

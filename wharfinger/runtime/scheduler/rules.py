@@ -1,15 +1,15 @@
-"""Rules: what each has to say about one node, in a fixed order.
+"""The rules, which vote on one node in a fixed order.
 
 The order (spec/runtime §4.2): the floor; the versions of Kubernetes and of the platform; the end of the cluster's bootstrap;
 dependencies; any-of and none-of groups; for Modules, the bundle of the platform, and what a global hook says; the user's
-intent; the enabled script. All from Kubernetes to the groups are *gates*: they say FORBID or nothing.
+intent; the enabled script. All from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
 
-The version of what is installed is looked at without its prerelease and build metadata wherever a rule has a range: 1.2.0-rc1
-satisfies ``>=1.2.0``. What is no version at all (``latest``) satisfies no range, and is in every one that is excluded.
+Where a rule has a range, an installed version is compared without its prerelease and build metadata: 1.2.0-rc1 satisfies
+``>=1.2.0``. A text that is not a version (``latest``) satisfies no range, and is in every range that is excluded.
 
 Messages name the subject, the requirement and what was found; members are sorted, so that a status does not flap. They
-distinguish a package that is not installed from one that is off, because the remedies differ; why it is off is said by its
-own status.
+distinguish a package that is not installed from one that is off, because the remedies differ; its own status has the reason why
+it is off.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -29,8 +29,8 @@ _MOST_NAMED: Final = 5
 class Facts:
     """The versions and properties of the platform.
 
-    Versions are empty if they are unknown. ``bootstrapped``: the cluster is ready for more than its own components.
-    ``edition`` and ``bundle`` of the platform; without a bundle, no bundle enables a Module.
+    Versions are empty if they are unknown. ``bootstrapped``: the cluster is ready for more than its own components. ``edition``
+    and ``bundle`` are those of the platform; if ``bundle`` is empty, no Module is enabled by a bundle.
     """
 
     kubernetes: str = ""
@@ -45,8 +45,8 @@ class ScriptVote:
     """The vote of an enabled script: False with its reason, True or None (no objection), or an error if it could not be
     run.
 
-    ``provisional``: not everything that the script reads was there yet. Its no keeps the package off, but uninstalls
-    nothing.
+    ``provisional`` is True if packages that the script reads were not loaded yet. A provisional "no" keeps the package off, but
+    uninstalls nothing.
     """
 
     enabled: bool | None
@@ -57,8 +57,8 @@ class ScriptVote:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The opinions about a node from outside: the user's intent, its script's vote (None: none yet), and a global hook's
-    flag.
+    """The opinions about a node that do not follow from other nodes: the user's intent, its script's vote (None before the
+    first one), and a global hook's flag.
     """
 
     intent: bool | None = None
@@ -75,8 +75,10 @@ class Vote:
     message: str = ""
 
 
-UNWANTED: Final = Vote(Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to have it back")
-"""The user's no. Other rules may forbid the package as well; this is the reported reason."""
+UNWANTED: Final = Vote(Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to install it again")
+"""The vote of a user who has disabled the package. It is the reported reason, even if other rules forbid the package as
+well.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +105,7 @@ class Others:
 
 
 def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
-    """Return the opinion of every rule that has one, in order; the floor always has. Without any opinion a node is
-    UNDEFINED.
-    """
+    """Return the votes of all rules that vote on the node, in order; the first one is the floor's, which always votes."""
     if node.floor is Verdict.ENABLE:
         yield Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
     else:
@@ -127,7 +127,7 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
         case ScriptVote(error=error) if error:
             yield _forbid(Reason.SCRIPT_ERROR, f"its enabled script failed: {error}")
         case ScriptVote(enabled=False, reason=reason):
-            yield _forbid(Reason.DISABLED_BY_SCRIPT, reason or "its enabled script says no")
+            yield _forbid(Reason.DISABLED_BY_SCRIPT, reason or "its enabled script disabled it and gave no reason")
 
 
 def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
@@ -182,7 +182,7 @@ def _any_of(node: Node, others: Others) -> Iterator[Vote]:
 
 
 def _none_of(node: Node, others: Others) -> Iterator[Vote]:
-    for group in node.requirements.none_of:
+    for group in node.excluded:
         for member in sorted(group.members, key=lambda member: member.name):
             version = others.enabled.get(member.name)
             if version is None or member.name == node.name:
@@ -191,7 +191,7 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
                 excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, and version {version} is enabled"
                 yield _forbid(Reason.NONE_OF_UNMET, excluded)
     for refuser in others.refusers:
-        for group in refuser.requirements.none_of:
+        for group in refuser.excluded:
             named = [each.constraint for each in group.members if each.name == node.name]
             if any(_allows(constraint, node.version, unknown=True) for constraint in named):
                 excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"

@@ -4,9 +4,10 @@ See :mod:`wharfinger.runtime.scheduler.machine` for its behaviour. Synchronous a
 event performs the returned effects in their order, and applies their results as events.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.scheduler.events import Decided, Effect, Event
@@ -22,9 +23,13 @@ _REQUIREMENTS: Final = frozenset(
 )
 
 
+Observe: TypeAlias = Callable[[Graph, Event, datetime | None, Graph, tuple[Effect, ...]], None]
+"""A callback for each step: the graph before, the event with its time, the graph after, and the effects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A package that is on, and what it would lack."""
+    """A package that is on, and the requirement that it would lose."""
 
     name: str
     reason: str
@@ -32,7 +37,7 @@ class Broken:
 
 
 class ConstraintsError(Exception):
-    """A package could not be on with its requirements; ``reason`` is the reason that its decision would have."""
+    """The requirements of a package are not met; ``reason`` is the one that a decision about the package would have."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -42,12 +47,16 @@ class ConstraintsError(Exception):
 class Scheduler:
     """The machine with its state: a synchronous object, whose owner performs the effects that `apply` returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, observe: Observe | None = None) -> None:
         self._graph = Graph()
+        self.observe = observe
 
     def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
         """Process an event that happened ``at``; return the orders, in sequence. Raises CycleError, which changes nothing."""
-        self._graph, effects = step(self._graph, event, at)
+        before = self._graph
+        self._graph, effects = step(before, event, at)
+        if self.observe is not None:
+            self.observe(before, event, at, self._graph, effects)
         return effects
 
     def enabled(self, name: str) -> bool:
@@ -57,7 +66,7 @@ class Scheduler:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether nothing runs or will run without an event. A package whose run has failed is not waited for."""
+        """Return whether no package runs, and none will run without another event. A failed run does not count as running."""
         return not self._graph.paused and self._graph.tiers.at_rest
 
     def enabled_names(self) -> frozenset[str]:
@@ -69,7 +78,9 @@ class Scheduler:
         return tuple(sorted(self._graph.flags))
 
     def unwanted(self, name: str) -> bool:
-        """Return whether a package is off because the user or its own script does not want it; then it is uninstalled."""
+        """Return whether a package is off because the user, a hook or its own script does not want it, so that it is
+        uninstalled.
+        """
         decision = self._graph.standing(name)
         return decision is not None and decision.uninstall
 
@@ -115,9 +126,9 @@ class Scheduler:
     def check_constraints(self, node: Node) -> None:
         """Refuse a package that could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
 
-        Only its gates are checked, as things are now: the versions of Kubernetes and of the platform, the end of the
-        bootstrap, dependencies and groups. The intent of users is no part of admission. Raises ConstraintsError with the
-        message of the first gate, or CycleError if the package would close a cycle.
+        Only its gates are checked, as things are now: the versions of Kubernetes and of the platform, the end of the bootstrap,
+        dependencies and groups. Admission does not consider the intent of users. Raises ConstraintsError with the message of
+        the first gate, or CycleError if the package would close a cycle.
         """
         graph = self._graph
         standing = graph.decisions().get if graph.paused else graph.standing
@@ -129,7 +140,7 @@ class Scheduler:
         what_if(graph, node.name, node)
 
     def snapshot(self, name: str) -> NodeSnapshot | None:
-        """One node; None where it is not there."""
+        """Return the snapshot of one node; None if there is no such node."""
         return node_snapshot(self._graph, name) if name in self._graph.entries else None
 
     def holders(self, order: int) -> tuple[str, ...]:
@@ -137,5 +148,5 @@ class Scheduler:
         return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:
-        """All nodes, sorted by name; one that waits says for what."""
+        """Return the snapshots of all nodes, sorted by name; the snapshot of a waiting node names what the node waits for."""
         return node_snapshots(self._graph)

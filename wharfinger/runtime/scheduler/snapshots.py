@@ -1,4 +1,6 @@
-"""A node of the scheduler as it is shown: its state, its blockers, and the verdict of every rule (spec/runtime §4.9)."""
+"""The snapshot of a node of the scheduler, which users see: its state, its blockers, and the verdict of every rule
+(spec/runtime §4.9).
+"""
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
@@ -13,7 +15,7 @@ from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.scheduler.state import Entry, Graph, Idle, Phase, Scheduled
 
 HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
-"""For an order, the nodes that hold its tier."""
+"""A function that returns, for an order, the nodes that hold its tier."""
 
 _MOST_NAMED: Final = 5
 """The most holders of a tier in a message."""
@@ -64,7 +66,7 @@ def _message(graph: Graph, entry: Entry, lacks: tuple[LackSnapshot, ...], held_b
     if lacks:
         return f"waits for {', '.join(_named(lack, held_by) for lack in lacks)}"
     if isinstance(entry.phase, Scheduled) and entry.phase.failed:
-        return "its last run failed or was cut short; its status says how it is"
+        return "its last run failed or was interrupted; its status has the reason"
     return entry.decision.message if entry.decision else ""
 
 
@@ -117,7 +119,7 @@ def _groups(node: Node) -> tuple[GroupSnapshot, ...]:
     wanted = node.requirements
     return (
         *(GroupSnapshot("anyOf", group.name, _members(group)) for group in wanted.any_of),
-        *(GroupSnapshot("noneOf", group.name, _members(group)) for group in wanted.none_of),
+        *(GroupSnapshot("noneOf", group.name, _members(group)) for group in node.excluded),
     )
 
 

@@ -1,7 +1,7 @@
 """Knots: nodes that name each other in a cycle, which only soft edges can close, and the choice of the edges that are kept.
 
 Members of any-of and none-of groups are placed before the node that names them. Outside of cycles that is always possible.
-In a cycle a choice must be made, and it must not depend on the sequence of events: the hard edges of the knot hold; then its
+In a cycle a choice must be made, and it must not depend on the sequence of events: the hard edges of the knot are kept; then its
 any-of pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member already depends on the
 node that names it. A pair that was not kept has a consequence: an any-of member is *late* for the knot, and a node that
 excludes a node placed later is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a
@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from wharfinger.runtime.fixpoint.circles import finished
 
 Pairs = Mapping[str, Collection[str]]
-"""The nodes that each of some nodes names."""
+"""A map from nodes to the nodes that each of them names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knot:
     """The nodes of one cycle in the order in which they are decided; ``position`` has the place of each.
 
-    ``kept``: the any-of members in the knot that come before the node that names them. ``late``: those that come after one
-    that does. ``refused_by``: for a node, the nodes before it that exclude it, sorted.
+    ``kept``: the any-of members in the knot that come before the node that names them. ``late``: the any-of members that come
+    after a node that names them. ``refused_by``: for a node, the nodes before it that exclude it, sorted.
     """
 
     members: tuple[str, ...]
@@ -86,12 +86,12 @@ def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
 
 
 def _inside(pairs: Pairs, knot: Pairs) -> Iterable[tuple[str, str]]:
-    """Pairs of a node and one it names, both of the knot, sorted."""
+    """Return the pairs of a node and a node that it names, both in the knot, sorted."""
     return sorted((name, each) for name in knot for each in pairs[name] if each in knot)
 
 
 class _Line:
-    """A topological order that stays one while edges come."""
+    """A topological order that is kept valid while edges are added."""
 
     def __init__(self, hard: Pairs, any_of: Pairs, none_of: Pairs) -> None:
         self.before: dict[str, set[str]] = {
@@ -101,7 +101,7 @@ class _Line:
         for name, found in self.before.items():
             for each in found:
                 self._after[each].add(name)
-        # Any order that the hard edges allow will do; the nearer it is to what soft edges ask for, the fewer have to move.
+        # Any order that the hard edges allow is correct. If it also agrees with most soft edges, few nodes have to be moved.
         soft = {name: [each for each in (*any_of[name], *none_of[name]) if each in hard] for name in hard}
         walk = finished(sorted(hard), lambda name: (*self.before[name], *soft[name]))
         near = {name: index for index, name in enumerate(walk)}

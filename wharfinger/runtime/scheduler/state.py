@@ -1,11 +1,11 @@
-"""The state of the scheduler: packages with their phases, and the books of the engine, the gates and the orders.
+"""The state of the scheduler: the packages with their phases, and the states of the engine, the gates and the tiers.
 
 :mod:`wharfinger.runtime.scheduler.machine` explains them. Everything is frozen and persistent: a step copies only what it
-changes, and a what-if is a step whose result is dropped.
+changes. So a question such as `would_break` is a step whose result is dropped.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -50,10 +50,11 @@ Phase: TypeAlias = Idle | Scheduled | Active
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A node, its phase, and what was last reported about it; ``vote_due``: its script has not voted since it was added.
+    """A node, its phase, and the last reported decision about it. ``vote_due``: its script has not voted since the node was
+    added.
 
-    ``since`` is when it entered its phase, was decided about again, or was parked on what it ``lacks``; ``run`` is the last
-    one ordered. ``stuck``: it is parked on a package whose run failed, or that is stuck itself.
+    ``since`` is the time when the node entered its phase, got a new decision, or was parked on the ids in ``lacks``. ``run`` is
+    the number of the last ordered run. ``stuck``: the node is parked on a package whose run failed, or that is stuck itself.
     """
 
     node: Node
@@ -80,7 +81,7 @@ class Entry:
 
     @property
     def hopeless(self) -> bool:
-        """Return whether dependents wait for the package in vain, as things are."""
+        """Return whether dependents wait for the package in vain, because its run failed or it is stuck."""
         return self.stuck or (isinstance(self.phase, Scheduled) and self.phase.failed)
 
 
@@ -99,7 +100,8 @@ class Graph:
     """The whole state. ``runs`` counts the runs ever ordered, ``news`` the releases of tiers that the engine was notified
     of.
 
-    ``subscribers``: for a name, with or without a node, the nodes that are to run again whenever it does.
+    ``subscribers``: for a name, with or without a node, the nodes that are to run again whenever it does. ``touched``: the
+    names, sorted, whose entry or effective order the last step changed, added or removed.
     """
 
     entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below
@@ -113,14 +115,15 @@ class Graph:
     tiers: Tiers = Tiers()  # noqa: RUF009
     subscribers: "HashTrieMap[str, HashTrieSet[str]]" = HashTrieMap()  # noqa: RUF009
     engine: Fixpoint = start(Rules(drain=False))  # noqa: RUF009
+    touched: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
-        """All nodes by name, looked up and not copied."""
+        """Return a view of all nodes by name, without a copy."""
         return Nodes(self.entries)
 
     def opinion(self, name: str) -> Opinion:
-        """Return the opinions from outside about an existing node."""
+        """Return the opinions about an existing node that do not follow from other nodes."""
         return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:
@@ -129,13 +132,13 @@ class Graph:
         return entry.decision if entry else None
 
     def decisions(self) -> dict[str, Decision]:
-        """Return the decisions as things are, also while paused."""
+        """Return the decisions that follow from the present nodes and facts, also while the scheduler is paused."""
         opinions = {name: self.opinion(name) for name in self.entries}
         return decide(self.nodes, self.topology, self.facts, opinions)
 
 
 class Nodes(Mapping[str, Node]):
-    """The nodes of entries, looked up and not copied."""
+    """A view of the nodes of entries by name, without a copy."""
 
     def __init__(self, entries: "HashTrieMap[str, Entry]") -> None:
         self._entries = entries

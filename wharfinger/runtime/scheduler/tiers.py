@@ -1,8 +1,8 @@
-"""The barrier between orders: a node goes when no node of a lower effective order still has work before it.
+"""The barrier between orders: a node may run once no node of a lower effective order is still waiting or running.
 
-A tier is an id of the fixpoint engine without a body (DESIGN §7). Nodes park on the highest tier below them that is not
-released: its release is news to exactly those that wait for it, however many tiers there are. The nodes that hold a tier are
-counted, so that adding or releasing a node needs no search.
+A tier is an id of the fixpoint engine without a body (DESIGN §7). A node parks on the highest tier below it that is not
+released. So the release of a tier wakes only the nodes that wait for this tier, however many tiers there are. The nodes that
+hold a tier are counted, so that adding or releasing a node needs no search.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ class Tiers:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no order is held back: nothing runs or will run without an event."""
+        """Return whether no node holds an order, so that nothing runs or will run without an event."""
         return not self.held
 
     def is_held(self, order: int) -> bool:

@@ -2,18 +2,18 @@
 
 Programs read two kinds of conditions, which answer different questions:
 
-* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? They are always reported, and judged again for
+* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): has the package reached its *wanted* state? They are always reported, and
+  judged again for
   each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in
   progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. All
   three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did the *installed* package
-  get? Each has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept
-  unchanged, with the
-  generation that it was reported for; it is absent if it was never reported. Failures are looked for before successes.
-
-The phase decides where a mapper looks for failures. Until the package is complete for the first time, every stage counts. While
-another version is wanted, only stages that affect the running version count. After that, all stages but the settings count,
-because refused settings break nothing. Work in progress is no failure, so a routine check of a package changes none of these.
+  get? Each has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept unchanged,
+  with the generation that it was reported for; it is absent if it was never reported. A mapper checks for failures before
+  successes. The phase decides which stages it checks for failures. Until the package is complete for the first time, every
+  stage counts. While another version is wanted, only stages that affect the running version count. After that, all stages but
+  the settings count, because refused settings break nothing. Work in progress is no failure, so a routine check of a package
+  changes none of these.
 
 * ``Installed`` becomes True with the first success and stays True until the package is gone, whatever fails or is paused.
 * A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
@@ -64,7 +64,9 @@ _RECONCILIATION: Final = (*_EARLY, *_LATE)
 
 
 def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
-    """Return the external conditions of this status, in the order a reader wants them. The same object if nothing changed."""
+    """Return the external conditions of this status, in the order in which they are written; the same object if nothing has
+    changed.
+    """
     told: dict[str, Told] = {}
     for kind, verdict in _verdicts(status):
         before = status.told.get(kind)
@@ -216,7 +218,7 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
     "Managed": _managed,
     "ConfigurationApplied": _configuration_applied,
 }
-"""The conditions about what is there, in the order in which they are written."""
+"""The mappers of the conditions about the installed version, in the order in which the conditions are written."""
 
 KINDS: Final = ("Ready", "Reconciling", "Stalled", *MAPPERS)
 """The types of all external conditions."""

@@ -1,8 +1,8 @@
 """The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
 
-The errors of the other parts describe the problem; this table says what follows. A registry is an input that sends no event
-when it changes, so every failure of a registry is retried with the queue's capped backoff instead of being parked
-(docs/decisions/0005).
+The errors of the other parts describe the problem; a table here maps each type of error to its reason. A registry is an input
+that sends no event when it changes, so every failure of a registry is retried with the queue's capped backoff instead of being
+parked (docs/decisions/0005).
 """
 
 from collections.abc import Callable
@@ -34,6 +34,7 @@ from wharfinger.packages.errors import (
     RenderError,
     RulesError,
     StoreError,
+    TrustError,
 )
 from wharfinger.packages.settings.values import SettingsError
 from wharfinger.process.errors import ProcessError
@@ -52,7 +53,8 @@ class WorkloadError(Exception):
 class HookRunError(Exception):
     """A hook of the package ran and failed, or its output cannot be used.
 
-    ``hook`` is its name. A retry may always help, because the result of a hook depends on a world that changes.
+    ``hook`` is its name. A retry may always help, because the result of a hook depends on the cluster and on other systems,
+    which change.
     """
 
     def __init__(self, hook: str, message: str) -> None:
@@ -93,8 +95,9 @@ class Failure:
 
 
 _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
-    # The most specific first. None: the error itself says whether it is transient.
+    # The most specific types come first. With None, the error itself states whether it is transient.
     (ArtifactNotFoundError, Reason.ARTIFACT_NOT_FOUND, False),
+    (TrustError, Reason.NOT_TRUSTED, False),
     (DigestError, Reason.DIGEST_MISMATCH, False),
     (StoreError, Reason.STORE_FAILED, False),
     (LookupRefusedError, Reason.OUTSIDE_NAMESPACE, True),
@@ -106,7 +109,7 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     (FormatError, Reason.ARTIFACT_INVALID, True),
     (InvalidError, Reason.APPLY_FAILED, True),
     (SchemaMismatchError, Reason.APPLY_FAILED, True),
-    # Another owner's object sends no event when it is deleted, so this is retried like everything that may recover.
+    # Retried, because no event arrives when another owner's object is deleted.
     (ForeignObjectError, Reason.CONFLICTING_OWNER, False),
     (EmptyReleaseError, Reason.MANIFEST_EMPTY, True),
     (OutsideNamespaceError, Reason.OUTSIDE_NAMESPACE, True),
@@ -141,7 +144,7 @@ _OF_FOLDERS: Final = MappingProxyType(
 def classify(error: Expected, mask: Callable[[str], str] = str, *, in_folder: bool = False) -> Failure:
     """Return the failure for an expected error; ``mask`` removes secrets from its text.
 
-    ``in_folder``: the package comes from a folder on this machine, so it cannot be pushed.
+    ``in_folder`` is True for a package from a folder on this machine, for which no remedy may suggest a push.
     """
     failure = _classified(error, mask)
     return replace(failure, reason=_OF_FOLDERS.get(failure.reason, failure.reason)) if in_folder else failure

@@ -5,13 +5,14 @@ to it. Its external meaning is in :mod:`~wharfinger.runtime.status.conditions` a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Final
 
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.reasons import Reason, explanation
+from wharfinger.runtime.versions.version_note import VersionNote
 
 
 class Stage(StrEnum):
@@ -26,6 +27,9 @@ class Stage(StrEnum):
     HOOKS = "HooksProcessed"
     APPLIED = "ManifestsApplied"
     SCALED = "Scaled"
+
+    __hash__ = str.__hash__
+    """The hash of an enumeration is computed in Python. Each change of a status looks up stages some fifty times."""
 
 
 OPTIONAL: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS})
@@ -63,7 +67,7 @@ class Told:
 
 
 class Phase(Enum):
-    """The phase of a package's life; it decides what a failure means outside (spec/runtime §6.1)."""
+    """The phase of a package's life. It decides how a failure changes the external conditions (spec/runtime §6.1)."""
 
     INSTALL = auto()
     """The package was never complete so far."""
@@ -95,7 +99,7 @@ class PackageStatus:
     held: Condition | None = None
     """The reason why a removal is held back: the dependents that it would break.
 
-    It has not begun, and the package keeps running.
+    A removal that is held back has not begun, and the package keeps running.
     """
     blocked: Condition | None = None
     """A problem before the pipeline: the spec cannot be read, or the repository is missing."""
@@ -105,21 +109,23 @@ class PackageStatus:
     """The maintenance mode: a user wants the applied objects not to be reconciled."""
     progress: Progress | None = None
     warnings: tuple[str, ...] = ()
+    update: VersionNote | None = None
+    """The choice of its version: what it follows, and which version waits. None for an exact version."""
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
     told: Mapping[str, Told] = field(default_factory=dict)
     """The reported external conditions by type."""
     ready_kept: Told | None = None
-    """`Ready` as it is kept while the package is suspended.
-
-    Otherwise it is the value that an earlier process reported, until this process has judged for itself.
+    """The condition `Ready` that is kept while the package is suspended. For other packages it is the condition that an earlier
+    process reported, until this process has judged the package.
     """
 
     @property
     def is_being_verified(self) -> bool:
         """Return whether the package is Ready as reported by an earlier process, and this process is still verifying that.
 
-        A restarted process checks what it finds. Users do not have to know about that, unless it takes long.
+        A restarted process checks every package that it finds. Users do not have to know about this check, unless it takes
+        long.
         """
         aside = self.removal is not None or self.held is not None or self.blocked is not None
         problem = open_condition(self)
@@ -134,14 +140,14 @@ class PackageStatus:
     def stays_ready(self, problem: Condition) -> bool:
         """Return whether the package stays Ready although a stage is open.
 
-        That is so if an earlier process reported it for this generation, and nothing failed.
+        The package does so if an earlier process reported it as Ready for this generation, and nothing failed.
         """
         kept = self.ready_kept
         told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation
         return told and not self.suspended and is_under_way(problem)
 
     reconciling_kept: Told | None = None
-    """`Reconciling` as an earlier process reported it. It is kept if this process finds everything as it was."""
+    """The condition `Reconciling` as an earlier process reported it. It is kept if this process finds the same state."""
 
     @property
     def phase(self) -> Phase:
@@ -162,20 +168,28 @@ _STAGES: Final = tuple(Stage)
 
 def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
     """Return the first stage that is not done, with a condition that is not True and has a message; None if all are done."""
+    stage = _first_open_stage(status)
+    if stage is None:
+        return None
+    found = status.stages[stage]
+    if found.truth is Truth.TRUE:
+        return stage, Condition(Truth.UNKNOWN, Reason.PENDING, "checking the applied objects", found.since)
+    if found.message:
+        return stage, found
+    message = explanation(found.reason) or f"waiting for {stage.value}"
+    return stage, Condition(found.truth, found.reason, message, found.since, permanent=found.permanent)
+
+
+def _first_open_stage(status: PackageStatus) -> Stage | None:
+    stages = status.stages
     for stage in _STAGES:
-        condition = status.stages[stage]
-        if condition.truth is not Truth.TRUE:
-            if condition.message:
-                return stage, condition
-            message = explanation(condition.reason) or f"waiting for {stage.value}"
-            return stage, replace(condition, message=message)
-        if stage is Stage.SCALED and not status.scale_checked:
-            return stage, Condition(Truth.UNKNOWN, Reason.PENDING, "checking the applied objects", condition.since)
-    return None
+        if stages[stage].truth is not Truth.TRUE:
+            return stage
+    return None if status.scale_checked else Stage.SCALED
 
 
 def open_condition(status: PackageStatus) -> Condition | None:
-    """Return the condition of `first_open`, without the stage."""
+    """Return the condition of the first stage that is not done, in the form of `first_open`; None if all stages are done."""
     found = first_open(status)
     return found[1] if found is not None else None
 
@@ -183,7 +197,7 @@ def open_condition(status: PackageStatus) -> Condition | None:
 def is_gated(status: PackageStatus) -> bool:
     """Return whether the package could run, but a requirement is missing or the package is not wanted.
 
-    Something else has to change then, not the package itself.
+    Only a change outside of the package can help then.
     """
-    found = first_open(status)
-    return found is not None and found[0] is Stage.REQUIREMENTS and found[1].truth is Truth.FALSE
+    is_first = _first_open_stage(status) is Stage.REQUIREMENTS
+    return is_first and status.stages[Stage.REQUIREMENTS].truth is Truth.FALSE

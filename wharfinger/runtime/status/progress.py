@@ -1,7 +1,7 @@
 """The progress of an operation: how many objects are done, how many are left, and which of those are waited for.
 
-An object that is left counts as left, even if it was done once: an object that failed or was given up is not done. Each
-object counts once, however often it is reported.
+An object that failed or was given up counts as left, even if it was done earlier. Each object counts once, however often it is
+reported.
 """
 
 from collections.abc import Iterable

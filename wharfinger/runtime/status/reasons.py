@@ -5,7 +5,7 @@ has
 
 * a *text*: its meaning in one line, shown if the reporter had nothing more exact to say;
 * a *tip*: the one thing that a user can do about it, empty if there is nothing to do;
-* *again*: what has to happen before the next attempt. Tips do not say that themselves: :func:`advice` adds it.
+* *again*: what has to happen before the next attempt. Tips do not state this themselves: :func:`advice` adds it.
 
 A word that is not here (written by an older or a newer process) is shown as it is, with a tip that fits every problem.
 """
@@ -26,7 +26,7 @@ class Again(StrEnum):
     CHANGE = "a change"
     """Parked until an input changes, or a user asks for another attempt."""
     SAID = "by itself, where that can help"
-    """The error itself knows whether a retry can help; if not, the package is parked."""
+    """The error itself determines whether a retry can help; if not, the package is parked."""
     NOTHING = ""
     """The reason is not a failure."""
 
@@ -88,6 +88,12 @@ class Reason(StrEnum):
         "the downloaded content does not match its digest",
         "the registry serves damaged content; push the package again",
     )
+    NOT_TRUSTED = (
+        "NotTrusted",
+        Again.ITSELF,
+        "no signature of the artifact satisfies spec.verify of the PackageRepository",
+        "sign the artifact with a trusted key, or correct spec.verify",
+    )
     ARTIFACT_INVALID = (
         "ArtifactInvalid",
         Again.CHANGE,
@@ -126,6 +132,19 @@ class Reason(StrEnum):
         Again.SAID,
         "a program that the daemon needs cannot be run",
         "read the message: it says which program could not be run, and why",
+    )
+
+    VERSIONS_UNKNOWN = (
+        "VersionsUnknown",
+        Again.OTHERS,
+        "the repository has not been scanned for the versions of the package yet",
+        "read the condition of the PackageRepository, which says whether it can be scanned",
+    )
+    NO_VERSION = (
+        "NoVersion",
+        Again.OTHERS,
+        "the repository has no version that spec.versionRange or spec.releaseChannel names",
+        "correct spec.packageName or the range or channel, or push such a version; `wharfinger get versions` lists all",
     )
 
     # The decision whether it may be on.
@@ -443,7 +462,7 @@ _BY_WORD: Final[dict[str, Reason]] = {str(reason.value): reason for reason in Re
 
 
 def known(word: str) -> Reason | None:
-    """Return the reason of that word; None for a word of another version of this program."""
+    """Return the reason with this word; None for a word that only another version of this program knows."""
     return _BY_WORD.get(word)
 
 
@@ -454,7 +473,9 @@ def explanation(word: str) -> str:
 
 
 def advice(word: str, *, permanent: bool = False) -> str:
-    """Return what to do about it, and whether it is retried. ``permanent``: the reporter knows that a retry does not help."""
+    """Return what to do about it, and whether it is retried. ``permanent`` is True if the reporter knows that a retry does not
+    help.
+    """
     reason = known(word)
     if reason is None:
         return UNKNOWN_TIP

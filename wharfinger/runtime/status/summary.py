@@ -45,7 +45,7 @@ class State(StrEnum):
 
 
 LATE: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED, Stage.SCALED})
-"""The stages that change the cluster: once one of them has begun, what was there before may be half changed."""
+"""The stages that change the cluster: once one of them has begun, objects of the previous version may be half changed."""
 
 
 class Summary(NamedTuple):

@@ -1,8 +1,8 @@
 """The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Inside, each stage of the pipeline has one condition. Their external meaning follows from them: the conditions of the resource
-(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`). Each function here
-derives them again.
+Each stage of the pipeline has one internal condition. The conditions of the resource
+(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`) are derived from the
+internal conditions, by each function here.
 
 * A stage that fails transiently leaves the package Reconciling: it will be retried.
 * A stage that fails permanently makes it Stalled: only a changed input helps, and the tip says which.
@@ -11,8 +11,8 @@ derives them again.
 * `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays True until
   the package is gone.
 * The running objects are judged again after every apply: until then a package is not Ready, however ready its old version was.
-* Times change only when a condition's status does (inside and outside). So reporting the same twice makes an equal status, an
-  equal status makes an equal body, and an equal body is not written.
+* Times change only when a condition's status does (inside and outside). So a report that repeats the last one makes an equal
+  status, and a status that is equal to the written one is not written again.
 * Once a package is being removed, its status is frozen except for reports of the removal: tasks that are being cancelled cannot
   change it any more. A removal that is held back has not begun: the package keeps running, and its status says so.
 """
@@ -37,6 +37,7 @@ from wharfinger.runtime.status.package_status import (
 from wharfinger.runtime.status.progress import progress_of
 from wharfinger.runtime.status.reasons import LOOKED_AT_ANEW, Reason, explanation
 from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.versions.version_note import VersionNote, note_object, read_note
 
 MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 300
@@ -44,9 +45,9 @@ MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
 """The limit, in characters, of any text from elsewhere.
 
-A request that is too large would be refused and retried for ever.
+A request that is too large would be refused and retried forever.
 """
-_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls")
+_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls", "update")
 
 
 def fresh(generation: int, now: datetime) -> PackageStatus:
@@ -59,7 +60,7 @@ def fresh(generation: int, now: datetime) -> PackageStatus:
 def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
     """Return the status of a package that an earlier process managed, from what it wrote: an installed package stays installed.
 
-    Anybody may have written it, so everything that does not have the form of `external` is ignored.
+    Another program may have changed that status, so fields that do not have the form of `external` are ignored.
     """
     told = dict(_read_told(written))
     installed = told.get("Installed")
@@ -72,6 +73,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             revision=_number(written, "release", "revision"),
             namespace=_text(written, "release", "namespace"),
             urls=tuple(_read_urls(written))[:MAX_URLS],
+            update=read_note(find(written, "update")),
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
             told={**status.told, **told},
             ready_kept=told.get("Ready"),
@@ -107,7 +109,7 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
 
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Record a new generation that asks for nothing new, or a resource that can be acted on again."""
+    """Record a new generation with an unchanged desired state, or that the resource can be acted on again."""
     after = replace(status, generation=generation, blocked=None, held=_held_of(status, generation))
     return _unless_removing(status, now, after)
 
@@ -123,10 +125,16 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
     return _with(status, stage, _moved(status.stages[stage], truth, reason, message, now), now)
 
 
+def versions_unknown(status: PackageStatus, generation: int, message: str, now: datetime) -> PackageStatus:
+    """Report that the package waits for the first scan of its repository, which exists by now."""
+    unblocked = replace(status, generation=generation, blocked=None)
+    return progressing(unblocked, Stage.FETCHED, Reason.VERSIONS_UNKNOWN, message, now)
+
+
 def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
     """Record that other writers update, scale or replace ready objects: the package is Reconciling and still Ready.
 
-    A package that was not ready becomes so only when all of its objects are.
+    A package that was not Ready becomes Ready only when all of its objects are ready.
     """
     before = status.stages[Stage.SCALED]
     if before.truth is not Truth.TRUE:
@@ -214,7 +222,7 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
 
 
 def removal_held(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
-    """Record that this generation asks for a removal, which is held back for its dependents: the package keeps running."""
+    """Record that this generation requests a removal, which is held back for its dependents: the package keeps running."""
     since = status.held.since if status.held is not None else now
     held = Condition(Truth.FALSE, reason, message, since)
     return _unless_removing(status, now, replace(status, generation=generation, held=held))
@@ -260,6 +268,11 @@ def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> Pac
     return _unless_removing(status, now, replace(status, warnings=shown))
 
 
+def chosen(status: PackageStatus, note: VersionNote | None, now: datetime) -> PackageStatus:
+    """Record the choice of the version; None for an exact version."""
+    return _unless_removing(status, now, replace(status, update=note))
+
+
 def reachable(status: PackageStatus, urls: Iterable[tuple[str, str]], now: datetime) -> PackageStatus:
     """Replace the addresses of the package, pairs of URL and description. At most MAX_URLS are kept."""
     return _unless_removing(status, now, replace(status, urls=tuple(urls)[:MAX_URLS]))
@@ -290,6 +303,8 @@ def external(status: PackageStatus) -> JsonObject:
     if status.warnings:
         warnings: list[JsonValue] = list(status.warnings)
         body["warnings"] = warnings
+    if status.update is not None:
+        body["update"] = note_object(replace(status.update, message=_cut(status.update.message, MAX_MESSAGE)))
     if status.urls:
         body["urls"] = [{"url": url, **({"description": about} if about else {})} for url, about in status.urls]
     return body
@@ -302,7 +317,12 @@ def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
     """
     body = external(status)
     body |= {name: None for name in _MAY_BE_ABSENT if name not in body}
-    return body if any(find(written, name) != value for name, value in body.items()) else {}
+    if all(find(written, name) == value for name, value in body.items()):
+        return {}
+    update = body.get("update")
+    if isinstance(update, dict):  # a merge patch keeps the fields that it does not name
+        body["update"] = {"follows": None, "pending": None, **update}
+    return body
 
 
 def _external(kind: str, told: Told) -> JsonObject:
@@ -353,7 +373,9 @@ def _begun(status: PackageStatus, generation: int) -> PackageStatus:
 
 
 def _held_of(status: PackageStatus, generation: int) -> Condition | None:
-    """Return what holds back the removal; None for another generation, because that is another object with the same name."""
+    """Return the condition of a removal that is held back; None for another generation, whose object may not be the one to be
+    removed.
+    """
     return status.held if generation == status.generation else None
 
 

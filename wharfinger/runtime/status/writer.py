@@ -11,10 +11,14 @@ the inbox:
 event       when                            new state              effects
 ==========  ==============================  =====================  ==========================================
 Changed     urgent                          as if never written    check now
-Left        always                          as if written now      check when PAUSE_S is over
-Changed     minor, PAUSE_S since a write    unchanged              check now
+Left        always                          as if written now,     check when PAUSE_S is over
+                                            due after MAX_PAUSE_S
+                                            unless due sooner
+Begun       always                          as if written now,     check when BEGUN_S is over
+                                            due after BEGUN_S
+Changed     minor, as for Differs           unchanged              check now
 Changed     minor, sooner                   unchanged              check when PAUSE_S is over
-Differs     PAUSE_S since a write           written now            write
+Differs     PAUSE_S since a write, or due   written now            write
 Differs     sooner                          unchanged              check when PAUSE_S is over
 Looked      always                          unchanged              check again after RESYNC_S (none if it is 0)
 ==========  ==============================  =====================  ==========================================
@@ -22,10 +26,13 @@ Looked      always                          unchanged              check again a
 * Nothing is lost: every visible change is followed by a check, which writes the status as it is then. If a write failed, the
   controller checks the package again, and finds a difference as long as there is one.
 * At most one minor change is written in a PAUSE_S. Urgent changes wait for nothing: a changed state if the old or the new one is
-  Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation.
-* If a Ready package is only checked again, that is not written at once (`Left`): most checks find no difference, and write
-  nothing. The same holds for a rollout of a Ready package, because many are over at once. Another generation is always
-  written at once.
+  Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation, apart from the next two cases.
+* If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
+  difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. A package whose
+  status changes again and again meanwhile is written once in MAX_PAUSE_S.
+* If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
+  that is complete by then is written once, as Ready. Until one of them is written, the observed generation in the status is an
+  older one than that of the resource, so programs that wait for Ready keep waiting.
 * A change that is not visible outside requests nothing.
 * Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
 * PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that minor
@@ -44,6 +51,8 @@ from wharfinger.runtime.status.summary import State, summarize
 
 PAUSE_S: Final = 2.0
 MAX_PAUSE_S: Final = 60.0
+BEGUN_S: Final = 1.0
+"""The longest time in which a Ready package may carry out a change before its status says that it is at work."""
 MINOR_PER_S: Final = 5.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
@@ -53,10 +62,12 @@ AT_ONCE: Final = frozenset({State.READY, State.FAILED, State.DEGRADED, State.SUS
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """The writes of one package."""
+    """The state of the machine for one package."""
 
     at_s: float = -math.inf
     """The time when the last write began; ``-inf`` if there was none since the last urgent change."""
+    due_s: float = math.inf
+    """The time from which on the status may be written in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The package was Ready, and is checked again without a changed wish."""
+    """The package was Ready, and is checked again without a change of its desired state."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The package was Ready, and works on another generation of its resource."""
 
     now_s: float
 
@@ -86,7 +104,7 @@ class Looked:
     """The controller has checked the package."""
 
 
-Event: TypeAlias = Changed | Left | Differs | Looked
+Event: TypeAlias = Changed | Left | Begun | Differs | Looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +130,12 @@ def step(
         case Changed(_, urgent=True):
             return Writes(), (LookIn(0.0),)
         case Left(now_s):
-            return Writes(now_s), (LookIn(pause_s),)
+            due_s = writes.due_s if writes.due_s > now_s else math.inf
+            after = Writes(now_s, min(due_s, now_s + MAX_PAUSE_S))
+            return after, (LookIn(_wait(after, now_s, pause_s)),)
+        case Begun(now_s):
+            wait_s = min(BEGUN_S, pause_s)
+            return Writes(now_s, now_s + wait_s), (LookIn(wait_s),)
         case Changed(now_s):
             return writes, (LookIn(_wait(writes, now_s, pause_s)),)
         case Differs(now_s) if (wait_s := _wait(writes, now_s, pause_s)) > 0:
@@ -127,14 +150,14 @@ def step(
 
 def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
     """Return the seconds until the package may be written; 0: it may be written now."""
-    return max(0.0, writes.at_s + pause_s - now_s)
+    return max(0.0, min(writes.at_s + pause_s, writes.due_s) - now_s)
 
 
 class StatusWriter:
-    """The decision about writes for all packages of a runtime. Times are seconds of one monotonic clock.
+    """The object that decides about writes for all packages of a runtime. Times are seconds of one monotonic clock.
 
-    ``add`` and ``add_later`` request a check of a name; they are those of
-    :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`. ``least_pause_s``: the pause while few packages change.
+    ``add`` and ``add_later`` request a check of a name; they are the methods of
+    :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`. ``least_pause_s`` is the pause while few packages change.
     """
 
     def __init__(
@@ -156,14 +179,19 @@ class StatusWriter:
         self._swept_s = -math.inf
 
     def changed(self, name: str, before: PackageStatus, after: PackageStatus, now_s: float) -> None:
-        """Record that a package has another status than before."""
-        if _shown(before) == _shown(after):
+        """Record that the status of a package has changed."""
+        was, becomes = summarize(before), summarize(after)
+        if was == becomes and _shown(before) == _shown(after):
             return
         self.unwritten.add(name)
-        if _is_second_look(before, after):
+        if before.generation != after.generation:
+            begins = was.state == State.READY and becomes.state == State.UPDATING
+            self._step(name, Begun(now_s) if begins else Changed(now_s, urgent=True))
+        elif _is_second_look(before, after, was.state, becomes.state):
             self._step(name, Left(now_s))
         else:
-            self._step(name, Changed(now_s, urgent=_is_urgent(before, after)))
+            urgent = was.state != becomes.state and bool({was.state, becomes.state} & AT_ONCE)
+            self._step(name, Changed(now_s, urgent=urgent))
 
     def may_write(self, name: str, now_s: float) -> bool:
         """Return whether a status that differs from the written one may be written now; if not, the package is checked later."""
@@ -180,7 +208,9 @@ class StatusWriter:
         return min(MAX_PAUSE_S, max(self._least_pause_s, len(self._writes) / MINOR_PER_S))
 
     def _sweep(self, now_s: float) -> None:
-        """Forget states that make no difference any more, including those of removed packages. The amortized cost is constant."""
+        """Forget states that no longer affect a decision, including those of removed packages. The amortized cost is
+        constant.
+        """
         pause_s, self._swept_s = self._pause_s(), now_s
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))
@@ -205,19 +235,15 @@ class StatusWriter:
         return effects
 
 
-def _is_urgent(before: PackageStatus, after: PackageStatus) -> bool:
-    was, becomes = summarize(before).state, summarize(after).state
-    return before.generation != after.generation or (was != becomes and bool({was, becomes} & AT_ONCE))
-
-
-def _is_second_look(before: PackageStatus, after: PackageStatus) -> bool:
-    if before.generation != after.generation or summarize(before).state != State.READY:
-        return False
+def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becomes: str) -> bool:
+    """Return whether a Ready package is only checked again, or rolled out again."""
+    if was != State.READY:
+        return after.is_being_verified and before.is_being_verified
     rolls_out = after.rollout is not None and before.rollout is None
-    return rolls_out or summarize(after).state == State.UPDATING
+    return rolls_out or becomes == State.UPDATING
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:
-    """Return all parts of the status whose change changes the body."""
+    """Return all parts of the status whose change changes the body, apart from the summary."""
     release = (status.version, status.digest, status.namespace, status.revision)
-    return status.generation, status.told, summarize(status), release, status.progress, status.warnings, status.urls
+    return status.generation, status.told, release, status.progress, status.warnings, status.urls, status.update

@@ -20,7 +20,10 @@ from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.kube.resource import kind_of, name_of
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.queue.task import TaskFailed
-from wharfinger.runtime.package.instance import Brought, Instance, Reporter, Tools
+from wharfinger.runtime.package.events import Progressed, Reachable, Released, Tracked, WarnedOf
+from wharfinger.runtime.package.facts import ChartApplied, ObjectsKnown
+from wharfinger.runtime.package.instance import Host, Instance, Tools
+from wharfinger.runtime.package.state import Brought
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.rendering import (
@@ -46,9 +49,8 @@ LEFT_TO_PEOPLE: Final = (
 
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """Return the journal's result of a killed process, if the cluster agrees: users may have changed the release since.
-
-    Later revisions are those of later rounds, as long as all of them are ours.
+    """Return the revision that a killed process applied according to the journal, if the cluster still has it; None otherwise.
+    Later revisions are allowed if all of them are ours, because later rounds of the run made them.
     """
     if done is None:
         return None
@@ -60,40 +62,38 @@ async def applied_before(instance: Instance, tools: Tools, done: str | None) -> 
     return done if there and since[0].status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED} else None
 
 
-async def apply(
-    instance: Instance, tools: Tools, reporter: Reporter, definition: Definition, *, unchanged: bool
-) -> int:
-    """Render and apply, as far as that is not done; return the deployed revision."""
+async def apply(instance: Instance, tools: Tools, host: Host, definition: Definition, *, unchanged: bool) -> int:
+    """Render and apply the chart unless nothing has changed; return the deployed revision."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
     owner = Owner(instance.id.release, instance.id.namespace)
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
-    if instance.wanted.maintenance and last is not None and is_unmanaged(last):
-        instance.objects = ()  # and the installed version is still the one that is reported
-        reporter.warned(instance, "maintenance", (LEFT_TO_PEOPLE,))
+    if instance.wish.directives.maintenance and last is not None and is_unmanaged(last):
+        instance.apply(ObjectsKnown(()))  # and the installed version is still the one that is reported
+        host.emit(instance, WarnedOf("maintenance", (LEFT_TO_PEOPLE,)))
         return last.revision
-    reporter.warned(instance, "maintenance", ())
+    host.emit(instance, WarnedOf("maintenance", ()))
     if unchanged and last is not None and not last.holder and last.status is ReleaseStatus.DEPLOYED:
-        instance.objects = await tools.releases.objects(owner.name, owner.namespace)
+        instance.apply(ObjectsKnown(await tools.releases.objects(owner.name, owner.namespace)))
         told = of_foreign_revision(last.revision, str(last.written_by))
         if not any(is_of_revision(warning, last.revision) for warning in instance.warnings.get("release", ())):
-            reporter.warned(instance, "release", (told,))
+            host.emit(instance, WarnedOf("release", (told,)))
         return last.revision
-    wanted = await wanted_render(instance, tools, reporter, history)
-    inputs, known = wanted.brought_by, instance.brought
+    wanted = await wanted_render(instance, tools, host, history)
+    inputs, known = wanted.brought_by, instance.applied.brought
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
     if applied is not None:
-        reporter.released(instance, applied.revision)  # the same chart may have another version name now
+        host.emit(instance, Released(applied.revision))  # the same chart may have another version name now
         return applied.revision
-    return await _bring(instance, tools, reporter, definition, wanted, history, unchanged=unchanged)
+    return await _bring(instance, tools, host, definition, wanted, history, unchanged=unchanged)
 
 
 async def _bring(
     instance: Instance,
     tools: Tools,
-    reporter: Reporter,
+    host: Host,
     definition: Definition,
     wanted: Wanted,
     history: Sequence[Release],
@@ -107,43 +107,44 @@ async def _bring(
     def progress(laggards: Laggards) -> None:
         if laggards:
             reason = applying_reason(laggards, "ApplyingManifests")
-            reporter.progressed(instance, Stage.APPLIED, reason, instance.masked(waiting_for(laggards)))
+            host.emit(instance, Progressed(Stage.APPLIED, reason, instance.masked(waiting_for(laggards))))
 
-    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
+    host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", "rendering the chart"))
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
     if found is None:
         with waiting(tools):
             if await bring_subchart_crds(instance, tools, wanted, progress):
-                wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
+                wanted = await wanted_render(instance, tools, host, history)  # the cluster serves more kinds now
             # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
     over = await overlaid(found.rendered, wanted.directives, instance)
-    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
-    reporter.warned(instance, "resourceRequests", unmatched)
+    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.applied.unmatched)
+    host.emit(instance, WarnedOf("resourceRequests", unmatched))
     objects = over.objects
-    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects")
-    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])
+    host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects"))
+    host.emit(instance, Tracked((), tuple([f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])))
     asked = partial(release_request, wanted, found, over, definition, instance)
     wish = await trio.to_thread.run_sync(asked)
     try:
         result = await tools.releases.upgrade(wish, progress=progress)
     except WaitInterruptedError as error:
         raise TaskFailed(str(error)) from error
-    reporter.warned(instance, "release", ())
-    instance.objects = result.objects
+    host.emit(instance, WarnedOf("release", ()))
     known = Brought(wanted.brought_by, wish.fingerprint)
-    if instance.brought is None or instance.brought.inputs != known.inputs:
-        instance.fought = ()  # another state is wanted now, which no other manager may oppose
-    instance.brought = None if found.rendered.looked or not known.inputs else known
+    again = found.rendered.looked or not known.inputs
+    instance.apply(ChartApplied(result.objects, known.inputs, None if again else known))
     urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
-    reporter.reachable(instance, urls)
-    reporter.tracked(instance, [str(key) for key in result.objects], ())
-    reporter.released(instance, result.revision)
+    host.emit(instance, Reachable(tuple(urls)))
+    host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
+    host.emit(instance, Released(result.revision))
     return result.revision
 
 
 async def restore(instance: Instance, tools: Tools) -> None:
     """Watch the objects that an earlier process applied, without applying them again. Raises ClusterError."""
-    name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wanted.upkeep
-    await tools.releases.restore(name, namespace, drift=drift_of(instance.wanted), health=upkeep.health)
-    instance.objects = await tools.releases.objects(name, namespace)
+    name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wish.directives.upkeep
+    found = await tools.releases.restore(
+        name, namespace, drift=drift_of(instance.wish.directives), health=upkeep.health
+    )
+    objects = await tools.releases.objects(name, namespace) if found is None else found
+    instance.apply(ObjectsKnown(objects))

@@ -1,8 +1,8 @@
 """The deletion of objects that a package's hooks made, together with its release.
 
-The package's record has the kinds of these objects since before the first one was made; the objects carry the mark of
-:mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept. Data is kept unless the
-package's deletion policy says otherwise, like all data of a release.
+The kinds of these objects are in the package's record, which is written before the first object is made; the objects carry the
+mark of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept. Data is kept
+unless the package's deletion policy says otherwise, like all data of a release.
 """
 
 import logging
@@ -32,7 +32,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
     except PackageStateError as error:
         log.warning("%s: the objects that its hooks made are not known any more, and are kept: %s", instance.id, error)
         return
-    policy = instance.deletion
+    policy = instance.removal.deletion
     if not record.state.made or policy is DeletionPolicy.ORPHAN:
         return
     maker, problems = Maker(Owner(instance.id.release, instance.id.namespace)), list[ClusterError]()

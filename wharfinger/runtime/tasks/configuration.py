@@ -13,6 +13,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.conversions import JqRunner, convert, convert_between
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.errors import ConversionError
+from wharfinger.runtime.package.facts import AdoptedForRemoval, SettingsConverted
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.resources.settings import ResolvedSettings, carried_over
 from wharfinger.runtime.tasks.values import values_of
@@ -21,15 +22,15 @@ log = logging.getLogger(__name__)
 
 
 async def newest_settings(instance: Instance, tools: Tools) -> ResolvedSettings:
-    """Return the wanted settings in the newest version. From now on, everything in them that may come from a Secret is hidden.
-
-    Raises ConversionError.
+    """Return the wanted settings in the newest version. Afterwards every text in them that may come from a Secret counts as
+    secret. Raises ConversionError.
     """
-    wanted = instance.wanted_settings
+    wanted = instance.wish.settings
     filters = tools.filters.of(instance.id.name)
     settings, version = await convert(instance.loaded().conversions, filters, wanted.settings, wanted.version)
-    instance.newest = carried_over(wanted, settings, version)
-    return instance.newest
+    newest = carried_over(wanted, settings, version)
+    instance.apply(SettingsConverted(newest))
+    return newest
 
 
 async def comparable_settings(
@@ -37,7 +38,7 @@ async def comparable_settings(
 ) -> JsonObject | None:
     """Return earlier settings of schema version ``version`` (0: not known), converted to the newest version of ``definition``.
 
-    None if nothing can be compared with them. Raises ConversionError, but only transient ones: users could not resolve the
+    None if nothing can be compared with them. Raises only transient ConversionErrors, because users could not resolve the
     others.
     """
     chain = definition.conversions
@@ -57,12 +58,11 @@ async def comparable_settings(
 async def adopt_wanted(instance: Instance, tools: Tools) -> None:
     """Set the values for hooks that run during the removal of a package which was not configured.
 
-    The values are those of the wanted settings, unchecked; they bind nothing later. Raises ConversionError, SettingsError,
-    FormatError.
+    The values are made of the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
+    SettingsError, FormatError.
     """
     if instance.is_configured:
         return
     newest = await newest_settings(instance, tools)
     async with instance.values_lock:
-        instance.values = values_of(instance, newest.settings)
-        instance.configured, instance.configured_by = newest, None
+        instance.apply(AdoptedForRemoval(newest, values_of(instance, newest.settings)))

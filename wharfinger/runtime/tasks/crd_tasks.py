@@ -24,7 +24,9 @@ from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.template_search import mentions
 from wharfinger.queue.slots_machine import Kind
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import Progressed
+from wharfinger.runtime.package.facts import CrdsEstablished, WebhooksSearched
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.package_status import Stage, Truth
 from wharfinger.runtime.tasks.rendering import applying_reason, drift_of, left_to_people, rendered, waiting_for
@@ -38,20 +40,19 @@ ESTABLISHED_S: Final = 60.0
 CONVERSION_WEBHOOK: Final = "ConversionWebhook"
 
 
-async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstablished:
     """Apply the package's CRDs and wait, for one attempt's time, until they are established.
 
-    A failed attempt counts as tried, too.
+    After a failed attempt, the package counts as tried as well.
     """
     attempt = tools.crd_phase.attempt(instance.id.name)
     try:
-        tree = instance.tree
+        tree = instance.files.tree
         release, namespace = instance.id.release, instance.id.namespace
         if tree is None or not instance.loaded().crds:
-            await tools.releases.ensure_crds(release, namespace, ())  # the earlier version's are not watched any more
-            instance.crds = ()
-            return
-        reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions")
+            await tools.releases.ensure_crds(release, namespace, ())  # ends the watch on those of the earlier version
+            return CrdsEstablished(())
+        host.emit(instance, Progressed(Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions"))
         left_alone = await left_to_people(instance, tools)
         crds = await trio.to_thread.run_sync(read_crds, tree, abandon_on_cancel=True)
         late: list[str] = []
@@ -59,43 +60,43 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
         def progress(laggards: Laggards) -> None:
             late[:] = [waiting_for(laggards)] if laggards else []
             if laggards:
-                reporter.progressed(instance, Stage.CRDS, applying_reason(laggards, "ApplyingCRDs"), late[0])
+                host.emit(instance, Progressed(Stage.CRDS, applying_reason(laggards, "ApplyingCRDs"), late[0]))
 
         with waiting(tools), trio.move_on_after(ESTABLISHED_S) as patience:
             if not left_alone:
-                drift = drift_of(instance.wanted)
+                drift = drift_of(instance.wish.directives)
                 await tools.releases.ensure_crds(release, namespace, crds, drift=drift, progress=progress)
         if patience.cancelled_caught:
             raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
-        instance.crds = tuple(sorted({kind for crd in crds for kind in served_kinds(crd)}))
+        return CrdsEstablished(tuple(sorted({kind for crd in crds for kind in served_kinds(crd)})))
     finally:
         tools.crd_phase.end(instance.id.name, attempt)  # the next attempt may have begun by then
 
 
-async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Wait until this package's definitions are established, and those of all other packages have been tried."""
+async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
+    """Wait until this package's definitions are established, and until one attempt was made for those of all other packages."""
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
-        instance.crds is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
+        instance.crds.established is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
     ):  # a failure is already reported
-        reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied")
-    elif instance.crds is not None and others:
+        host.emit(instance, Progressed(Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied"))
+    elif instance.crds.established is not None and others:
         named = listed(others, SHOWN_OTHERS)
-        reporter.progressed(instance, Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}")
+        host.emit(instance, Progressed(Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}"))
     with waiting(tools):
-        while instance.crds is None:
+        while instance.crds.established is None:
             await instance.crds_changed.wait()
         with trio.move_on_after(ESTABLISHED_S):
             await tools.crd_phase.wait()
 
 
-async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def ensure_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Apply the chart's conversion webhooks before its other objects; most packages have none, and are not rendered for this."""
     if not await _mentions_webhooks(instance, tools) or await left_to_people(instance, tools):
         return
-    reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
+    host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))
     try:
-        found = await rendered(instance, tools, reporter)
+        found = await rendered(instance, tools, host)
     except RenderError as error:
         # The chart may need values of beforeHelm hooks; if something else is wrong, Run reports it.
         log.info(
@@ -104,28 +105,34 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
         return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
     release, namespace = instance.id.release, instance.id.namespace
-    await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wanted))
+    await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wish.directives))
 
 
 async def _mentions_webhooks(instance: Instance, tools: Tools) -> bool:
     """Return whether the chart of a loaded package may make conversion webhooks."""
-    tree = instance.tree
+    tree = instance.files.tree
     if instance.loaded().chart is None or tree is None:
         return False
     digest = instance.fetched().descriptor.digest.text
-    if instance.mentions_webhooks is None or instance.mentions_webhooks[0] != digest:
+    searched = instance.files.mentions_webhooks
+    if searched is None or searched[0] != digest:
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
-        instance.mentions_webhooks = digest, mentioned
-    return instance.mentions_webhooks[1]
+        instance.apply(WebhooksSearched(digest, mentioned))
+        return mentioned
+    return searched[1]
 
 
 async def remove_webhooks(instance: Instance, tools: Tools) -> None:
     """Delete conversion webhooks that were applied early and are in no record, because no run was completed.
 
-    A package that is loaded and has none is done at once: a kind that is not served costs a discovery.
+    For a loaded package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
     """
-    is_loaded = instance.definition is not None and instance.manifest is not None and instance.tree is not None
+    is_loaded = (
+        instance.files.definition is not None
+        and instance.files.manifest is not None
+        and instance.files.tree is not None
+    )
     if is_loaded and not await _mentions_webhooks(instance, tools):
         return
     try:

@@ -1,12 +1,11 @@
 """Hook runs in lanes of their own: events, schedules, and synchronizations that the package does not wait for.
 
-They live exactly as long as the package's hooks are started: their scope is that of the hooks. A failure is retried with the
-lane's backoff, and is the package's problem until that lane's next success. A defect is also reported and retried, because a
-lane that stopped would report nothing and drop events.
+They exist only while the package's hooks are started, because their scope is that of the hooks. A failure is retried with the
+lane's backoff, and stays in the package's status until that lane's next success. A defect is also reported and retried, because
+a lane that stopped would report nothing and drop events.
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +18,8 @@ from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.hooks.watching.throttle import Throttle
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import TaskFailed
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import EventHookDone, ValuesChanged
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.status.failures import EXPECTED, Expected, classify
 from wharfinger.runtime.tasks.hook_runs import Cause, run_hook
 from wharfinger.runtime.tasks.synchronizations import about_to_tell
@@ -33,18 +33,6 @@ def lane_of(queue: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HookEvent:
-    """An event for a hook of a started package; it waits in the inbox."""
-
-    hooks: PackageHooks
-    inbox: Inbox
-
-
-Tasks = Mapping[str, tuple["EventHookTask", ...]]
-"""Tasks by the name of their queue: the package's, then its lane (``shop.web/hooks/main``)."""
-
-
-@dataclass(frozen=True, slots=True)
 class EventHookTask:
     """A run of a hook for the events in its inbox, while the package's hooks are started: their scope is its ``scope``."""
 
@@ -53,21 +41,21 @@ class EventHookTask:
     hooks: PackageHooks
     instance: Instance
     tools: Tools
-    reporter: Reporter
+    host: Host
     scope: WorkScope
 
     @property
     def lane(self) -> str:
-        """The lane in its package's queue."""
+        """Return the lane in its package's queue."""
         return lane_of(self.inbox.queue)
 
     @property
     def name(self) -> str:
-        """``hooks/10-labels.sh events``; the lane says which queue."""
+        """A name like ``hooks/10-labels.sh events``; the name of the lane identifies the queue."""
         return f"{self.hook.name} events"
 
     async def execute(self) -> None:
-        """Run the hook for the collected events. Raises TaskFailed; the events wait on then."""
+        """Run the hook for the collected events. Raises TaskFailed; the events then stay in the inbox."""
         if not self.inbox.waiting:
             return
         await self._hold_back()
@@ -79,28 +67,28 @@ class EventHookTask:
             head = occurrences[0].binding
             cause = Cause(head.name, self.inbox.queue, head.allow_failure)
             telling = partial(self.hooks.contexts, self.hook, occurrences)
-            changed = await run_hook(self.instance, self.tools, self.reporter, self.hook, telling, cause)
+            changed = await run_hook(self.instance, self.tools, self.host, self.hook, telling, cause)
         except Exception as error:
             if not occurrences[0].binding.allow_failure or not isinstance(error, EXPECTED):
-                raise failed_event(self.instance, self.reporter, self.hook, self.lane, error, self.scope) from error
+                raise failed_event(self.instance, self.host, self.hook, self.lane, error, self.scope) from error
             _log_allowed(self.instance, self.hook, error)
             changed = False
         self.inbox.told(occurrences)
-        self.reporter.event_hook_done(self.instance, self.hook.name, self.lane, "")
+        self.host.emit(self.instance, EventHookDone(self.hook.name, self.lane, ""))
         if self.inbox.waiting:  # a version 0 hook gets one event at a time
-            self.reporter.tell_hook(self.hooks, self.inbox)
+            self.host.tell_hook(self.hooks, self.inbox)
         if changed:
-            self.reporter.values_changed(self.instance, self.hook.name)
+            self.host.emit(self.instance, ValuesChanged(self.hook.name))
 
     async def _hold_back(self) -> None:
-        """Wait until the hook's own settings let it run again; events meanwhile are passed in one run."""
+        """Wait until the hook's own rate limit allows another run; events that arrive meanwhile are passed in one run."""
         config = self.hook.config
         if config.min_interval is None:
             return
         throttle = self.instance.throttles.get(self.hook.name)
         if throttle is None or (throttle.interval, throttle.burst) != (config.min_interval, config.burst):
             throttle = self.instance.throttles[self.hook.name] = Throttle(config.min_interval, config.burst)
-        # The turn is taken before the wait: the same hook may also wait in another lane, for the run after this one.
+        # The turn is taken before the wait, because the same hook may also wait in another lane, for the next turn.
         wait_s = throttle.wait_s(trio.current_time())
         throttle.take(trio.current_time())
         try:
@@ -122,30 +110,30 @@ class SynchronizeTask:
     hooks: PackageHooks
     instance: Instance
     tools: Tools
-    reporter: Reporter
+    host: Host
     scope: WorkScope
 
     @property
     def name(self) -> str:
-        """``hooks/10-labels.sh synchronization of pods``."""
+        """A name like ``hooks/10-labels.sh synchronization of pods``."""
         return f"{self.hook.name} synchronization of {named(self.bindings)}"
 
     async def execute(self) -> None:
         """Synchronize, then release the bindings' events. Raises TaskFailed."""
         lane = lane_of(self.bindings[0].queue)
         try:
-            changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.bindings)
+            changed = await synchronize(self.instance, self.tools, self.host, self.hooks, self.hook, self.bindings)
         except Exception as error:
-            raise failed_event(self.instance, self.reporter, self.hook, lane, error, self.scope) from error
-        self.reporter.event_hook_done(self.instance, self.hook.name, lane, "")
+            raise failed_event(self.instance, self.host, self.hook, lane, error, self.scope) from error
+        self.host.emit(self.instance, EventHookDone(self.hook.name, lane, ""))
         if changed:
-            self.reporter.values_changed(self.instance, self.hook.name)
+            self.host.emit(self.instance, ValuesChanged(self.hook.name))
 
 
 async def synchronize(
     instance: Instance,
     tools: Tools,
-    reporter: Reporter,
+    host: Host,
     hooks: PackageHooks,
     hook: Hook,
     bindings: tuple[KubernetesBinding, ...],
@@ -160,7 +148,7 @@ async def synchronize(
             await about_to_tell(instance, hook)
             cause = Cause(head.name, head.queue, head.allow_failure)
             telling = partial(hooks.synchronization, hook, *bindings)
-            changed = await run_hook(instance, tools, reporter, hook, telling, cause)
+            changed = await run_hook(instance, tools, host, hook, telling, cause)
         except EXPECTED as error:
             if not head.allow_failure:
                 raise
@@ -171,7 +159,7 @@ async def synchronize(
 
 
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
-    """Log a failure that is not the package's problem: it is reported here, and nowhere in its status."""
+    """Log a failure that the binding allows, and that the package's status therefore does not show."""
     why = classify(error, instance.masked).message
     log.warning("%s: %s failed, which its binding allows: %s", instance.id, hook.name, why)
 
@@ -182,11 +170,11 @@ def named(bindings: tuple[KubernetesBinding, ...]) -> str:
 
 
 def failed_event(
-    instance: Instance, reporter: Reporter, hook: Hook, lane: str, error: Exception, scope: WorkScope | None = None
+    instance: Instance, host: Host, hook: Hook, lane: str, error: Exception, scope: WorkScope | None = None
 ) -> TaskFailed:
     """Report that an event hook failed, and return the error for its queue, which always asks for a retry.
 
-    If the hooks were stopped while it failed (their ``scope`` is cancelled), no package has that problem any more.
+    If the hooks were stopped meanwhile (their ``scope`` is cancelled), the failure is not reported.
     """
     if isinstance(error, EXPECTED):
         message = classify(error, instance.masked).message
@@ -194,5 +182,5 @@ def failed_event(
         log.error("%s: %s: a defect of Wharfinger in running it", instance.id, hook.name, exc_info=error)
         message = instance.masked(f"Internal: {type(error).__name__}: {error}")
     if scope is None or not scope.cancelled:
-        reporter.event_hook_done(instance, hook.name, lane, message)
+        host.emit(instance, EventHookDone(hook.name, lane, message))
     return TaskFailed(message, permanent=False)

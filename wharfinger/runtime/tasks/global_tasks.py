@@ -1,4 +1,4 @@
-"""Run of the Module ``global``, and its afterAll hooks: work around all other packages, not for one of them.
+"""The tasks of the Module ``global``: its run, and its afterAll hooks, which surround the runs of all other packages.
 
 It has no chart; its reconciliation is its hooks. BeforeAll hooks wait until every package that is being loaded has been loaded
 once, because they see all Modules. See :mod:`~wharfinger.runtime.core.global_rounds` for the order.
@@ -12,7 +12,9 @@ from typing import ClassVar
 from wharfinger.hooks.running.discovery import Hook
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import TaskFailed
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import EventHookDone, Progressed, Released
+from wharfinger.runtime.package.facts import ValuesRead, Verified
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.status.package_status import Stage
@@ -26,20 +28,20 @@ BEFORE_ALL = "beforeAll"
 AFTER_ALL = "afterAll"
 
 
-async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
     """Run the beforeAll hooks, each with all its snapshots. The first failure fails the run."""
-    reporter.progressed(instance, Stage.APPLIED, "StartingHooks", "waiting until all packages are loaded")
+    host.emit(instance, Progressed(Stage.APPLIED, "StartingHooks", "waiting until all packages are loaded"))
     with waiting(tools):
         await tools.load_phase.wait()
-    instance.dirty = False
-    for hook in bound_hooks(instance.hooks, BEFORE_ALL):
-        reporter.progressed(instance, Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})")
+    instance.apply(ValuesRead())
+    for hook in bound_hooks(instance.files.hooks, BEFORE_ALL):
+        host.emit(instance, Progressed(Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})"))
         telling = with_snapshots(instance, hook, BEFORE_ALL)
-        await run_hook(instance, tools, reporter, hook, telling, Cause(BEFORE_ALL))
-    record, settings = await instance.recorded(tools), instance.wanted_settings.checksum
+        await run_hook(instance, tools, host, hook, telling, Cause(BEFORE_ALL))
+    record, settings = await instance.recorded(tools), instance.wish.settings.checksum
     await record.update(lambda state: state.applied_as("", state.values, settings))
-    reporter.released(instance, 0)
-    instance.verified = True
+    host.emit(instance, Released(0))
+    return Verified()
 
 
 @dataclass(slots=True)
@@ -52,20 +54,20 @@ class AfterAllTurn:
     at_work: bool = False
     """True while the hooks run; False while they wait, for example for the next attempt."""
     superseded: bool = False
-    """True if another round waits until they have run."""
+    """True if another round waits until these hooks have run."""
 
 
 @dataclass(frozen=True, slots=True)
 class AfterAllTask:
     """The afterAll hooks, one after the other; the first failure ends the list, and the whole list is run again.
 
-    It is not run again if another round waits behind it: that round may resolve the failure, and runs the hooks again at its
-    end. ``until_gone`` waits first for the packages that are being removed.
+    The list is not run again if another round waits for its end, because that round may resolve the failure, and runs the hooks
+    again at its own end. ``until_gone`` waits first for the packages that are being removed.
     """
 
     instance: Instance
     tools: Tools
-    reporter: Reporter
+    host: Host
     turn: AfterAllTurn
     until_gone: Callable[[], Awaitable[None]]
     lane: ClassVar[str] = "afterAll"
@@ -82,7 +84,7 @@ class AfterAllTask:
         self.turn.at_work = True
         try:
             await self._record()
-            for hook in bound_hooks(self.instance.hooks, AFTER_ALL):
+            for hook in bound_hooks(self.instance.files.hooks, AFTER_ALL):
                 await self._run(hook)
         except TaskFailed as failure:
             self.turn.at_work = False
@@ -102,7 +104,7 @@ class AfterAllTask:
         """Run one hook. Raises TaskFailed."""
         telling = with_snapshots(self.instance, hook, AFTER_ALL)
         try:
-            await run_hook(self.instance, self.tools, self.reporter, hook, telling, Cause(AFTER_ALL))
+            await run_hook(self.instance, self.tools, self.host, hook, telling, Cause(AFTER_ALL))
         except Exception as error:
-            raise failed_event(self.instance, self.reporter, hook, self.lane, error) from error
-        self.reporter.event_hook_done(self.instance, hook.name, self.lane, "")
+            raise failed_event(self.instance, self.host, hook, self.lane, error) from error
+        self.host.emit(self.instance, EventHookDone(hook.name, self.lane, ""))

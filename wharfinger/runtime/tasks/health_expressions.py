@@ -24,15 +24,16 @@ class HealthExpressionError(ProgramError):
 
 
 class HealthExpressions:
-    """Implements :class:`~wharfinger.cluster.health.rules.Expressions`."""
+    """The implementation of :class:`~wharfinger.cluster.health.rules.Expressions` that uses these workers."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Return whether the expression is true for the object, which it calls ``self``. Raises HealthExpressionError."""
+        """Return whether the expression is true for the object, which is ``self`` in the expression. Raises
+        HealthExpressionError."""
         try:
-            findings = await self._rules.evaluate(_rule(expression), obj)
+            findings = await self._rules.evaluate(expression_rule(expression), obj)
         except RulesError as error:
             raise HealthExpressionError(str(error), transient=error.transient) from error
         except FormatError as error:
@@ -44,19 +45,20 @@ class HealthExpressions:
 
 
 async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
-    """Check that the expressions can be compiled: the objects of one that cannot would stay in progress for ever.
+    """Check that the expressions can be compiled. If one could not, its objects would stay in progress forever.
 
     Raises UpkeepError, which names the first invalid one; RulesError if they cannot be checked now.
     """
     for rule in health:
         for name, expression in (("current", rule.current), ("inProgress", rule.in_progress), ("failed", rule.failed)):
-            if expression and (findings := await rules.check(_rule(bound(expression)))):
+            if expression and (findings := await rules.check(expression_rule(bound(expression)))):
                 raise UpkeepError(
                     f"spec.healthChecks of {rule.kind}: {name}: {findings[0].message}; correct the expression"
                 )
 
 
-def _rule(expression: str) -> SchemaRules:
+def expression_rule(expression: str) -> SchemaRules:
+    """Return an expression as the only rule of a schema without types. Raises HealthExpressionError, FormatError."""
     schema: JsonObject = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,

@@ -1,6 +1,6 @@
 """The checks that an executable with several hooks can provide besides its hooks: of its settings, and of readiness.
 
-Both are a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5). Settings
+A check is a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5). Settings
 are checked when the package is configured, after the schema; readiness after the workloads are ready, repeatedly until the
 answer is yes. A package has at most one check of each kind.
 """
@@ -14,7 +14,8 @@ from wharfinger.formats.schemas.problems import Problem
 from wharfinger.hooks.running.discovery import Hook, HookKind
 from wharfinger.hooks.watching import contexts
 from wharfinger.packages.settings.values import SettingsError
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import Progressed
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.hook_runs import ask_hook, snapshots_of
@@ -24,33 +25,33 @@ READY_AGAIN_S: Final = 5.0
 """The time between two readiness checks."""
 
 
-async def check_by_hook(
-    instance: Instance, tools: Tools, reporter: Reporter, settings: JsonObject, values: JsonObject
-) -> None:
-    """Run the package's own check of effective settings, if it has one. Raises SettingsError if the answer is no."""
+async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: JsonObject, values: JsonObject) -> None:
+    """Run the package's own check of effective settings, if it has one. Raises SettingsError if the check fails."""
     hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
     if hook is None:
         return
-    if why := await ask_hook(instance, tools, reporter, hook, (), settings=settings, values=values):
+    if why := await ask_hook(instance, tools, host, hook, (), settings=settings, values=values):
         raise SettingsError([Problem("", f"{hook.name} refuses them: {why}")])
 
 
-async def await_ready_by_hook(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def await_ready_by_hook(instance: Instance, tools: Tools, host: Host) -> None:
     """Run the package's readiness hook, if it has one, until its answer is yes; a no is reported as the reason for NotReady."""
     hook = _of_kind(instance, HookKind.READINESS)
     if hook is None:
         return
-    while why := await _ask_ready(instance, tools, reporter, hook):
-        reporter.progressed(instance, Stage.SCALED, "NotReady", f"{hook.name}: {why}")
+    while why := await _ask_ready(instance, tools, host, hook):
+        host.emit(instance, Progressed(Stage.SCALED, "NotReady", f"{hook.name}: {why}"))
         with waiting(tools):
             await trio.sleep(READY_AGAIN_S)
 
 
-async def _ask_ready(instance: Instance, tools: Tools, reporter: Reporter, hook: Hook) -> str:
+async def _ask_ready(instance: Instance, tools: Tools, host: Host, hook: Hook) -> str:
     context = contexts.helm_binding(READINESS, snapshots_of(instance, hook))
-    settings = instance.configured.settings
-    return await ask_hook(instance, tools, reporter, hook, (context,), settings=settings, values=instance.values)
+    settings = instance.configuration.configured.settings
+    return await ask_hook(
+        instance, tools, host, hook, (context,), settings=settings, values=instance.configuration.values
+    )
 
 
 def _of_kind(instance: Instance, kind: HookKind) -> Hook | None:
-    return next((hook for hook in instance.hooks if hook.kind is kind), None)
+    return next((hook for hook in instance.files.hooks if hook.kind is kind), None)

@@ -1,9 +1,9 @@
 """Runs of a package's hooks: the one place that connects a hook with values, object patches, metrics and the record.
 
-The order after a run (spec/runtime §7.3): object patches are applied. After a failed run only those are applied that ask for
-it, because hooks report failures with them. After a successful run the metrics are published; its values patches are checked
-against the schemas, recorded, and only then visible (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook that failed in
-any of these steps has failed, and is run again with fresh snapshots.
+The order after a run (spec/runtime §7.3): object patches are applied. After a failed run, only the patches that request this
+are applied, because hooks use them to report failures. After a successful run the metrics are published; its values patches are
+checked against the schemas, recorded, and only then visible (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook that
+failed in any of these steps has failed, and is run again with fresh snapshots.
 """
 
 import logging
@@ -34,7 +34,8 @@ from wharfinger.hooks.watching.monitor_core import Item
 from wharfinger.kube.resource import kind_of
 from wharfinger.packages.settings.values import hook_values
 from wharfinger.queue.slots_machine import Kind
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import HookDone
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.identity import GLOBAL, has_release, identity_variables, is_global
 from wharfinger.runtime.status.failures import EXPECTED, HookRunError
 from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_settings, patch_values
@@ -52,7 +53,7 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggi
 
 @dataclass(slots=True)
 class Cause:
-    """The reason for a run: its binding and the queue, for metrics; and whether its failure is allowed."""
+    """The reason for a run: its binding and the queue, for metrics; and whether a failure of the run is allowed."""
 
     binding: str
     queue: str = MAIN_QUEUE
@@ -67,54 +68,52 @@ It is called when the run starts, because snapshots age (spec hook-protocol §2.
 """
 
 
-async def run_hook(
-    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, telling: Telling, cause: Cause
-) -> bool:
+async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
     """Run one hook once and apply its output; True if it changed the values. ``telling`` is called once.
 
     Raises HookRunError if it failed, and the errors of applying its output.
     """
-    instance.running_hooks += 1
+    instance.hook_begins()
     cause.begun = trio.current_time()  # set again when its turn comes
     outcome: list[HookOutcome] = []
     try:
-        changed = await _run(instance, tools, reporter, hook, telling, cause, outcome)
+        changed = await _run(instance, tools, host, hook, telling, cause, outcome)
     except EXPECTED as error:
         failed = RunOutcome.ALLOWED_ERROR if cause.allow_failure else RunOutcome.ERROR
         _measured(instance, tools, hook, cause, failed, outcome)
-        reporter.hook_ran(instance, hook.name, instance.masked(str(error)))
+        host.emit(instance, HookDone(hook.name, instance.masked(str(error))))
         raise
     finally:
-        instance.running_hooks -= 1
-        if not instance.running_hooks:
-            instance.hooks_quiet.tell()
+        instance.hook_ends()
     _measured(instance, tools, hook, cause, RunOutcome.SUCCESS, outcome)
-    reporter.hook_ran(instance, hook.name, "")
+    host.emit(instance, HookDone(hook.name, ""))
     return changed
 
 
 async def ask_hook(
     instance: Instance,
     tools: Tools,
-    reporter: Reporter,
+    host: Host,
     hook: Hook,
     contexts: Sequence[Context],
     *,
     settings: JsonObject,
     values: JsonObject,
 ) -> str:
-    """Run a hook that answers with its exit status and changes nothing; empty for a yes, else its output. Raises HookError."""
+    """Run a hook that answers with its exit status and changes nothing. Return an empty text if it agrees, else its output.
+    Raises HookError.
+    """
     lines = HookLog(instance, hook)
-    run = _run_of(instance, tools, reporter, hook, contexts, settings, values, lines)
+    run = _run_of(instance, tools, host, hook, contexts, settings, values, lines)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await _logged(tools, run, lines)
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
 
 
 def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
-    """Return the current snapshots of all that a hook watches; empty lists while its package's hooks are stopped."""
-    if instance.started is not None:
-        return instance.started.all_snapshots(hook)
+    """Return the current snapshots of all bindings of a hook; empty lists while its package's hooks are stopped."""
+    if instance.hooks.started is not None:
+        return instance.hooks.started.all_snapshots(hook)
     return {binding.name: () for binding in hook.config.kubernetes}
 
 
@@ -155,7 +154,9 @@ class HookLog:
         log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
 
     def report(self) -> None:
-        """Log how many lines were left out, if any: before the next line that is logged, and at the end of the run."""
+        """Log how many lines were left out, if any. This is called before the next line is logged, and at the end of the
+        run.
+        """
         self._budgets[self._hook], left_out = self._budget().report()
         if left_out:
             log.warning("%s: %d lines left out; %s", self._hook, left_out, _BOUND, extra={"fields": self._about})
@@ -167,7 +168,7 @@ class HookLog:
 async def _run(
     instance: Instance,
     tools: Tools,
-    reporter: Reporter,
+    host: Host,
     hook: Hook,
     telling: Telling,
     cause: Cause,
@@ -176,8 +177,8 @@ async def _run(
     """Run the hook and apply its output; ``ended`` receives the outcome once the hook has ended, even if a later step fails."""
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
-        lines, settings = HookLog(instance, hook, cause), instance.configured.settings
-        run = _run_of(instance, tools, reporter, hook, telling(), settings, instance.values, lines)
+        lines, settings = HookLog(instance, hook, cause), instance.configuration.configured.settings
+        run = _run_of(instance, tools, host, hook, telling(), settings, instance.configuration.values, lines)
         outcome = await _logged(tools, run, lines)
     ended.append(outcome)
     # Read before anything is applied: an invalid file fails the run.
@@ -206,7 +207,7 @@ async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
 def _run_of(
     instance: Instance,
     tools: Tools,
-    reporter: Reporter,
+    host: Host,
     hook: Hook,
     contexts: Sequence[Context],
     settings: JsonObject,
@@ -214,7 +215,7 @@ def _run_of(
     lines: HookLog,
 ) -> HookRun:
     definition = instance.loaded()
-    global_values = reporter.global_values()
+    global_values = host.global_values()
     return HookRun(
         name=hook.name,
         executable=hook.executable,
@@ -224,9 +225,12 @@ def _run_of(
         contexts=tuple(contexts),
         # A global hook sees what every package sees under `global`.
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
-        config_values=hook_values(definition, reporter.global_settings(), settings),
+        config_values=hook_values(definition, host.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
-        warm=hook.config.warm,
+        pool=hook.config.pool,
+        owner=instance.id.name,
+        worker_pool=hook.config.worker_pool,
+        namespace=instance.id.namespace,
         on_record=lines.record,
     )
 
@@ -249,7 +253,8 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
 
 
 async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> Maker | None:
-    """Return the maker of objects for this package; their kinds are recorded first, so that they are found again.
+    """Return the function that creates objects for this package. It records their kinds first, so that an uninstall finds the
+    objects.
 
     Raises ClusterError.
     """

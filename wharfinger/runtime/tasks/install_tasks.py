@@ -2,7 +2,7 @@
 
 A version that this package had before is not requested again: the recorded state has its digest, and the store knows whether
 its files are sound, so a restart needs no registry. A requested refresh (an annotation), another version or another source goes
-to the registry. A folder on this machine is always checked, because nothing guarantees that it is unchanged.
+to the registry. A folder on this machine is always checked, because its files may have changed.
 """
 
 import logging
@@ -29,14 +29,24 @@ from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.manifest import manifest_fields, manifest_from_fields
-from wharfinger.packages.registry.registry import Manifest
-from wharfinger.packages.registry.source import FolderSource, Source, source_host, source_text
+from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.settings.values import check_package_rules, hook_values
+from wharfinger.packages.sources.source import FolderSource, Source, expecting, source_host, source_text
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
 from wharfinger.runtime.lifecycle.package_state import PackageState
 from wharfinger.runtime.package.enabled_vote import KeptVote, globals_for, vote_key
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import Placed, Progressed, Voted, WarnedOf
+from wharfinger.runtime.package.facts import (
+    Downloaded,
+    FoundStored,
+    PackageRead,
+    ScriptAnswered,
+    ScriptAsked,
+    Unpacked,
+    VoteReported,
+)
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.identity import ModuleId, identity_variables, is_global
 from wharfinger.runtime.resources.manifests import installed_definition
 from wharfinger.runtime.resources.package_fit import check_kind, check_needs
@@ -52,40 +62,50 @@ MAX_WARNINGS: Final = 20
 """The limit of warnings about hooks in a package's status."""
 
 
-async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
     """Resolve the version to a digest, and download every blob of that manifest to disk, verified while streaming."""
-    reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
+    host.emit(
+        instance,
+        Progressed(Stage.FETCHED, "Downloading", f"downloading {instance.wish.package} {instance.wish.version}"),
+    )
     source = _source(instance)
     state = (await instance.recorded(tools)).state
-    refresh = instance.refresh or state.forced != instance.wanted.forced
+    refresh = instance.wish.refresh or state.forced != instance.wish.directives.forced
     steps = instance.journalled()
     steps.begin(_fingerprint(source, instance))
     if not refresh and _is_of(state, source, instance):
         known = await tools.store.installed(Digest(state.digest))
         if known is not None:
-            instance.manifest = known
-            return
-    # A folder is always checked: its correction must not be hidden by an earlier fetch.
+            return Downloaded(known, asked=False)
+    # A folder is always checked, because an earlier fetch must not hide a correction of its files.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
         with steps.taking(DOWNLOAD) as taken:
             manifest = await _fetch(instance, tools, source)
             taken.result = _kept(manifest)
-    instance.manifest = manifest
-    instance.refresh = False
+    return Downloaded(manifest, asked=True)
 
 
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
     # A folder on this machine needs no registry, so it does not wait for a download slot.
     host = source_host(source)
+    if not instance.wish.directives.is_digest_named:  # a digest that the user has pinned may have any version
+        source = expecting(source, instance.wish.version)
     async with (
         tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
-        tools.open_source(source, instance.package) as (registry, repository),
+        tools.open_source(source, instance.wish.package) as (registry, repository),
     ):
-        descriptor = await registry.resolve(repository, tag_of_version(instance.version))
-        manifest = await registry.manifest(repository, descriptor.digest)
+        digest = await _wanted_digest(instance, registry, repository)
+        manifest = await registry.manifest(repository, digest)
         await tools.store.download(registry, repository, manifest)
         return manifest
+
+
+async def _wanted_digest(instance: Instance, registry: Registry, repository: str) -> Digest:
+    """Return the digest that is pinned or kept, otherwise the one that the tag of the version points at."""
+    if pinned := instance.wish.directives.digest or instance.wish.directives.kept_digest:
+        return Digest(pinned)
+    return (await registry.resolve(repository, tag_of_version(instance.wish.version))).digest
 
 
 async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
@@ -110,26 +130,26 @@ def _kept(manifest: Manifest) -> str:
     return text if len(text) <= MAX_RESULT else ""
 
 
-async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
     """Unpack the downloaded version, point the package's name at it, atomically, and record its digest."""
     manifest = instance.fetched()
     digest = manifest.descriptor.digest.text
-    reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {digest}")
+    host.emit(instance, Progressed(Stage.FETCHED, "Installing", f"unpacking {digest}"))
     steps = instance.journalled()
     if steps.done(INSTALL) == digest:
         # A killed process has deployed and recorded it already.
-        instance.tree = await _unpacked(instance, tools, manifest)
-        reporter.placed(instance)
-        return
+        tree = await _unpacked(instance, tools, manifest)
+        host.emit(instance, Placed())
+        return Unpacked(tree)
     with steps.taking(INSTALL) as taken:
-        instance.tree = await _unpacked(instance, tools, manifest)
+        tree = await _unpacked(instance, tools, manifest)
         await tools.store.deploy(instance.id.name, manifest)
-        reporter.placed(instance)
+        host.emit(instance, Placed())
         record = await instance.recorded(tools)
         if isinstance(instance.id, ModuleId):
             await _ensure_namespace(tools, instance.id.namespace)
-        origin = f"{source_text(_source(instance))} {instance.package}"
-        version, wanted = instance.version, instance.wanted
+        origin = f"{source_text(_source(instance))} {instance.wish.package}"
+        version, wanted = instance.wish.version, instance.wish.directives
         if wanted.reset != record.state.reset and record.state.reset:
             log.warning(
                 "%s: its one-time steps and the values patches of its hooks are forgotten, as requested", instance.id
@@ -138,6 +158,7 @@ async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
             lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
         )
         taken.result = digest
+    return Unpacked(tree)
 
 
 async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Path:
@@ -145,29 +166,30 @@ async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Pat
         return await tools.store.install(manifest)
 
 
-async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Read the package: its definition, its schemas, its hooks; ask its enabled script, if it has one."""
-    if instance.tree is None:
+async def load(instance: Instance, tools: Tools, host: Host) -> None:
+    """Read the package: its definition, its schemas and its hooks. Run its enabled script, if it has one."""
+    if instance.files.tree is None:
         raise AssertionError(f"{instance.id}: Load before Install")
-    reporter.progressed(
-        instance, Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"
+    host.emit(
+        instance,
+        Progressed(Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"),
     )
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         told = await read_package(instance, tools)
-    reporter.warned(instance, "package", instance.loaded().warnings)
-    reporter.warned(instance, "hooks", told)
-    await ask_enabled_script(instance, tools, reporter)
+    host.emit(instance, WarnedOf("package", instance.loaded().warnings))
+    host.emit(instance, WarnedOf("hooks", told))
+    await ask_enabled_script(instance, tools, host)
     instance.journalled().finish()
 
 
-async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+async def load_stored(instance: Instance, tools: Tools, _host: Host) -> None:
     """Read the installed version from the disk; do nothing if its files are missing. Fetch and change nothing."""
     state = (await instance.recorded(tools)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
         return
     async with tools.slots.use(Kind.LOAD, instance.id.name):
-        instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
+        instance.apply(FoundStored(manifest, await tools.store.install(manifest)))
         await read_package(instance, tools)
 
 
@@ -176,10 +198,10 @@ async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
 
     Raises the errors of an invalid package.
     """
-    if instance.tree is None:
+    if instance.files.tree is None:
         raise AssertionError(f"{instance.id}: nothing is installed")
-    tree, name, version = instance.tree, instance.package, instance.version
-    static = instance.wanted.static_values
+    tree, name, version = instance.files.tree, instance.wish.package, instance.wish.version
+    static = instance.wish.directives.static_values
     definition = await trio.to_thread.run_sync(
         lambda: installed_definition(tree, instance.id, package=name, version=version, static=static)
     )
@@ -202,7 +224,7 @@ async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
                 raise HookConfigError(hook.name, (f"kubernetes[{number}].jqFilter: {error}",)) from error
     await check_package_rules(definition, tools.rules)
     await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
-    instance.definition, instance.hooks = definition, hooks
+    instance.apply(PackageRead(definition, hooks))
     for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
         del instance.log_budgets[gone]
     return tuple(told)
@@ -222,24 +244,25 @@ async def _discovered(
     )
 
 
-async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Ask the package's own script whether it wants to be enabled; a failure counts as no (spec/runtime §4.2).
+async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> None:
+    """Run the package's own enabled script, and report its vote; a failure counts as a "no" (spec/runtime §4.2).
 
-    The script is asked only about inputs that it has not seen yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    The script runs only for inputs that it has not answered for yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
     """
-    definition, tree = instance.loaded(), instance.tree
+    definition, tree = instance.loaded(), instance.files.tree
     if not definition.enabled_script or tree is None:
-        reporter.voted(instance, None, "", failed=False)
+        host.emit(instance, Voted(None, "", failed=False))
         return
-    asked_about = instance.wanted_settings.checksum
+    asked_about = instance.wish.settings.checksum
     wanted = (await newest_settings(instance, tools)).settings
-    before = instance.saw = reporter.modules_before(instance)
+    before = host.modules_before(instance)
+    instance.apply(ScriptAsked(before))
     ordered = definition.layout is Layout.MODULE_FOLDER
-    seen = globals_for(instance.id.name, reporter.global_values(), before if ordered else None)
+    seen = globals_for(instance.id.name, host.global_values(), before if ordered else None)
     values = hook_values(definition, seen, values_of(instance, wanted))
-    config_values = hook_values(definition, reporter.global_settings(), wanted)
-    key = vote_key(instance.fetched().descriptor.digest, instance.wanted, values, config_values)
-    if (vote := instance.vote) is None or vote.key != key:
+    config_values = hook_values(definition, host.global_settings(), wanted)
+    key = vote_key(instance.fetched().descriptor.digest, instance.wish.directives, values, config_values)
+    if (vote := instance.vote.kept) is None or vote.key != key:
         try:
             async with tools.slots.use(Kind.HOOK, instance.id.name):
                 answer = await run_enabled_script(
@@ -251,30 +274,39 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
                     credentials=tools.hook_credentials.gives(instance.isolation),
                 )
         except HookError as error:
-            reporter.voted(instance, None, instance.masked(str(error)), failed=True)
-            instance.voted_for = asked_about
+            host.emit(instance, Voted(None, instance.masked(str(error)), failed=True))
+            instance.apply(VoteReported(asked_about))
             return
-        vote = instance.vote = KeptVote(key, answer.enabled if answer else None, answer.reason if answer else "")
-    reporter.voted(instance, vote.enabled, vote.reason, failed=False)
-    instance.voted_for = asked_about
+        vote = KeptVote(key, answer.enabled if answer else None, answer.reason if answer else "")
+        instance.apply(ScriptAnswered(vote))
+    host.emit(instance, Voted(vote.enabled, vote.reason, failed=False))
+    instance.apply(VoteReported(asked_about))
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:
     """Return the fingerprint of an update: all inputs that decide which files are fetched."""
-    wanted = instance.wanted
-    asked: list[JsonValue] = [instance.package, instance.version, wanted.requested, wanted.forced, wanted.reset]
+    wanted = instance.wish.directives
+    asked: list[JsonValue] = [
+        instance.wish.package,
+        instance.wish.version,
+        wanted.requested,
+        wanted.forced,
+        wanted.reset,
+    ]
+    asked += [wanted.digest] if wanted.digest else []
     return checksum([source_text(source), *asked])
 
 
 def _source(instance: Instance) -> Source:
-    if instance.source is None:
+    if instance.wish.source is None:
         raise AssertionError(f"{instance.id}: Download before anything was wanted")
-    return instance.source
+    return instance.wish.source
 
 
 def _is_of(state: PackageState, source: Source, instance: Instance) -> bool:
-    origin = f"{source_text(source)} {instance.package}"
-    same = state.digest and (state.source, state.version) == (origin, instance.version)
+    origin = f"{source_text(source)} {instance.wish.package}"
+    same = state.digest and (state.source, state.version) == (origin, instance.wish.version)
+    same = same and instance.wish.directives.digest in ("", state.digest)
     return bool(same) and not isinstance(source, FolderSource)
 
 

@@ -1,4 +1,4 @@
-"""The tasks of a package's life, put together: their order in each operation, and the stage that each belongs to.
+"""The pipelines: the tasks of each operation in their order, and the stage that each task belongs to.
 
 ::
 
@@ -10,8 +10,8 @@
     vote            EnabledScript, in a lane of its own
     removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
 
-Each task does one thing through one seam, and may be run again at any moment: after a crash, the pipeline starts from the top
-and finds most of its work done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
+Each task does one thing, and may be run again at any moment: after a crash, the pipeline starts from the top and finds most of
+its work done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
 :mod:`~wharfinger.runtime.tasks.install_tasks`, :mod:`~wharfinger.runtime.tasks.start_tasks` and
 :mod:`~wharfinger.runtime.tasks.run_tasks`.
 """
@@ -22,7 +22,7 @@ from typing import Final
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 from wharfinger.runtime.lifecycle.steps import Steps
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools, Work
+from wharfinger.runtime.package.instance import Host, Instance, Tools, Work
 from wharfinger.runtime.resources.identity import is_global
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.crd_tasks import await_crds, ensure_crds, ensure_webhooks
@@ -30,7 +30,7 @@ from wharfinger.runtime.tasks.global_tasks import run_global
 from wharfinger.runtime.tasks.install_tasks import ask_enabled_script, download, install, load, load_stored
 from wharfinger.runtime.tasks.purge import purge
 from wharfinger.runtime.tasks.run_tasks import await_ready, pause, run, take_away, undeploy, uninstall
-from wharfinger.runtime.tasks.stage_task import ScopedReporter, StageTask
+from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 from wharfinger.runtime.tasks.start_tasks import configure, startup
 
 VOTE_LANE: Final = "vote"
@@ -42,12 +42,12 @@ class Pipeline:
 
     instance: Instance
     tools: Tools
-    reporter: Reporter
+    host: Host
     scope: WorkScope
 
     def update(self) -> tuple[StageTask, ...]:
         """Return the tasks that fetch and load a version; the hooks of the version before are stopped meanwhile."""
-        version, steps = self.instance.version, self._steps(Operation.UPDATE)
+        version, steps = self.instance.wish.version, self._steps(Operation.UPDATE)
         return (
             *self._rest("Disable"),
             self._task(f"Download:{version}", download, Stage.FETCHED, steps, ends_stage=False),
@@ -57,12 +57,12 @@ class Pipeline:
 
     def suspend(self) -> tuple[StageTask, ...]:
         """Return the tasks that suspend a package; its installed version stays known to other packages."""
-        if self.instance.definition is None and self.instance.status.installed_since is not None:
+        if self.instance.files.definition is None and self.instance.status.installed_since is not None:
             return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
         return self._rest("Suspend")
 
     def _rest(self, name: str) -> tuple[StageTask, ...]:
-        if self.instance.definition is None:
+        if self.instance.files.definition is None:
             return ()
         return (self._task(name, pause, Stage.HOOKS, ends_stage=False, parks=False),)
 
@@ -113,5 +113,5 @@ class Pipeline:
         ends_stage: bool = True,
         parks: bool = True,
     ) -> StageTask:
-        reporter = ScopedReporter(self.reporter, self.scope)
-        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, reporter, parks, steps)
+        host = ScopedHost(self.host, self.scope)
+        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, host, parks, steps)

@@ -21,7 +21,8 @@ from wharfinger.cluster.objects.ownership import is_kept, owner_of
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import Removing
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.identity import AppId
 
 log = logging.getLogger(__name__)
@@ -32,14 +33,14 @@ MAX_KINDS: Final = 100
 PURGE: Final = "purge"
 
 
-async def purge(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def purge(instance: Instance, tools: Tools, host: Host) -> None:
     """Delete the objects that the package declares as left behind. Raises ClusterError after deleting what it could."""
     steps = instance.journalled()
-    declared = isinstance(instance.id, AppId) and bool(instance.values.get(DECLARATION))
-    if not declared or instance.disowned or steps.done(PURGE) is not None:
+    declared = isinstance(instance.id, AppId) and bool(instance.configuration.values.get(DECLARATION))
+    if not declared or instance.removal.disowned or steps.done(PURGE) is not None:
         return
     with steps.taking(PURGE):
-        reporter.removing(instance, "Removing", "deleting the objects that its workloads left behind")
+        host.emit(instance, Removing("Removing", "deleting the objects that its workloads left behind"))
         problems: list[ClusterError] = []
         for resource in await _kinds(instance, tools):
             try:
@@ -86,7 +87,9 @@ async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
 
 
 def _names(served: str, kind: str, version: str) -> bool:
-    """Return whether ``apps/v1/Deployment`` is a kind in a version (``v1``: of any group; ``apps/v1``: of that group)."""
+    """Return whether a kind like ``apps/v1/Deployment`` is the declared kind in the declared version. A version ``v1`` matches
+    every group, ``apps/v1`` only that group.
+    """
     api_version, _, name = served.rpartition("/")
     return name == kind and (
         api_version == version or ("/" not in version and api_version.rpartition("/")[2] == version)
@@ -95,7 +98,7 @@ def _names(served: str, kind: str, version: str) -> bool:
 
 def _declared(instance: Instance) -> Iterator[tuple[str, str]]:
     try:
-        entries = find_list(instance.values, DECLARATION)
+        entries = find_list(instance.configuration.values, DECLARATION)
     except FormatError as error:
         log.warning("%s: %s; it is skipped", instance.id, error)
         return

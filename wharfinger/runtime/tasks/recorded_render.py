@@ -1,17 +1,18 @@
 """The render that a release record holds: the result of rendering a chart is kept with the record of its release.
 
 A chart may use random values (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords.
-The record has the manifest and the hooks, in the cluster, whatever happens to the daemon's own files. A label on the record
-seals them: a fingerprint of the inputs, and one of the render. If a record's inputs are the current ones, it is used and
-nothing is rendered.
+The record has the manifest and the hooks, in the cluster, whatever happens to the daemon's own files. A label on the record,
+the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If a record's inputs are the current ones, it is
+used and nothing is rendered.
 
 Overrides of a render by the user and by maintenance (``spec.resourceRequests``, ``spec.maintenance``) are no input of it. If
 they change anything, the record has the render itself as well, beside the applied manifest; the render is covered by the
 label's checksum, and later overrides are applied to it.
 
-The label does not say who wrote a record: Helm copies it to a user's revision, where it does not match the manifest unless that
-is the same. So the newest record that matches its label counts. Annotations would not work, because Helm drops them when it
-rewrites a record; it keeps labels and the chart's files. A user who may write the Secret can also write a matching label.
+The label does not prove that the daemon wrote a record, because Helm copies the label to revisions of users. There it matches
+only if the manifest is the same. So the newest record whose content matches its label is used. Annotations would not work,
+because Helm drops them when it rewrites a record; it keeps labels and the chart's files. A user who may write the Secret can
+also write a matching label.
 """
 
 import hashlib
@@ -41,9 +42,13 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""The version of the format, raised if equal inputs give another render than before: every chart is rendered again once then."""
+"""The version of the format. It is raised when equal inputs give another render than before; then every chart is rendered again
+once.
+"""
 PLATFORM: Final = ("global", "Platform")
-"""The keys of the values below which the daemon lists what is on; not for a plain chart, whose values are all the user's."""
+"""The keys of the values below which the daemon lists the Modules that are on. A plain chart has none, because all of its
+values are the user's.
+"""
 OF_THE_PLATFORM: Final = ("enabledModules", "discovery", "modules")
 
 _DIGEST_BYTES: Final = 15
@@ -66,12 +71,12 @@ class Recorded:
 
 
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
-    """Return the fingerprint of everything that a render depends on, as far as the chart's templates can ask for it.
+    """Return the fingerprint of everything that a render depends on, as far as the chart's templates can read it.
 
-    Whether it is an install or an upgrade does not count, nor which Helm renders: neither makes an installed chart be
-    rendered again. Nor do API versions of the cluster and values of the platform that no template reads, because they change
-    with every other package; nor do overrides that are applied to a render afterwards. Raises FormatError for values that
-    have no canonical form.
+    Four things are no inputs, so that their change does not cause another render: whether it is an install or an upgrade; the
+    program that renders; API versions of the cluster and values of the platform that no template reads, because they change
+    with every other package; and overrides, which are applied to a render afterwards. Raises FormatError for values that have
+    no canonical form.
     """
     use = use.with_values(request.values)
     parts: JsonObject = {
@@ -90,7 +95,9 @@ def seal(inputs: str, rendered: Rendered) -> str:
 
 
 def pack_base(rendered: Rendered) -> bytes:
-    """Return a render as kept by a record whose manifest differs because of overrides. Blocking. Raises ReleaseError."""
+    """Return a render in the form in which a record keeps it beside a manifest with overrides. Blocking. Raises
+    ReleaseError.
+    """
     return zlib.compress(encode_json({"manifest": rendered.manifest, "hooks": [*_hook_texts(rendered)]}))
 
 

@@ -1,7 +1,7 @@
 """The objects that a package wants in the cluster: the request for a render, and its result.
 
 The request contains everything that a render depends on. Two kinds of overrides are applied to the result (`overlaid`): the
-user's replicas and resources (`spec.resourceRequests`), and under maintenance the label which says that the objects are not
+user's replicas and resources (`spec.resourceRequests`), and the label under maintenance which states that the objects are not
 reconciled.
 
 A render that a record of the release holds is used again as long as its inputs are the same, whatever the overrides
@@ -35,7 +35,8 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.facts import ChartSearched, OverridesMatched
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.manifests import (
     PackageValues,
     Platform,
@@ -67,7 +68,7 @@ async def left_to_people(instance: Instance, tools: Tools) -> bool:
 
     That is so if it is under maintenance, and its deployed release was applied under maintenance.
     """
-    if not instance.wanted.maintenance:
+    if not instance.wish.directives.maintenance:
         return False
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     return bool(history) and is_unmanaged(history[-1])
@@ -82,7 +83,7 @@ def is_unmanaged(release: Release) -> bool:
 class Wanted:
     """A request for a render, and the fingerprint of its inputs; "" if they have none.
 
-    ``directives`` are those of the same moment: newer values may exist before everything is applied.
+    ``directives`` are the ones that this request was made with; the package may get newer ones before everything is applied.
     """
 
     request: RenderRequest
@@ -108,20 +109,20 @@ class Wanted:
         return inputs == self.inputs
 
 
-async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
+async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
     """Return the manifests that the package would have now. Raises PackageError or ClusterError."""
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    wanted = await wanted_render(instance, tools, reporter, history)
+    wanted = await wanted_render(instance, tools, host, history)
     found = await recorded(wanted, instance, tools, history)
     bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
     return await overlaid(bare, wanted.directives, instance)
 
 
-async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, history: Sequence[Release]) -> Wanted:
+async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
     """Return the render that is wanted now. Raises PackageError or ClusterError."""
-    directives = instance.wanted
+    directives = instance.wish.directives
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
-    request = await render_request(instance, tools, reporter, upgrade=deployed)
+    request = await render_request(instance, tools, host, upgrade=deployed)
     use = await _chart_use(instance, tools)
     layout = instance.loaded().layout
     try:
@@ -136,8 +137,8 @@ async def recorded(
 ) -> Recorded | None:
     """Return the render that a record of the release holds for the same inputs; None if there is none.
 
-    ``unchanged``: everything requested was applied before. A last revision without a label then counts, too, if it has the
-    same values. Raises PackageError or ClusterError.
+    ``unchanged``: everything requested was applied before. In that case, a last revision without a label is used too, if it has
+    the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -151,7 +152,9 @@ async def _newest_sealed(
 ) -> Release | None:
     """Return the newest record of these inputs that matches its label: Helm copies the label to later revisions of users."""
     for found in matching(history, wanted.inputs) if wanted.inputs else ():
-        is_first_look = not instance.verified and found is history[-1] and found.status is ReleaseStatus.DEPLOYED
+        is_first_look = (
+            not instance.applied.verified and found is history[-1] and found.status is ReleaseStatus.DEPLOYED
+        )
         if has_looked(found) and not is_first_look:
             return None
         release = await tools.releases.whole(found)
@@ -161,7 +164,7 @@ async def _newest_sealed(
 
 
 async def bring_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
-    """Apply the CRDs of the charts in the chart, and wait until they are established; return whether there are any.
+    """Apply the CRDs of the chart's subcharts, and wait until they are established; return whether there are any.
 
     `helm install` does the same before it renders, because templates may ask for kinds, or look them up. Raises PackageError
     or ClusterError.
@@ -189,7 +192,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
     The label is empty if there were overrides, because the record does not have the render without them.
     """
     looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
-    if not wanted.fits(release.values) or (looked and instance.verified):
+    if not wanted.fits(release.values) or (looked and instance.applied.verified):
         return None
     found = _read(instance, release, wanted.request)
     render = replace(found.rendered, looked=looked)
@@ -200,14 +203,17 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
 
 async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
     """Return what the chart can depend on; each digest is searched once."""
-    digest, tree = instance.fetched().descriptor.digest.text, instance.tree
+    digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
-        raise PackageError(f"package {instance.package} is not unpacked")
-    if instance.chart_use is None or instance.chart_use[0] != digest:
+        raise PackageError(f"package {instance.wish.package} is not unpacked")
+    searched = instance.files.chart_use
+    if searched is None or searched[0] != digest:
         look = partial(chart_use, tree, is_package=instance.loaded().chart_file is not None)
         async with tools.slots.use(Kind.LOAD, instance.id.name):
-            instance.chart_use = digest, await trio.to_thread.run_sync(look, abandon_on_cancel=True)
-    return instance.chart_use[1]
+            use = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+        instance.apply(ChartSearched(digest, use))
+        return use
+    return searched[1]
 
 
 async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Rendered:
@@ -219,23 +225,24 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
 async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> Rendered:
     """Apply the overrides of the user and of maintenance to a render. Raises RenderError."""
     if not wanted.overrides and not wanted.maintenance:
-        instance.unmatched = ()
+        instance.apply(OverridesMatched(()))
         return found
     over = partial(with_overrides, found, wanted)
-    found, instance.unmatched = await trio.to_thread.run_sync(over)
+    found, unmatched = await trio.to_thread.run_sync(over)
+    instance.apply(OverridesMatched(unmatched))
     return found
 
 
-async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *, upgrade: bool) -> RenderRequest:
+async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrade: bool) -> RenderRequest:
     """Return the current request for rendering the package's chart. Raises PackageError or ClusterError."""
-    definition, tree = instance.loaded(), instance.tree
+    definition, tree = instance.loaded(), instance.files.tree
     if tree is None or definition.chart is None:
-        raise PackageError(f"package {instance.package} has no Helm chart")
+        raise PackageError(f"package {instance.wish.package} has no Helm chart")
     context = RenderContext(
         name=instance.id.release,
         namespace=instance.id.namespace,
-        registry=registry_address(instance.source),
-        version=instance.version,
+        registry=registry_address(instance.wish.source),
+        version=instance.wish.version,
         digest=instance.fetched().descriptor.digest.text,
     )
     platform = Platform(await tools.cluster.server_version(), await tools.cluster.api_versions())
@@ -243,7 +250,7 @@ async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *
         definition,
         tree,
         context,
-        PackageValues(reporter.global_values(), instance.settings, instance.values),
+        PackageValues(host.global_values(), instance.configuration.settings, instance.configuration.values),
         platform,
         upgrade=upgrade,
         confined=tools.releases.is_confined(Owner(instance.id.release, instance.id.namespace)),
@@ -302,7 +309,9 @@ def is_of_revision(warning: str, revision: int) -> bool:
 
 
 def applying_reason(laggards: Laggards, reason: str) -> str:
-    """Return the reason for work that waits for these: ``reason``, unless the API server leaves definitions unestablished."""
+    """Return the reason for work that waits for these objects: ``reason``, unless the API server does not establish
+    definitions.
+    """
     overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
     return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
 

@@ -1,4 +1,4 @@
-"""Configure → Startup, and Disable: settings become values, hooks are started, and stopped.
+"""The tasks Configure, Startup and Disable: they turn settings into values, start the hooks, and stop them.
 
 Startup depends on the layout. ``package.yaml`` packages start watching for their bindings first and then run onStartup, each
 hook once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook
@@ -21,7 +21,9 @@ from wharfinger.hooks.watching import contexts
 from wharfinger.packages.definition.definition import Layout
 from wharfinger.packages.settings.values import SettingsError, check_settings, check_values_rules, merged_values
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.events import Progressed, WarnedOf
+from wharfinger.runtime.package.facts import Configured, HooksStarted, HooksStarting, HooksStopped, StartupHookDone
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.configuration import comparable_settings, newest_settings
 from wharfinger.runtime.tasks.event_tasks import SynchronizeTask, lane_of, named, synchronize
@@ -34,14 +36,15 @@ from wharfinger.runtime.tasks.values import values_of
 log = logging.getLogger(__name__)
 
 
-async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Configure the instance with its settings, the only place that does so; they are read late, so the latest wish counts.
+async def configure(instance: Instance, tools: Tools, host: Host) -> None:
+    """Configure the instance with its settings. Nothing else does so. The settings are read late, so those of the latest
+    specification are used.
 
     They are converted to the newest version of their schema, compared with those configured before (also by an earlier
     process), and merged into values, which are checked as well. Raises ConversionError, SettingsError, RulesError, UpkeepError.
     """
-    definition, version = instance.loaded(), instance.wanted_settings.version
-    await check_health_rules(instance.wanted.upkeep.health, tools.rules)
+    definition, version = instance.loaded(), instance.wish.settings.version
+    await check_health_rules(instance.wish.directives.upkeep.health, tools.rules)
     record = await instance.recorded(tools)
     newest = await newest_settings(instance, tools)
     before, filters = record.state, tools.filters.of(instance.id.name)
@@ -51,9 +54,8 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
         raise SettingsError(report.problems)
     async with instance.values_lock:
         values = await _checked_values(instance, tools, newest.settings)
-        await check_by_hook(instance, tools, reporter, report.settings, values)
-        instance.configured, instance.configured_by = newest, definition
-        instance.settings, instance.values = report.settings, values
+        await check_by_hook(instance, tools, host, report.settings, values)
+        instance.apply(Configured(definition, newest, report.settings, values))
     if definition.settings_schema is not None and definition.settings_schema.compares:
         await record.update(lambda state: state.configured_as(report.settings, newest.version))
     else:
@@ -61,13 +63,13 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     current = newest.version
     older = (f"spec.settings are of version {version}, and converted; the newest is {current}",)
     said = tuple(instance.masked(f"spec.settings.{warning.path}: {warning.message}") for warning in report.warnings)
-    reporter.warned(instance, "settings", (older if 0 < version < current else ()) + said)
+    host.emit(instance, WarnedOf("settings", (older if 0 < version < current else ()) + said))
 
 
 async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject) -> JsonObject:
     """Return the values for the settings. Values patches of hooks are dropped if they alone do not fit the schemas any more."""
     definition = instance.loaded()
-    before = instance.values if instance.is_configured else None
+    before = instance.configuration.values if instance.is_configured else None
     values = values_of(instance, settings)
     report = await check_values_rules(definition, values, before, tools.rules)
     if report.problems and instance.patches:
@@ -82,67 +84,66 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
         )
         record = await instance.recorded(tools)
         await record.update(lambda state: state.started_anew())
-        if instance.hook_scope is not None:
-            instance.hook_scope.cancel("the hooks' values were dropped")
+        if instance.hooks.scope is not None:
+            instance.hooks.scope.cancel("the hooks' values were dropped")
         return fresh
     if report.problems:
         raise SettingsError(report.problems, subject="values")
     return values
 
 
-async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Start the hooks, once for each time that they are loaded; hooks that were stopped, wholly or partly, are started afresh."""
-    if not instance.hooks:
+async def startup(instance: Instance, tools: Tools, host: Host) -> None:
+    """Start the hooks, once after each load of the package. Hooks of which some or all were stopped are started afresh."""
+    if not instance.files.hooks:
         return
     early = instance.loaded().layout is Layout.MODULE_FOLDER
-    if instance.hook_scope is None or instance.hook_scope.cancelled:
+    scope = instance.hooks.scope
+    if scope is None or scope.cancelled:
         await rest_hooks(instance, tools)
-        instance.hook_scope = WorkScope(f"hooks of {instance.id.name}")
-    if instance.started is None:
-        reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"starting {len(instance.hooks)} hooks")
+        scope = WorkScope(f"hooks of {instance.id.name}")
+        instance.apply(HooksStarting(scope))
+    if instance.hooks.started is None:
+        host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", f"starting {len(instance.files.hooks)} hooks"))
     if early:
-        await _run_startup_hooks(instance, tools, reporter)
-    if instance.started is None:
-        instance.started = await tools.hook_services.start(
-            instance.id.name, instance.hooks, namespace=instance.isolation
-        )
-    await _synchronize_all(instance, tools, reporter, instance.started, instance.hook_scope)
+        await _run_startup_hooks(instance, tools, host)
+    if (started := instance.hooks.started) is None:
+        started = await tools.hook_services.start(instance.id.name, instance.files.hooks, namespace=instance.isolation)
+        instance.apply(HooksStarted(started))
+    await _synchronize_all(instance, tools, host, started, scope)
     if not early:
-        await _run_startup_hooks(instance, tools, reporter)
+        await _run_startup_hooks(instance, tools, host)
     if not tools.synchronization.always(instance.loaded().layout):
         await remember(instance, tools)
-    tools.hook_services.ring(instance.started)
+    tools.hook_services.ring(started)
 
 
 async def rest_hooks(instance: Instance, tools: Tools) -> None:
     """Stop the hooks: interrupt those that run, and end their watches.
 
-    If this is cut short, the hooks count as stopped, and are really stopped before they are started the next time.
+    If this is interrupted, the hooks count as stopped, and those that still run are stopped before the next start.
     """
-    if instance.hook_scope is not None:
-        instance.hook_scope.cancel("the package's hooks are stopped")
-    instance.hook_scope = instance.started = None
-    instance.startup_done = frozenset()
-    instance.failing.clear()
+    if instance.hooks.scope is not None:
+        instance.hooks.scope.cancel("the package's hooks are stopped")
+    instance.apply(HooksStopped())
     await wait_hooks_quiet(instance)
     tools.metrics.forget(instance.id.name)
     await tools.hook_services.stop(instance.id.name)
 
 
-async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, binding: str, *, number: int = 1) -> set[str]:
+async def run_bound(instance: Instance, tools: Tools, host: Host, binding: str, *, number: int = 1) -> set[str]:
     """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots.
 
     Return the names of those that changed the values. Each hook is a step of the operation, and skipped if the journal has
     it as complete; ``number`` is the round.
     """
     steps, changed = instance.journalled(), set[str]()
-    for hook in bound_hooks(instance.hooks, binding):
+    for hook in bound_hooks(instance.files.hooks, binding):
         step = f"{binding}/{number}/{hook.name}"
         if steps.done(step) is not None:
             continue
         with steps.taking(step):
             telling = with_snapshots(instance, hook, binding)
-            if await run_hook(instance, tools, reporter, hook, telling, Cause(binding)):
+            if await run_hook(instance, tools, host, hook, telling, Cause(binding)):
                 changed.add(hook.name)
     return changed
 
@@ -165,36 +166,36 @@ def order_of(config: HookConfig, binding: str) -> int | None:
 
 
 def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
-    """Return the hooks of a binding by order; equal ones as discovered: by path, those of one executable by their place in it."""
+    """Return the hooks of a binding, sorted by order. Hooks of equal order are sorted by path, and those of one executable by
+    their position in it.
+    """
     found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]
     return tuple(hook for _, hook in sorted(found, key=lambda pair: pair[0]))
 
 
-async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def _run_startup_hooks(instance: Instance, tools: Tools, host: Host) -> None:
     record = await instance.recorded(tools)
     once = not tools.on_startup.always(instance.loaded().layout)
-    for hook in bound_hooks(instance.hooks, "onStartup"):
-        if hook.name in instance.startup_done or (once and hook.name in record.state.started):
+    for hook in bound_hooks(instance.files.hooks, "onStartup"):
+        if hook.name in instance.hooks.startup_done or (once and hook.name in record.state.started):
             continue
-        reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"running {hook.name} (onStartup)")
-        await run_hook(instance, tools, reporter, hook, lambda: (contexts.on_startup(),), Cause("onStartup"))
+        host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", f"running {hook.name} (onStartup)"))
+        await run_hook(instance, tools, host, hook, lambda: (contexts.on_startup(),), Cause("onStartup"))
         if once:
             name = hook.name
             await record.update(lambda state: state.startup_done(name))  # noqa: B023 - called before the next turn
-        instance.startup_done |= {hook.name}
+        instance.apply(StartupHookDone(hook.name))
 
 
-async def _synchronize_all(
-    instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks, scope: WorkScope
-) -> None:
+async def _synchronize_all(instance: Instance, tools: Tools, host: Host, hooks: PackageHooks, scope: WorkScope) -> None:
     again = tools.synchronization.always(instance.loaded().layout)
     runs = [
         (hook, bindings, (hook.name, bindings[0].name, number))
-        for hook in instance.hooks
+        for hook in instance.files.hooks
         for number, bindings in enumerate(contexts.synchronized_together(hook.config))
     ]
-    # A readiness hook is asked later, and gets no Synchronization.
-    # Computed before the first run: once a hook is notified for one binding, the record has none of its entries.
+    # A readiness hook runs later, and gets no Synchronization. The list is made before the first run, because the record loses
+    # all entries of a hook as soon as the hook is notified for one binding.
     known = {
         key
         for hook, bindings, key in runs
@@ -210,10 +211,10 @@ async def _synchronize_all(
                 hooks.monitor(hook, binding).unlock()
         elif head.wait_for_synchronization or head.queue == HOOK_MAIN_QUEUE:
             doing = f"synchronising {hook.name} with {named(bindings)}"
-            reporter.progressed(instance, Stage.HOOKS, "StartingHooks", doing)
-            await synchronize(instance, tools, reporter, hooks, hook, bindings)
+            host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", doing))
+            await synchronize(instance, tools, host, hooks, hook, bindings)
         else:
-            task = SynchronizeTask(hook, bindings, hooks, instance, tools, reporter, scope)
-            if not reporter.run_later(instance, task, lane_of(head.queue)):
+            task = SynchronizeTask(hook, bindings, hooks, instance, tools, host, scope)
+            if not host.run_later(instance, task, lane_of(head.queue)):
                 raise HookError(hook.name, "the queue has no room for its synchronisation", transient=True)
         hooks.synchronized.add(key)

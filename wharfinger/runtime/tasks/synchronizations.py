@@ -1,10 +1,9 @@
-"""The knowledge of hooks about the cluster, kept over a restart (DESIGN §7, "Restart policy").
-
-A hook that knows everything is not shown it again.
+"""The objects that hooks know, recorded over a restart, so that hooks are not shown the same objects again (DESIGN §7, "Restart
+policy").
 
 A binding's Synchronization shows its hook all objects. For packages with a ``package.yaml`` this is done after a restart only
-if the objects differ from what the hook knew when the last process ended. That is a checksum over the binding and the results
-of its filter for each object, kept in the package's record.
+if the objects differ from those that the hook knew when the last process ended. The package's record has a checksum of these:
+over the binding, and over the results of its filter for each object.
 
 The record must never claim that a hook knows more than it does. So it is written when a package's hooks are idle (they were
 just synchronized, or the daemon stops), and the entry of a hook is removed *before* the hook is notified of anything more. A
@@ -17,27 +16,27 @@ from wharfinger.runtime.package.instance import Instance, Tools
 
 
 def binding_key(hook: Hook, binding: KubernetesBinding) -> str:
-    """Return ``hooks/pods.sh#0``: bindings may share their names."""
+    """Return a key like ``hooks/pods.sh#0``, with the binding's number, because bindings of a hook may have the same name."""
     number = next(number for number, one in enumerate(hook.config.kubernetes) if one is binding)
     return f"{hook.name}#{number}"
 
 
 def knows_all(instance: Instance, hook: Hook, binding: KubernetesBinding) -> bool:
     """Return whether a hook was shown, by this process or an earlier one, exactly the current objects."""
-    if instance.record is None or instance.started is None:
+    if instance.record is None or instance.hooks.started is None:
         return False
     known = dict(instance.record.state.synchronized)
-    return known.get(binding_key(hook, binding)) == instance.started.monitor(hook, binding).checksum()
+    return known.get(binding_key(hook, binding)) == instance.hooks.started.monitor(hook, binding).checksum()
 
 
 async def remember(instance: Instance, tools: Tools) -> None:
     """Record what the idle hooks of a package know. Raises ClusterError."""
-    hooks = instance.started
+    hooks = instance.hooks.started
     if hooks is None or instance.record is None or instance.running_hooks:
         return
     known = {
         binding_key(hook, binding): hooks.monitor(hook, binding).checksum()
-        for hook in instance.hooks
+        for hook in instance.files.hooks
         if all(hooks.settled(hook, binding) for binding in hook.config.kubernetes)
         for binding in hook.config.kubernetes
     }
@@ -46,7 +45,9 @@ async def remember(instance: Instance, tools: Tools) -> None:
 
 
 async def about_to_tell(instance: Instance, hook: Hook) -> None:
-    """Remove a hook's entry from the record before it is notified of more. Raises ClusterError; it must not be notified then."""
+    """Remove a hook's entry from the record before the hook is notified of more objects. Raises ClusterError; then the hook
+    must not be notified.
+    """
     if instance.record is None:
         return
     prefix = f"{hook.name}#"

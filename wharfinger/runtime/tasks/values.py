@@ -27,12 +27,14 @@ def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
 
 
 def opened(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return the values for patches: a global hook also sees two objects of Wharfinger, and may add to them."""
+    """Return the values that patches apply to. For a global hook they include two objects of Wharfinger, to which it may
+    add.
+    """
     return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
 
 
 def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonObject:
-    """Return `opened` values without the two objects, unless something was added to them."""
+    """Return the result of `opened` without the two objects, unless a patch added something to them."""
     if not is_global(instance.id):
         return values
     return {key: value for key, value in values.items() if value != {} or key not in _SHOWN or key in before}

@@ -21,6 +21,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.settings.values import SettingsError, check_settings, check_values_rules
 from wharfinger.runtime.lifecycle.package_state import StateRecord
+from wharfinger.runtime.package.facts import ValuesPatched
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.resources.identity import is_global
 from wharfinger.runtime.resources.resources import CONFIG_MAP, MODULE, SETTINGS_MAP
@@ -36,7 +37,7 @@ ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Patched:
-    """A package's values after a values patch; ``changed``: they differ from those before."""
+    """A package's values after a values patch; ``changed`` is True if they differ from the values before."""
 
     values: JsonObject
     patches: tuple[JsonValue, ...]
@@ -60,7 +61,7 @@ async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Seque
         patched = await _patched(instance, tools, record, hook, patch)
         if patched.changed:
             await record.update(lambda state: state.patched(patched.patches))
-            instance.values = patched.values
+            instance.apply(ValuesPatched(patched.values))
         return patched.changed
 
 
@@ -73,11 +74,11 @@ async def _patched(
     flags = (
         flag_document(record.state.patches) if is_global(instance.id) else {}
     )  # a module may have the name of a flag
-    before: JsonObject = {**flags, root: opened(instance, instance.values)}
+    before: JsonObject = {**flags, root: opened(instance, instance.configuration.values)}
     try:
         document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))
-        values = closed(instance, as_object(document[root], root), instance.values)
-        report = await check_values_rules(definition, values, instance.values, tools.rules)
+        values = closed(instance, as_object(document[root], root), instance.configuration.values)
+        report = await check_values_rules(definition, values, instance.configuration.values, tools.rules)
         if report.problems:
             raise SettingsError(report.problems, subject="values")
         patches = compacted(record.state.patches, patch, before)
@@ -132,7 +133,7 @@ async def _patch_once(
         raise HookRunError(hook, f"cannot apply configuration values patch: {error}") from error
     if checksum(after) == checksum(before):
         return
-    log.info("%s: %s changes its settings", instance.id, hook)
+    log.info("%s: hook %s changes the settings of the package", instance.id, hook)
     if source.get("kind") == CONFIG_MAP.kind:
         changed: JsonObject = {**source, "data": {**find_object(source, "data"), root: write_yaml(after)}}
     else:

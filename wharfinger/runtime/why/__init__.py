@@ -1,4 +1,4 @@
-"""Explanations of a package's state: the causes from the package to the root, and what to do about the root.
+"""Explanations of a package's state: the chain of causes from the package to the root cause, and the remedy of that root.
 
 Pure functions over snapshots. May import ``scheduler`` and below.
 """

@@ -1,4 +1,4 @@
-"""One reason why a package is not as wanted, and the knowledge that is needed to find it.
+"""One cause that keeps a package from its wanted state, and the knowledge that is needed to find causes.
 
 A cause is a *root*, with a remedy, or comes *through* other packages, which have causes of their own. The causes in a package's
 stages are in :mod:`~wharfinger.runtime.why.stage_causes`, those of the scheduler in :mod:`~wharfinger.runtime.why.gate_causes`;
@@ -15,7 +15,7 @@ from typing import Final
 from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot, SlotsSnapshot
 
 MOST_NAMED: Final = 5
-"""The limit of packages that one line names."""
+"""The most packages that one line names."""
 MAX_TEXT: Final = 1_000
 
 
@@ -25,12 +25,13 @@ def _nobody(_name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The input of an explanation. A package is looked up only when the chain reaches it, because most are never asked for.
+    """The input of an explanation. A package is looked up only when the chain reaches it, because most are never needed.
 
-    ``holders`` returns the packages that hold a tier, by its order. ``leaving`` returns those that need a package and are being
-    removed, which the scheduler has forgotten. ``by_resource`` returns those that a package needs only because its resource's
-    ``spec.dependsOn`` names them. ``trying_crds`` are the packages whose definitions all other packages wait for.
-    ``asks_daemon``: the knowledge is that of a daemon, which may not have accepted every resource that exists.
+    ``holders`` returns, for the order of a tier, the packages that hold the tier. ``leaving`` returns, for a package, its
+    dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a package, the
+    dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages whose custom resource
+    definitions all other packages wait for. ``asks_daemon`` is True if the knowledge comes from a daemon, which may not have
+    accepted every resource that exists.
     """
 
     now: datetime
@@ -54,7 +55,7 @@ class Cause:
     """A cause: a short ``state`` ("waits for db", "fails"), a ``message`` with more details, and its start.
 
     ``through`` are the packages that it comes from, in the order in which to follow them; a cause without any is a root and has
-    a ``remedy``. ``by_hand``: a user can do something about this root; False: the current work only has to end.
+    a ``remedy``. ``by_hand`` is True if a user can do something about this root, and False if only work in progress has to end.
     """
 
     state: str

@@ -1,18 +1,16 @@
-"""The chain of causes from a package to its root, and what to do about the root. For `wharfinger why`.
+"""The chain of causes from a package to its root, and the remedy of that root. `wharfinger why` prints it.
 
 Each package has causes (:mod:`~wharfinger.runtime.why.causes`): roots, and causes that come through other packages. The
-reported chain is the shortest one to a root that a user can act on. Among equally short chains, the causes of a package
-count in their order: states that take precedence over all stages, a failing stop, a refusal, the votes of the gates in the
-order of the rules, the packages that are waited for, and its stages in the order of the pipeline. The packages that a cause
-comes through are ordered by name. If no root can be acted on, the chain is the shortest one to work in progress. Other
-causes of the packages in the chain are reported beside it.
+reported chain is the shortest one to a root that a user can act on. Among equally short chains, the causes of a package count
+in their order: states that take precedence over all stages, a failed attempt to stop the package, a refused change, the votes
+of the gates in the order of the rules, the packages that are waited for, and its stages in the order of the pipeline. The
+packages that a cause comes through are ordered by name. If no root can be acted on, the chain is the shortest one to work in
+progress. Other causes of the packages in the chain are reported beside it.
 
-For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, that one is
-named.
-
-While a new version is being loaded, the votes of the gates about the version before it do not count. A package that is ready
-may have to be run again because a package that it subscribes to was run: what that run waits for is reported like any other
-wait.
+For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads to
+the failing hook. While a new version is being loaded, the votes of the gates about the previous version do not count. A package
+that is ready may have to be run again because a package that it subscribes to was run. If that new run has to wait, its wait is
+reported like any other.
 
 Each package is visited once, so a circle of packages that wait for each other also ends the search: the circle is its own root.
 At most MAX_LOOKED_AT packages are visited.
@@ -57,7 +55,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
         return _nothing(package)
     path = _search(known, name, first)
     also = [f"{link.name} {cause.line}" for link in path for cause in link.others]
-    also += [*_failing(package), *_warnings(package)]
+    also += [*_failing(package), *_warnings(package), *_update(package)]
     return ExplanationSnapshot(
         name,
         ready=False,
@@ -72,7 +70,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
 
 def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
     """Return the explanation of a package without causes. Maintenance is reported nevertheless."""
-    failing = _first(dict.fromkeys([*_failing(package), *_warnings(package)]))
+    failing = _first(dict.fromkeys([*_failing(package), *_warnings(package), *_update(package)]))
     if not package.maintenance:
         return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=failing)
     text = explanation(package.maintenance) or package.maintenance
@@ -81,18 +79,24 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 
 def _failing(package: PackageSnapshot) -> list[str]:
-    """Return its failing objects: objects of an upgrade in progress, and objects that are corrected or deleted without a
-    request.
+    """Return the failing objects of a package: objects of an upgrade in progress, and objects that are corrected or deleted
+    without a request.
     """
     return [one_line(f"{package.name}: {text}") for text in package.failing]
 
 
 def _warnings(package: PackageSnapshot) -> list[str]:
-    """Return the warnings in its status; they may name the cause of a failure, such as a helm uninstall by a user.
+    """Return the warnings in a package's status, which may name the cause of a failure, such as a helm uninstall by a user.
 
-    If objects fail, the warnings are about the same problem, and only the objects say when they are retried.
+    If objects fail, no warnings are returned: they are about the same problem, and only the lines of the failing objects have
+    the time of the next attempt.
     """
     return [one_line(f"{package.name}: warning: {text}") for text in package.warnings if not package.failing]
+
+
+def _update(package: PackageSnapshot) -> list[str]:
+    """Return the line about a version that waits, or about a tag that has moved."""
+    return [one_line(f"{package.name}: {package.update}")] if package.update else []
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
@@ -146,7 +150,7 @@ def _causes(
 
 
 def _gone_on(known: Known, name: str) -> Cause:
-    """Return the cause for a package that nothing keeps although another one waits for it.
+    """Return the cause for a package that nothing holds back although another package waits for it.
 
     The package that waits has only to be notified.
     """
@@ -156,7 +160,9 @@ def _gone_on(known: Known, name: str) -> Cause:
 
 
 def _circle(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
-    """Return the path of packages that wait only for each other, from ``name`` until one repeats; that one's link is the root."""
+    """Return the path of packages that wait only for each other, from ``name`` until a package repeats. The link of the
+    repeated package is the root.
+    """
     path: list[Link] = []
     passed = [name]
     causes = first

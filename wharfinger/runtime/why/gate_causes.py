@@ -1,8 +1,9 @@
-"""The scheduler's causes why a package is not ready: the votes that keep it off, and what it is parked on.
+"""The causes that the scheduler knows: the votes that keep a package off, and the nodes and tiers that its node is parked on.
 
 A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the missing
 package. What a node is parked on is also a cause: another package, the members of a tier that has not been released, or its own
-script. If neither is reported (by a node of another version), the message of the decision is all there is.
+script. If a node reports neither (because it comes from another version of Wharfinger), the message of its decision is the only
+cause.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,9 @@ from wharfinger.runtime.why.remedies import (
     of_version,
 )
 
-PAUSED: Final = "nothing is decided until it is known whether the ConfigMap exists that --bootstrapped-by names"
+PAUSED: Final = (
+    "nothing is decided before the API server has answered whether the ConfigMap of --bootstrapped-by exists"
+)
 """The only reason for which a daemon's scheduler is paused."""
 RESTING: Final = "it is paused: its hooks are stopped, nothing is deleted"
 AGAIN: Final = "it is ready, and has to be run again"
@@ -46,7 +49,7 @@ _ON: Final = "Enable"
 
 
 def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
-    """Yield the causes why it cannot be on; nothing if it can, or if there is no decision yet."""
+    """Yield the causes why a package cannot be on; nothing if it can be on, or if there is no decision yet."""
     if node is None:
         return
     condition = _required(package)
@@ -64,7 +67,7 @@ def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | Non
 
 
 def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Cause | None:
-    """Return the cause for a change that the scheduler refused, which the condition records but the node does not.
+    """Return the cause for a change that the scheduler refused. Only the condition records such a change; the node does not.
 
     A package that would close a cycle does not become a node. A package whose changed resource would close a cycle keeps
     running as before.
@@ -83,7 +86,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes for which a node waits that may be on, or whose script is still being asked."""
+    """Yield the causes of the wait of a node that may be on, or whose enabled script has not answered yet."""
     if node.state != "idle" or node.decision not in (_ON, "Undefined"):
         return
     for lack in node.lacks:
@@ -99,7 +102,7 @@ def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
 
 
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
-    """Return the cause for a package that is not known; ``needed_by`` is the node that names it, if that is known."""
+    """Return the cause for a package that is not known; ``needed_by`` is the node that requires it, or None."""
     remedy = of_absence(name, "", "")
     if needed_by is not None:
         constraint = next((each.constraint for each in needed_by.dependencies if each.name == name), "")
@@ -129,9 +132,10 @@ def _needs(known: Known, start: str, name: str) -> bool:
 
 
 def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
-    """Return the votes that keep it off: all that forbid it, and the last other vote, unless the user's decision outweighs it.
+    """Return the votes that keep a node off: every Forbid, and the last other vote if it is Disable and the user did not
+    disable it.
 
-    The vote that decided comes first. Mostly that is the first of the rules, but the user's no precedes them all.
+    The vote that decided comes first. It is the user's Forbid if there is one, otherwise the Forbid of the first rule.
     """
     if node.decision not in (_FORBID, _DISABLE):
         return ()
@@ -149,9 +153,9 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
 
 
 def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
-    """Return since when a vote has been the decision; None if another vote decided, or if that is not known.
+    """Return the time since when a vote has been the decision; None if another vote decided, or if the time is not known.
 
-    It is not the time of the condition, which is older if the package was off before for another reason.
+    The condition has an older time if the package was off for another reason before.
     """
     return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 
@@ -191,7 +195,9 @@ def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Memb
 
 
 def _member_of(known: Known, node: NodeSnapshot, each: DependencySnapshot) -> Member | None:
-    """Return the member of the group, or None if it cannot satisfy the group: it is the package itself, or suitable already."""
+    """Return the member of the group; None if enabling it cannot help, because it is the package itself or is already suitable
+    and on.
+    """
     there = known.node(each.name)
     version = there.version if there is not None and known.is_on(each.name) else ""
     if each.name == node.name or (version and _allows(each.constraint, version)):
@@ -217,7 +223,7 @@ def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
 def _holders(known: Known, node: NodeSnapshot, order: str) -> tuple[str, ...]:
     try:
         return tuple(name for name in known.holders(int(order)) if name != node.name)
-    except ValueError:  # the tier of a node of another version
+    except ValueError:  # a node that another version of Wharfinger reports may name a tier in another form
         return ()
 
 
@@ -227,7 +233,7 @@ def _member(dependency: DependencySnapshot) -> str:
 
 
 def _allows(constraint: str, version: str) -> bool:
-    """Return whether a version meets a constraint, as the gates see it.
+    """Return whether a version meets a constraint, by the rule of the gates.
 
     An empty constraint is met by any package that is on; no other constraint is met by a text that is not a version.
     """

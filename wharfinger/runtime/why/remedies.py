@@ -1,4 +1,4 @@
-"""The remedies of root causes, one line each: for a user who was woken by the problem and wants to type something.
+"""The remedies of root causes, one line each. A remedy names the command to run or the field to change.
 
 The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. Here are the commands that go with
 them, and remedies for problems that have no reason: work that takes long, or a package that does not exist.
@@ -53,7 +53,7 @@ _SLOW: Final = {
     "Download": "check whether the PackageRepository's registry answers",
     "Load": "read in the daemon's log which of its hooks does not answer --config",
 }
-_ASKED_AGAIN: Final = "most often that is spec.settings; the script is asked again after the change"
+_ASKED_AGAIN: Final = "often this is a setting in spec.settings; the script runs again after a change"
 _PATCHES: Final = {
     Reason.SUSPENDED: '{"suspend":false}',
     Reason.DYNAMICALLY_DISABLED: '{"enabled":true}',
@@ -73,7 +73,9 @@ def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
 
 
 def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:
-    """Return the remedy for a package that is needed and not known; ``by_resource``: only ``spec.dependsOn`` names it."""
+    """Return the remedy for a package that is needed and not known. ``by_resource`` is True if only ``spec.dependsOn`` names
+    it.
+    """
     without = f"use a version of {needed_by} that does not need it"
     if by_resource:
         without = _edit(needed_by)
@@ -84,7 +86,8 @@ def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool 
 class Member(NamedTuple):
     """One of several packages of which one must be on.
 
-    ``version`` is the one in which it is on; ``there``: the daemon knows the package.
+    ``version`` is the version of a member that is on, and empty for one that is off. ``there`` is True if the daemon knows the
+    package.
     """
 
     name: str
@@ -140,7 +143,7 @@ def of_hook(hook: str) -> str:
 
 
 def of_work(task: str) -> str:
-    """Return the remedy for a task that is at work, or waits to be."""
+    """Return the remedy for a task that runs or waits to run."""
     slow = next((what for known, what in _SLOW.items() if task.startswith(known)), "")
     return f"nothing to do: it continues automatically; if it takes too long, {slow}" if slow else WAIT
 

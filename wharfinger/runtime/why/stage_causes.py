@@ -29,7 +29,9 @@ ACCEPTED is False if the resource cannot be acted on, REMOVED while the package 
 SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
 _HELD: Final = "a slot"
 _OF_GATES: Final = {"Disable": "cannot be stopped", "EnabledScript": "cannot run its enabled script"}
-"""Tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), and what that means."""
+"""The tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), with the state to
+report.
+"""
 _OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
 _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
 
@@ -49,7 +51,9 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
 
 
 def is_being_brought(package: PackageSnapshot) -> bool:
-    """Return whether the wanted version is not loaded yet: any report of the scheduler is about the version before it."""
+    """Return whether the wanted version is not loaded yet. Until it is, reports of the scheduler are about the previous
+    version.
+    """
     return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
 
 
@@ -59,10 +63,9 @@ def open_stages(package: PackageSnapshot) -> list[ConditionSnapshot]:
 
 
 def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
-    """Return the failure in the scheduler's own stage: the work that stops a package which cannot be on, or that asks its script.
+    """Return the failure of the task that stops a package, or of the task that runs its enabled script; None if neither failed.
 
-    Until that work has succeeded, a package that cannot be on is not stopped yet, so its failure precedes the reason why it
-    cannot be on.
+    Such a failure takes precedence over the reason why the package cannot be on, because the package still runs.
     """
     condition = _condition(package, Stage.REQUIREMENTS)
     failed = next((each for each in package.queue.tasks if each.name in _OF_GATES and each.error), None)
@@ -102,7 +105,7 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
 
 
 def _gone_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
-    """Return the packages that need this one and are removed before it; none if it waits for none."""
+    """Return the packages that need this one and are removed before it; none if it waits for no package."""
     if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
         return ()
     node = known.node(package.name)
@@ -198,7 +201,9 @@ def _queued(package: PackageSnapshot) -> str:
 
 
 def _hook_of(package: PackageSnapshot, text: str) -> str:
-    """Return the running hook: one that the journal has in flight, or the first that a text names; empty if none is known."""
+    """Return the name of the running hook: a hook in flight in the journal, else the hook that ``text`` names; empty if none is
+    known.
+    """
     steps = (step.split("/", 2) for operation in package.operations for step in operation.in_flight)
     in_flight = [step[2] for step in steps if len(step) == 3 and step[0] in _BOUND]
     names = sorted((hook.name for hook in package.hooks), key=len, reverse=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds out what all modules need: the name of the cluster.
+# Sets the global value clusterName, which all modules can use.
 set -euo pipefail
 
 if [[ "${1:-}" == --config ]]; then

@@ -29,6 +29,7 @@ def test_text_that_is_no_unicode_is_a_syntax_error() -> None:
     assert syntax_errors("'\ud800'") == "ERROR: <input>:1:1: Syntax error"
 
 
+@pytest.mark.slow
 def test_the_server_never_loads_the_library() -> None:
     program = (
         "import sys\n"

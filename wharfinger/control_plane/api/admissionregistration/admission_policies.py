@@ -82,7 +82,7 @@ def shared_errors(
 
 
 def unsupported_operations(match: JsonObject, path: str, operations: tuple[str, ...]) -> list[FieldError]:
-    """Return an error for each operation in a rule that is not one of ``operations`` (none given: all are allowed)."""
+    """Return an error for each operation in a rule that is not one of ``operations``; empty ``operations`` allow all."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, operations)
         for rule in parts(match, "resourceRules")

@@ -60,9 +60,8 @@ _RUNTIME_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of an expression beside those that always exist; if ``variables`` is None, there is no composition.
-
-    ``patches``: expressions may construct objects and patches.
+    """The variables of an expression beside those that always exist; if ``variables`` is None, expressions cannot use
+    ``variables`` at all. With ``patches``, expressions may construct objects and patches.
     """
 
     params: bool = False
@@ -104,7 +103,7 @@ def compiled(text: str, environment: Environment) -> Expression:
 
 
 def refusal(expression: Expression, *wanted: Type) -> str:
-    """Return the reason why an expression may not be used for a value of one of these types (none given: any), or ""."""
+    """Return the reason why an expression is invalid, or not of one of the ``wanted`` types (none: any type), or ""."""
     if expression.problem:
         return f"compilation failed: {expression.problem}"
     if not wanted or expression.result in wanted:

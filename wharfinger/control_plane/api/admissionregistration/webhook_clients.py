@@ -42,7 +42,7 @@ def url_errors(url: str, field: str) -> list[FieldError]:
 
 
 def service_errors(service: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a webhook's Service; as upstream, missing name and namespace are reported for each other."""
+    """Return the errors of a webhook's Service. As upstream, a missing namespace is reported at ``name``, and vice versa."""
     errors = [] if text(service, "namespace") else [required(f"{path}.name")]
     errors += [] if text(service, "name") else [required(f"{path}.namespace")]
     port = number(service, "port")

@@ -27,7 +27,7 @@ _REINVOCATION: Final = ("IfNeeded", "Never")
 def configuration_errors(configuration: JsonObject, *, conditions: bool = True) -> list[FieldError]:
     """Return the errors of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
 
-    ``conditions``: whether the match conditions are checked.
+    The match conditions are only checked with ``conditions``.
     """
     errors: list[FieldError] = []
     names: set[str] = set()
@@ -165,7 +165,8 @@ def changed_configuration_errors(new: JsonObject, old: JsonObject) -> list[Field
 
 
 def condition_errors(conditions: list[JsonObject], path: str, *, params: bool = False) -> list[FieldError]:
-    """Return the errors of ``matchConditions``: names and expressions; ``params``: expressions may use parameters."""
+    """Return the errors of ``matchConditions``: names and expressions. With ``params``, the expressions may use
+    parameters."""
     errors: list[FieldError] = []
     if len(conditions) > CONDITIONS_LIMIT:
         errors.append(too_many(path, len(conditions), CONDITIONS_LIMIT))

@@ -118,7 +118,8 @@ def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldE
 
 
 def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
-    """Return the errors in compilation and cost of a node's rules; ``suppressed``: the cost of each is not limited."""
+    """Return the errors in compilation and cost of a node's rules; with ``suppressed``, the cost of a single rule is not
+    limited."""
     types = Scope(scope.schema, root=scope.is_root or schemas.flag(scope.schema, schemas.EMBEDDED))
     if scope.is_broken or types.declared is None:
         why = "failed to construct type information for x-kubernetes-validations rules: "

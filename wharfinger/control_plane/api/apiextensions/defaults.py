@@ -41,7 +41,7 @@ class _Around:
 
 
 def default_errors(schema: JsonObject, path: str, *, pruned: bool) -> list[FieldError]:
-    """Return the errors of the defaults of a schema; ``pruned``: unknown fields in them are errors."""
+    """Return the errors of the defaults of a schema; with ``pruned``, unknown fields in a default are errors."""
     return _Judge(pruned).errors(schema, path, _Around(schema), top=True)
 
 

@@ -105,7 +105,7 @@ def subresource_errors(subresources: JsonValue, path: str) -> list[FieldError]:
 def conversion_errors(conversion: JsonValue, path: str, *, recognized: bool) -> list[FieldError]:
     """Return the errors of the conversion between versions.
 
-    ``recognized``: at least one review version must be known to the server.
+    With ``recognized``, the server must know at least one of the review versions.
     """
     if not isinstance(conversion, dict):
         return []

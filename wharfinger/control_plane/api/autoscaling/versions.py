@@ -197,9 +197,8 @@ def _condition(condition: JsonObject) -> JsonObject:
 
 
 def _behavior(value: JsonValue) -> JsonObject:
-    """Return a behavior in the form of the API.
-
-    The given one has the form of internal types, whose names Go reads in upper or lower case.
+    """Return a behavior in the form of the API. ``value`` has the form of kube-apiserver's internal types; its member
+    names may be in any case, as Go reads them.
     """
     found: JsonObject = {}
     for name in ("scaleUp", "scaleDown"):

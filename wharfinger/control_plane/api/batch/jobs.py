@@ -234,9 +234,8 @@ def _completions_errors(spec: JsonObject, before: JsonObject) -> list[FieldError
 
 
 def _template_errors(spec: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed template; only a suspended Job without active Pods may change some of it.
-
-    It may change scheduling directives and resources.
+    """Return the errors of a changed template. Templates are immutable, except for the scheduling directives and the
+    resources of a suspended Job without active Pods.
     """
     template, before = find_object(spec, "template"), find_object(old, "spec", "template")
     suspended = find(old, "spec", "suspend") is True

@@ -20,7 +20,8 @@ _ASKER: Final = ("username", "uid", "groups", "extra")
 
 
 def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
-    """Set the class of an Ingress without one to the default class, if there is one; the newest of several."""
+    """Set the class of an Ingress without one to the default class, if there is one; of several default classes, to the
+    newest."""
     named = find(ingress, "spec", "ingressClassName")
     if (
         admission.subresource
@@ -41,7 +42,7 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
 
 
 def stamp_asker(admission: Admission, request: JsonObject) -> JsonObject:
-    """Record in a certificate request the user that made it, whatever the request contains."""
+    """Record the user that made a certificate request in its spec, in place of any user that the request contains."""
     user = admission.user
     spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _ASKER}
     who: JsonObject = {

@@ -41,12 +41,12 @@ def ingress_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 
 def ingress_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``80`` or ``80, 443``."""
+    """Return the ports of an Ingress: ``80``, or ``80, 443`` with TLS."""
     return "80, 443" if objects(obj, "spec", "tls") else "80"
 
 
 def class_parameters(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``Kind.group/name``."""
+    """Return the reference to the parameters of an IngressClass: ``Kind.group/name``."""
     found = find(obj, "spec", "parameters")
     if found is None:
         return NONE
@@ -125,7 +125,7 @@ def certificate_duration(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: 
 
 
 def certificate_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``Pending``, ``Approved,Issued``, ``Denied``…"""
+    """Return the state of a certificate request: ``Pending``, ``Approved,Issued``, ``Denied``…"""
     shown = "Denied" if condition(obj, "Denied") else "Approved" if condition(obj, "Approved") else "Pending"
     failed = ",Failed" if condition(obj, "Failed") else ""
     return shown + failed + (",Issued" if said(obj, "status", "certificate") else "")
@@ -138,7 +138,7 @@ def service_of(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def available(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``True``, or the status with its reason: ``False (ServiceNotFound)``."""
+    """Return the status of an APIService: ``True``, or the status with its reason, such as ``False (ServiceNotFound)``."""
     found = condition(obj, "Available")
     if found is None:
         return "Unknown"
@@ -147,7 +147,7 @@ def available(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def claim_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``pending``, ``allocated,reserved``, ``deleted``…"""
+    """Return the state of a ResourceClaim: ``pending``, ``allocated,reserved``, ``deleted``…"""
     states = ["deleted"] if deleted(obj) else []
     if find(obj, "status", "allocation") is not None:
         states += ["allocated", *(["reserved"] if objects(obj, "status", "reservedFor") else [])]

@@ -38,7 +38,7 @@ def job_duration(obj: JsonObject, now: datetime) -> JsonValue:
 
 
 def cron_suspended(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``True``, ``False`` or ``<unset>``."""
+    """Return whether a CronJob is suspended: ``True``, ``False`` or ``<unset>``."""
     found = find(obj, "spec", "suspend")
     return str(found) if isinstance(found, bool) else "<unset>"
 
@@ -65,7 +65,7 @@ def scale_target(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 def metrics(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return each metric with its present and its target value: ``cpu: 40%/80%, 3/5``."""
-    if obj.get("apiVersion") == "autoscaling/v1":  # it shows most metrics as annotations
+    if obj.get("apiVersion") == "autoscaling/v1":  # v1 has most metrics in annotations
         obj = autoscaler_v2(obj)
         wanted, statuses = (
             sorted(objects(obj, *path), key=lambda metric: not _is_processor(metric))
@@ -79,7 +79,7 @@ def metrics(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def _is_processor(metric: JsonObject) -> bool:
-    """Return whether it is the metric for which autoscaling/v1 has a field."""
+    """Return whether a metric is the CPU utilization, for which autoscaling/v1 has a field."""
     return said(metric, "resource", "name") == "cpu"
 
 

@@ -24,7 +24,7 @@ class Operation(StrEnum):
 
 
 class Writer(Protocol):
-    """A writer of objects beside the admitted one."""
+    """The interface through which ``charge`` writes other objects than the admitted one."""
 
     def now(self) -> datetime:
         """Return the time of the server."""
@@ -68,7 +68,7 @@ class Admission(msgspec.Struct, frozen=True):
     """True if the server itself writes; policies do not apply to it."""
 
     def of(self, obj: JsonObject) -> "Admission":
-        """Return the same write of another object."""
+        """Return a copy of this write that has another object."""
         return Admission(
             self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
             self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own,
@@ -86,7 +86,7 @@ class Plugin:
 
     ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field
     managers are recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid.
-    ``charge`` records the use that the write counts as, right before the object is stored (not in a dry run).
+    ``charge`` records what the write uses of quotas, right before the object is stored (not in a dry run).
     """
 
     name: str

@@ -30,7 +30,7 @@ def service_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 
 def service_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``80/TCP,443:30443/TCP``."""
+    """Return the ports of a Service: ``80/TCP,443:30443/TCP``."""
     shown = []
     for port in objects(obj, "spec", "ports"):
         node = integer(port, "nodePort")
@@ -39,7 +39,7 @@ def service_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the external addresses, or what takes their place for the type of service."""
+    """Return the external addresses; for an ExternalName service, the external name."""
     ips = strings(find(obj, "spec", "externalIPs"))
     match said(obj, "spec", "type"):
         case "ExternalName":
@@ -53,7 +53,7 @@ def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG0
 
 
 def endpoint_addresses(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``10.0.0.1:80,10.0.0.2:80 + 3 more...``."""
+    """Return the first addresses of Endpoints: ``10.0.0.1:80,10.0.0.2:80 + 3 more...``."""
     shown = []
     for subset in objects(obj, "subsets"):
         addresses = [said(item, "ip") for item in objects(subset, "addresses")]
@@ -68,7 +68,8 @@ def endpoint_addresses(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: AR
 
 
 def slice_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return ``80,443``; a port without a number is shown by its name, or as ``*`` if it has none."""
+    """Return the ports of an EndpointSlice: ``80,443``; a port without a number is shown by its name, or as ``*`` without
+    a name."""
     shown = (said(port, "port") or (said(port, "name") if "name" in port else "*") for port in objects(obj, "ports"))
     return with_more(shown) or UNSET
 
@@ -136,7 +137,7 @@ def claim_modes(obj: JsonObject, modes: JsonValue) -> JsonValue:
 
 
 def quota(limits: bool, obj: JsonObject) -> str:  # noqa: FBT001
-    """Return the limits, or everything else: ``pods: 1/5, cpu: 0/2``."""
+    """Return use and limit of each ``limits.*`` resource of a quota, or of all other resources: ``pods: 1/5, cpu: 0/2``."""
     hard, used = (part(obj, "status", "hard") or {}), (part(obj, "status", "used") or {})
     names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
     return ", ".join(f"{name}: {said(used, name, default='0')}/{said(hard, name)}" for name in names)

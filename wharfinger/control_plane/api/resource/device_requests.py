@@ -34,7 +34,7 @@ _ONE_ATTRIBUTE: Final = (
 )
 
 RequestNames = Mapping[str, frozenset[str]]
-"""The names of requests, each with those of its alternatives."""
+"""The names of a claim's requests, each with the names of its alternatives."""
 
 
 def request_names(devices: JsonValue) -> RequestNames:

@@ -37,7 +37,7 @@ def _declared() -> Declared:
 
 
 def _map_of(value: Declared) -> Declared:
-    """Return a map of values by domain, and then by identifier, of their names."""
+    """Return the type of a map of such values: by the domain of their names, then by the identifier."""
     inner = Declared(mapped(STRING, value.type), 2, _MOST_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
         mapped(STRING, inner.type), 2, _MOST_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)

@@ -25,7 +25,7 @@ def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
 
 
 def admin_status_errors(new: JsonObject, old: JsonObject, view: ClusterView) -> list[FieldError]:
-    """Return an error if a claim gets its first allocation with admin access in such a namespace."""
+    """Return an error if a claim gets its first allocation with admin access in a namespace that is not labelled for it."""
     given, before = (_administered(obj) for obj in (new, old))
     path = "status.allocation.devices.results"
     return _refused(new, view, f"{path}[{given[0]}].adminAccess") if given and not before else []

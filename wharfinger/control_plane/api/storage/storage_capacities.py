@@ -16,7 +16,8 @@ from wharfinger.kube.quantities import amount, canonical_quantity
 
 
 def capacity_errors(one: JsonObject, *, any_value: bool = False) -> list[FieldError]:
-    """Return the errors of a CSIStorageCapacity; ``any_value`` as in ``label_selectors.selector_errors``."""
+    """Return the errors of a CSIStorageCapacity; with ``any_value``, the selector's values need not be valid label
+    values."""
     errors = selector_errors(one.get("nodeTopology"), "nodeTopology", any_value=any_value)
     name = text(one, "storageClassName")
     errors += each("storageClassName", name, subdomain_problems(name))

@@ -72,7 +72,8 @@ class Checked:
 
 
 def check(root: Node, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False) -> Checked:
-    """Check an expression; its errors are in ``issues``. ``patches`` allows objects and patches to be made."""
+    """Check an expression; its errors are in ``issues``. With ``patches``, the expression may construct objects and JSON
+    patches."""
     checker = _Checker(root, variables, fields, patches=patches)
     checker.node(root)
     checked = checker.checked
@@ -327,7 +328,7 @@ class _Checker:
 
 
 def is_made(name: str) -> bool:
-    """Return whether a type is made by expressions of patches: ``JSONPatch``, ``Object`` or a type of its fields."""
+    """Return whether only patch expressions construct a type: ``JSONPatch``, ``Object`` or a type of the latter's fields."""
     return name in (PATCH, MADE) or name.startswith(f"{MADE}.")
 
 

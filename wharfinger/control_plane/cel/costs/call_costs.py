@@ -17,7 +17,7 @@ _ONCE: Final = frozenset(
 )  # fmt: skip
 _TWICE: Final = frozenset({"replace", "split", "join", "ip.isCanonical"})
 _CHECK: Final = 350_000
-"""The cost of a question to an authorizer: one evaluation can ask two at most."""
+"""The cost of one authorization check; the cost limit of an evaluation allows two of them at most."""
 _SEARCHES: Final = frozenset({"isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"})
 
 

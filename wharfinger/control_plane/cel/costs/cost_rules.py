@@ -167,7 +167,8 @@ def _from_bytes(_target: Operand | None, arguments: list[Operand], _coster: Elem
 
 
 def _made_list(factor: float, *, squared: bool = False) -> Rule:
-    """Return the rule of a function that makes a list as long as its target, or with ``squared`` its square."""
+    """Return the rule of a function whose result is a list as long as its target; with ``squared``, that length is
+    squared."""
 
     def rule(target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:
         source = arguments[0] if target is not None and arguments and squared else target

@@ -28,7 +28,7 @@ class Asker(Protocol):
     """An authorizer together with the user whose permissions it decides."""
 
     def account(self, namespace: str, name: str) -> "Asker":
-        """Return the same authorizer for a service account."""
+        """Return an authorizer like this one for a service account."""
         ...
 
     def decide(self, check: "Check", verb: str) -> Verdict:

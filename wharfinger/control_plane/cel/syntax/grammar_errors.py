@@ -1,8 +1,8 @@
-"""The errors of a text that is not an expression, in the words of the grammar that all implementations of CEL share.
+"""The errors of a text that is not an expression, with the wording of the grammar that all implementations of CEL share.
 
-Only the C++ library has these words, and the server never loads it: a child process does, once for each text. Only a wrong
-rule of a definition or a policy has such a text. A child process takes about 40 ms, in which the server answers no other
-request.
+Only the C++ library of CEL has this wording. The server never loads that library; a child process loads it to check one
+text. A child process takes about 40 ms, in which the server answers no other request. It is needed only for an invalid
+rule of a definition or a policy.
 """
 
 import re

@@ -25,7 +25,7 @@ def told(issues: list[Issue], source: str) -> str:
 
 
 def _place(source: str, at: int) -> tuple[int, int]:
-    """Return line and column; both are -1 if there is no place."""
+    """Return line and column; both are -1 for an error without a place."""
     if at < 0:
         return -1, -1
     return source.count("\n", 0, at) + 1, at - (source.rfind("\n", 0, at) + 1)

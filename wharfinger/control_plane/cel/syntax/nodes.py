@@ -1,4 +1,4 @@
-"""The tree of an expression. ``at`` is the position of a node in the text; that of a call is its parenthesis."""
+"""The tree of an expression. ``at`` is the position of a node in the text; a call is at its opening parenthesis."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,7 +27,7 @@ class Ident(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """``operand.field``; ``test`` is set in ``has(operand.field)``."""
+    """A selection ``operand.field``; ``test`` is set in ``has(operand.field)``."""
 
     operand: Node
     field: str
@@ -36,7 +36,7 @@ class Select(Node):
 
 @dataclass(slots=True, eq=False)
 class Call(Node):
-    """``function(arguments)``, ``target.function(arguments)``, and operators such as ``_+_``."""
+    """A call ``function(arguments)``, ``target.function(arguments)``, or of an operator such as ``_+_``."""
 
     function: str
     arguments: list[Node]
@@ -45,7 +45,7 @@ class Call(Node):
 
 @dataclass(slots=True, eq=False)
 class ListNode(Node):
-    """``[a, ?b]``; ``optional`` are the indices of optional elements."""
+    """A list ``[a, ?b]``; ``optional`` are the indices of optional elements."""
 
     elements: list[Node]
     optional: frozenset[int] = frozenset()
@@ -53,14 +53,14 @@ class ListNode(Node):
 
 @dataclass(slots=True, eq=False)
 class MapNode(Node):
-    """``{a: b, ?c: d}``: keys, values, and whether each entry is optional."""
+    """A map ``{a: b, ?c: d}``: keys, values, and whether each entry is optional."""
 
     entries: list[tuple[Node, Node, bool]]
 
 
 @dataclass(slots=True, eq=False)
 class StructNode(Node):
-    """``Name{field: value}``; ``places`` are the positions of the fields' colons."""
+    """An object ``Name{field: value}``; ``places`` are the positions of the fields' colons."""
 
     name: str
     fields: list[tuple[str, Node, bool]]

@@ -1,7 +1,7 @@
 """The parser, which turns the text of an expression into a tree and expands macros.
 
-Errors of a text that is not an expression at all have the words of the library that shares its grammar with Kubernetes'
-parser (:func:`syntax_errors`). Other errors, such as reserved names, are in a list of our own.
+A text that breaks the grammar raises :class:`NotAnExpressionError`; :func:`syntax_errors` then finds the wording of its
+errors. All other errors, such as reserved names, are collected in the result.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from wharfinger.control_plane.cel.syntax.nodes import Call, Ident, ListNode, Lit
 from wharfinger.control_plane.cel.syntax.tokens import Token, TokenError, number, string, tokens
 
 MAX_DEPTH: Final = 60
-"""The limit of nested levels; a parenthesis is one."""
+"""The limit of nested levels; each pair of parentheses is one level."""
 _RESERVED: Final = frozenset(
     [
         "as",
@@ -87,7 +87,7 @@ class _Parser:
         return self._words[self._next]
 
     def _take(self, *kinds: str) -> Token | None:
-        """Consume and return the next token if it is one of these kinds, else return None."""
+        """Consume and return the next token if its kind is one of ``kinds``, else return None."""
         token = self._words[self._next]
         if token.kind in kinds:
             self._next += 1
@@ -206,7 +206,7 @@ class _Parser:
             self._need(",")
 
     def _called(self, call: Call) -> Node:
-        """Return a call, or its expansion if it is that of a macro."""
+        """Return a call, or its expansion if it calls a macro."""
         key = (call.function, len(call.arguments), call.target is not None)
         macro = MACROS.get(key) or self._more.get(key)
         if macro is None:

@@ -37,7 +37,7 @@ _ESCAPE: Final = re.compile(
 
 
 class TokenError(ValueError):
-    """The text at ``at`` is not a token; with ``plain`` it is a literal without a value, and ``text`` is the message."""
+    """The text at ``at`` is not a token. With ``plain``, it is an invalid literal, and ``text`` is the error message."""
 
     def __init__(self, at: int, text: str = "", *, plain: bool = False) -> None:
         super().__init__(text)

@@ -19,7 +19,7 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
 }  # fmt: skip
 """Operators that depend on their first operand alone, with the types of operands that support them."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
-"""Types whose values are asked to handle every function."""
+"""Types whose values report the error of an unsupported operator themselves."""
 _RECEIVERS: Final = frozenset(
     {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
 )

@@ -146,7 +146,7 @@ def add(one: Value, other: Value) -> Value:
 
 
 def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> list[Value]:
-    """Return the items of both lists; if the first is a set, without those of the second that it already has."""
+    """Return the items of both lists. If the first list is a set, items that it already contains are not added again."""
     result = list(one)
     kind = list_kind(one)
     for item in other:

@@ -99,11 +99,12 @@ class Bindings:
         self._found: dict[str, Type] = {}
 
     def assignable(self, have: Type, want: Type) -> bool:
-        """Return whether one type may be used for another; if so, keep the types of parameters that this implies."""
+        """Return whether one type may be used for another; if so, record the types that this implies for type parameters."""
         return self.all_assignable((have,), (want,))
 
     def all_assignable(self, have: tuple[Type, ...], want: tuple[Type, ...]) -> bool:
-        """Return whether all types may be used for the others together; if so, keep the types of parameters."""
+        """Return whether each type may be used for its counterpart; if all may, record the types that this implies for
+        type parameters."""
         before = dict(self._found)
         if len(have) == len(want) and all(map(self._fits, have, want)):
             return True

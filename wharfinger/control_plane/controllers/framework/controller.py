@@ -85,7 +85,7 @@ class Runner:
         try:
             self._write()
         except StorageError as error:
-            log.warning("what the controllers wrote could not be kept: %s", error)
+            log.warning("the writes of the controllers could not be committed: %s", error)
 
     def _look_at(self, number: int, key: Key) -> None:
         controller = self._controllers[number]

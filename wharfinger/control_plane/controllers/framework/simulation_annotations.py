@@ -1,7 +1,7 @@
 """Annotations that change the simulated behaviour of one object: docs/control-plane-simulation.md.
 
-A Pod follows its own annotations first, then those of its controller (of the Deployment if that is a Deployment's
-ReplicaSet).
+A Pod has its own annotations and those of its controller; its own take precedence. The controller of a Pod in a
+Deployment is here the Deployment, not the ReplicaSet.
 """
 
 import math

@@ -117,7 +117,7 @@ class ClusterState:
     def owner_key(self, namespace: str, reference: JsonObject) -> Key | None:
         """Return the key to which an owner reference points, or None if its kind is unknown.
 
-        ``namespace`` is that of the object with the reference, "" for a cluster-scoped object.
+        ``namespace`` is the namespace of the object that has the reference, "" for a cluster-scoped object.
         """
         group = find_str(reference, "apiVersion").rpartition("/")[0]
         kind = self.backend.catalog.find_kind(group, find_str(reference, "kind"))
@@ -226,7 +226,7 @@ class ClusterState:
                 self.backend.delete(told.key)
 
     def served(self, key: Key, obj: JsonObject) -> Served:
-        """Return the kind of a stored object in its own version, or in the first version if that is not served."""
+        """Return the kind of a stored object at the object's version or, if that is not served, at the first version."""
         version = find_str(obj, "apiVersion").rpartition("/")[2]
         found = self.backend.catalog.find(key.collection.group, version, key.collection.plural)
         if found is not None:

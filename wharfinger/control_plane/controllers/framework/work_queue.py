@@ -27,8 +27,8 @@ Item = tuple[int, Key]
 
 
 class Agenda:
-    """The keys of each controller (by its number); times are those of trio's clock; of several times of a key, the earliest
-    one is used.
+    """The queued keys of each controller, which is identified by its number. Times are by trio's clock. A key that is
+    queued for several times is due at the earliest one.
     """
 
     def __init__(self, controllers: int) -> None:

@@ -1,6 +1,6 @@
 """Simulated nodes: Node objects that users create become ready after one second.
 
-A cluster has no nodes by itself, like a real one without machines; Pods run nevertheless
+A new cluster has no nodes, like a real cluster without machines; Pods run nevertheless
 (:mod:`~wharfinger.control_plane.controllers.kubelet.pods`).
 """
 

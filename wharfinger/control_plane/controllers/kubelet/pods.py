@@ -1,9 +1,9 @@
 """The simulation of Pods, which are scheduled and run without a scheduler, nodes and kubelets.
 
-A Pod of a controller runs and is ready at once. A Pod without a controller runs after three seconds (:data:`BARE_S`), unless
-it has simulation annotations or is a Helm hook: a client that treats it as unscheduled, as it would be on a cluster without
-nodes, is not disturbed until then. A Pod is ignored if another manager reports its status. Containers of Pods with
-``restartPolicy: Always`` run without end; others succeed at once. Annotations change this behaviour
+A Pod of a controller runs and is ready at once. A Pod without a controller runs after three seconds (:data:`BARE_S`), so
+that clients can observe it unscheduled, as on a cluster without nodes. A Helm hook, or a Pod with simulation annotations,
+runs without this delay. A Pod is ignored if another manager reports its status. Containers of Pods with ``restartPolicy:
+Always`` run without end; others succeed at once. Annotations change this behaviour
 (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
 If there are Node objects, Pods are assigned to nodes that are ready, schedulable and tolerated; otherwise to the node
@@ -46,7 +46,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int,
 from wharfinger.kube.times import parse_time
 
 BARE_S: Final = 3.0
-"""Seconds until a Pod runs that no controller made."""
+"""Seconds until a Pod without a controller runs."""
 HOOK: Final = "helm.sh/hook"
 _OURS: Final = frozenset({"kubelet", "kube-scheduler", "kube-controller-manager", "kube-apiserver"})
 _LONGEST_BACK_OFF_S: Final = 300.0
@@ -179,7 +179,7 @@ class PodController:
                 pass
 
     def _tolerated(self, pod: JsonObject) -> int:
-        """Return the failures that the Job of a Pod tolerates, or -1 without a Job.
+        """Return the number of failures that the Job of a Pod tolerates, or -1 for a Pod without a Job.
 
         A crashing Pod exceeds them at once, so no simulated Job waits for the back-off of its Pods.
         """
@@ -246,7 +246,7 @@ def _fate(pod: JsonObject, knobs: Knobs, age_s: float) -> tuple[Fate, float | No
 
 
 def _crashes(age_s: float) -> tuple[int, float]:
-    """Return how often a container has crashed that always crashes at once, and the seconds until it crashes again."""
+    """Return how often a container that always crashes at once has crashed, and the seconds until its next crash."""
     count, at, back_off = 1, 10.0, 10.0
     while at <= age_s:
         count += 1

@@ -42,7 +42,7 @@ class Aggregation:
                 if not self._round():
                     break
             else:
-                log.warning("ClusterRoles that are put together from each other do not come to rest")
+                log.warning("ClusterRoles that aggregate each other still change after %d passes", MOST_ROUNDS)
         finally:
             self._under_way = False
 

@@ -161,7 +161,7 @@ def _status(
 
 
 def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
-    """Return the Pod of a DaemonSet for a node, which its affinity names; the scheduler does the rest."""
+    """Return the Pod of a DaemonSet for a node. Its affinity names the node; the scheduler then assigns it."""
     pod = pod_of_template(one, find_object(one, "spec", "template"))
     labels = labels_of(pod) | {"controller-revision-hash": digest}
     generation = annotation(one, _GENERATION)

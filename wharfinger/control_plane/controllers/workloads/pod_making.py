@@ -22,5 +22,5 @@ def pod_of_template(owner: JsonObject, template: JsonObject) -> JsonObject:
 
 
 def created_pod(state: ClusterState, owner: JsonObject) -> JsonObject | None:
-    """Create a Pod of an owner's template; return None if its namespace is being deleted. Raises StatusError."""
+    """Create a Pod from an owner's template; return None if its namespace is being deleted. Raises StatusError."""
     return state.create(pod_of_template(owner, find_object(owner, "spec", "template")))

@@ -125,7 +125,7 @@ class ReplicaSetController:
 
 
 def selector_of(one: JsonObject) -> JsonValue:
-    """Return the label selector; that of a ReplicationController is a map of labels."""
+    """Return the label selector; a ReplicationController's map of labels is converted to one."""
     if find_str(one, "kind") == "ReplicationController":
         return {"matchLabels": find_object(one, "spec", "selector")}
     return find(one, "spec", "selector")

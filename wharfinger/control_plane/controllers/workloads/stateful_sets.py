@@ -202,7 +202,7 @@ def ordinal(one: JsonObject, pod: JsonObject) -> int | None:
 
 
 def pod_of(one: JsonObject, number: int, revision: JsonObject) -> JsonObject:
-    """Return the Pod of an ordinal by a revision."""
+    """Return the Pod with an ordinal, made from the template of a revision."""
     pod = pod_of_template(one, template_of(revision))
     name = f"{name_of(one)}-{number}"
     own: JsonObject = {
@@ -228,7 +228,7 @@ def pod_of(one: JsonObject, number: int, revision: JsonObject) -> JsonObject:
 
 
 def claims_of(one: JsonObject, number: int) -> list[JsonObject]:
-    """Return the claims of the Pod of an ordinal."""
+    """Return the claims of the Pod with an ordinal."""
     labels = find_object(one, "spec", "selector", "matchLabels")
     made: list[JsonObject] = []
     for template in find_list(one, "spec", "volumeClaimTemplates"):

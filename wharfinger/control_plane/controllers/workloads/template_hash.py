@@ -72,7 +72,7 @@ def _struct(name: str, obj: JsonObject) -> str:
 
 
 def _typed(kind: str, value: JsonValue) -> str:
-    """Print a value after its type; for a pointer that is nil or the value that it points to."""
+    """Print a value after its type; a pointer is printed as ``<nil>`` or as the value that it points to."""
     if kind.startswith("*"):
         return f"({kind})<nil>" if value is None else f"({kind}){_bare(kind[1:], value)}"
     return f"({kind}){_bare(kind, value)}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts the line together before the chart is rendered.
+# Composes the text of the banner before the chart is rendered.
 set -euo pipefail
 
 if [[ "${1:-}" == --config ]]; then

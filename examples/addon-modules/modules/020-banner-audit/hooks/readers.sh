@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who may read the banner: every namespace with the label.
+# Lists the readers of the banner: all namespaces with the label banner=reads.
 set -euo pipefail
 
 if [[ "${1:-}" == --config ]]; then

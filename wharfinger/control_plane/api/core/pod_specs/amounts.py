@@ -1,7 +1,7 @@
 """The total resources of a pod's containers: the sum of those that run at the same time, or the maximum during
 initialization.
 
-KEP-753 (sidecars): an init container runs beside the restartable ones before it.
+KEP-753 (sidecars): an init container runs at the same time as the restartable init containers before it.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Amounts:
             self.formats.setdefault(name, value)
 
     def raise_to(self, other: "Amounts") -> None:
-        """Raise each amount to that of another object if that is larger."""
+        """Raise each amount to the one in ``other`` if the latter is larger."""
         for name, number in other.numbers.items():
             if name not in self.numbers or number > self.numbers[name]:
                 self.numbers[name], self.formats[name] = number, other.formats[name]

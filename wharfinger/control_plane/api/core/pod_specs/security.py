@@ -127,7 +127,7 @@ def apparmor_errors(context: JsonObject, path: str) -> list[FieldError]:
 def container_context_errors(container: JsonObject, path: str, *, host_users: bool) -> list[FieldError]:
     """Return the errors of ``securityContext`` of the container at ``path``.
 
-    ``host_users``: the pod does not have a user namespace of its own.
+    With ``host_users``, the pod has no user namespace of its own.
     """
     context, at = part(container, "securityContext"), f"{path}.securityContext"
     if context is None:

@@ -33,7 +33,7 @@ def pod_ready(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def pod_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the phase, or the reason why the pod is not in order."""
+    """Return the phase, or the reason why the pod is not running normally."""
     return _summary(obj).reason
 
 

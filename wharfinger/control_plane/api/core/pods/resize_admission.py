@@ -1,6 +1,7 @@
 """The admission of resizes of Pods on a node: the node has to support the resize, and to be large enough.
 
-Plugins NodeDeclaredFeatureValidator and PodResizeValidator. Simulated Pods, which run on no Node object, may have any size.
+The plugins are NodeDeclaredFeatureValidator and PodResizeValidator. Simulated Pods, which run on no Node object, may have
+any size.
 
 Sources: KEP-1287 (resizing in place), KEP-5328 (features that nodes declare).
 """

@@ -28,7 +28,8 @@ _ADDITIONS: Final = "only additions are allowed (no mutations or deletions)"
 
 
 def annotation_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return an error for each annotation that may not be added, removed or changed; then those of all annotations."""
+    """Return an error for each annotation that may not be added, removed or changed, followed by the errors of all
+    annotations."""
     after, before = (text_map(pod, "metadata", "annotations") for pod in (new, old))
     path = "metadata.annotations"
     errors: list[FieldError] = []
@@ -133,8 +134,8 @@ def _masked(spec: JsonObject, before: JsonObject) -> JsonObject:
     if grace == 1 and then is not None and then < 0:
         kept.append("terminationGracePeriodSeconds")
     for name in kept:
-        masked[name] = before.get(name)
-    return masked
+        masked.pop(name, None)
+    return masked | {name: before[name] for name in kept if name in before}
 
 
 def _node_change_errors(spec: JsonObject, before: JsonObject) -> list[FieldError]:

@@ -110,7 +110,8 @@ def _handles(admission: Admission) -> bool:
 
 
 def _check_statements(admission: Admission, quota: JsonObject, names: list[str]) -> None:
-    """Refuse a pod without a resource that the quota counts, and a quota with unknown use. Raises StatusError (403)."""
+    """Refuse a pod that does not specify a resource that the quota counts, and any write if the quota's use is not known
+    yet. Raises StatusError (403)."""
     name = text(quota, "metadata", "name")
     if admission.kind.group_kind == "Pod" and admission.obj is not None:
         missing = unspecified(admission.obj, names)

@@ -61,8 +61,8 @@ class Ports:
 
 
 def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterView) -> int | None:
-    """Return a random free candidate after the first ``static`` ones; one of those if no other is free. None if none is
-    free.
+    """Return a random free candidate after the first ``static`` ones. If all of these are taken, return a random free one
+    of the first ``static``; None if there is none either.
     """
     for part in (candidates[static:], candidates[:static]):
         free = [candidate for candidate in part if candidate not in taken]

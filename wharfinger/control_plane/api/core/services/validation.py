@@ -1,4 +1,4 @@
-"""The validation of Services; that of their addresses is in ``address_validation``."""
+"""The validation of Services, except their addresses (``address_validation``)."""
 
 from typing import Final
 

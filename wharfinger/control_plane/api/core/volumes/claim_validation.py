@@ -1,6 +1,4 @@
-"""The validation of PersistentVolumeClaims; that of the spec, which other kinds also contain, is in
-``pod_specs.claim_specs``.
-"""
+"""The validation of PersistentVolumeClaims, except the spec, which other kinds also contain (``pod_specs.claim_specs``)."""
 
 from typing import Final
 

@@ -1,0 +1,236 @@
+"""The recorder: the processor time of a daemon with 200 packages, which are all reconciled again and again, while steps are
+kept in memory, or also written to disk, against the same while nothing is recorded.
+
+The daemon's inner part runs in this process, and the cluster and the chart engine in others, so the processor time of this
+process is the daemon's own. Rounds of the three kinds alternate in one run. Nothing has changed in the packages, so a
+reconciliation is as cheap as it can be, and the recorder's share as large.
+"""
+
+import gc
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import trio
+
+from bench.measure import Ratio
+from tests.packages.support.charts import SIX_OBJECTS, write
+from tests.programs import WHARFINGER, program
+from tests.registry_server import open_registry_server
+from tests.runtime.support.world import Ground
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.packages.rendering.chart_engine import ChartEngine
+from wharfinger.packages.rendering.entry_cache import EntryCache
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.rendering.render_cache import CachingRenderer
+from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.packages.sources.source import open_source
+from wharfinger.packages.store.disk_store import open_store
+from wharfinger.process.ledger import ProcessLedger, open_ledger
+from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.daemon.daemon import GC_THRESHOLDS
+from wharfinger.runtime.daemon.engine import ENGINE, open_engine
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.recording.flight_log import FlightLog, open_flight_log
+from wharfinger.runtime.recording.recorder import Recorder
+from wharfinger.runtime.resources.custom_resources import ensure_crds
+from wharfinger.runtime.resources.resources import APPLICATION, REQUESTED
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.status.summary import summarize
+
+PACKAGES: Final = 200
+ROUNDS: Final = 3
+MEMORY_BUDGET: Final = 1.03
+DISK_BUDGET: Final = 1.5
+"""The budgets of the recorder that only keeps the last steps, as every daemon does, and of `--flight-recorder`."""
+NAMESPACE: Final = ObjectKey(ResourceType("", "v1", "Namespace", "namespaces", namespaced=False), "", "bench")
+PATIENCE_S: Final = 1_800
+LOOK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _BenchGround(Ground):
+    """The ground of a daemon whose charts are rendered by a process of the chart engine."""
+
+    chart_engine: ChartEngine | None = None
+
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
+        tools = Ground.make_tools(self, services, releases, limits)
+        helm = HelmRenderer(self.helm, self.folder / "scratch", None, RenderLimits(), None, self.chart_engine)
+        return replace(tools, renderer=CachingRenderer(helm, EntryCache(self.folder / "renders")))
+
+
+@dataclass(slots=True)
+class _Switch:
+    """The recorder of a runtime, which can be switched on and off."""
+
+    runtime: Runtime
+    in_memory: Recorder
+    on_disk: Recorder
+    written: FlightLog
+    recorder: Recorder | None = None
+
+    def turn(self, recorder: Recorder | None) -> None:
+        self.recorder, runtime = recorder, self.runtime
+        runtime.lifecycle.observe = recorder.lifecycle if recorder is not None else None
+        runtime.scheduler.observe = recorder.scheduler if recorder is not None else None
+        runtime.tools.journal.observe = recorder.journal if recorder is not None else None
+        queues = runtime.queues
+        queues._yard = replace(queues._yard, observe=recorder.queue if recorder is not None else None)  # noqa: SLF001 - not switched elsewhere
+
+
+def measure(long: bool) -> Iterator[Ratio]:
+    """Measure rounds of reconciliations of all packages."""
+    yield from trio.run(_measure, PACKAGES)
+
+
+async def _measure(packages: int) -> list[Ratio]:
+    gc.set_threshold(*GC_THRESHOLDS)
+    with tempfile.TemporaryDirectory() as name:
+        async with _open(Path(name)) as (switch, client):
+            await _install(switch.runtime, client, Path(name), packages)
+            kinds = {"off": None, "memory": switch.in_memory, "disk": switch.on_disk}
+            times: dict[str, list[float]] = {kind: [] for kind in kinds}
+            gc.collect()
+            gc.freeze()  # as the daemon does
+            for number in range(len(kinds) * (1 + ROUNDS)):
+                kind = tuple(kinds)[(number + number // len(kinds)) % len(kinds)]  # each kind follows each other one
+                switch.turn(kinds[kind])
+                before = time.process_time()
+                await _churn(switch.runtime, client, packages, str(number))
+                await switch.written.flush()
+                times[kind].append((time.process_time() - before) / packages)
+                print(f"recorder: round {number}, {kind}: {times[kind][-1] * 1000:.2f} ms a package", file=sys.stderr)
+            if switch.in_memory.failures or switch.on_disk.failures or switch.written.counters.lost:
+                raise SystemExit("bench: records were lost")
+    off, memory, disk = (median(each[1:]) for each in times.values())  # the first of each is to warm up
+    what, against = f"{packages} packages, reconciled,", "not recorded, processor time"
+    return [
+        Ratio("recorder", f"{what} kept in memory", against, memory, off, MEMORY_BUDGET),
+        Ratio("recorder", f"{what} on disk, too", against, disk, off, DISK_BUDGET),
+    ]
+
+
+@asynccontextmanager
+async def _open(folder: Path) -> AsyncIterator[tuple[_Switch, HttpClusterClient]]:
+    service = SIX_OBJECTS["templates/service.yaml"].replace("spec: {", "spec: {clusterIP: None, ")
+    write(folder / "packages" / "six", {**SIX_OBJECTS, "templates/service.yaml": service})
+    helm, engine = shutil.which("helm"), shutil.which(ENGINE)
+    if helm is None or engine is None:
+        raise SystemExit("bench: helm or the chart engine is not on PATH; run `make bench`")
+    kubeconfig = folder / "kubeconfig"
+    (folder / "state").mkdir()
+    with (
+        program(*WHARFINGER, "control-plane", "--kubeconfig", str(kubeconfig)) as control_plane,
+        open_ledger(folder / "state" / "journal.db") as ledger,
+    ):
+        await trio.to_thread.run_sync(control_plane.wait_line, str(kubeconfig))
+        async with open_client(load_connection(kubeconfig)) as client:
+            await ensure_crds(client, "wharfinger", lambda: datetime.now(UTC))
+            async with _serve(folder, client, ledger, helm, engine) as switch:
+                yield switch, client
+
+
+@asynccontextmanager
+async def _serve(
+    folder: Path, client: HttpClusterClient, ledger: ProcessLedger, helm: str, engine: str
+) -> AsyncIterator[_Switch]:
+    """Run the daemon's inner part, with a recorder that is off."""
+    async with (
+        _ground(folder, client, ledger, helm, engine) as ground,
+        ground.open_daemon() as runtime,
+        open_flight_log(folder / "flight", time.time) as written,
+    ):
+        inspector = RuntimeInspector("bench", runtime.now(), runtime)
+        switch = _Switch(runtime, Recorder(inspector.secrets_of), Recorder(inspector.secrets_of, written), written)
+        changes = runtime.packages.changes
+        told = changes.on_status
+
+        def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+            if switch.recorder is not None:
+                switch.recorder.status(name, before, after)
+            if told is not None:
+                told(name, before, after)
+
+        runtime.packages.changes = replace(changes, on_status=changed)
+        yield switch
+
+
+@asynccontextmanager
+async def _ground(
+    folder: Path, client: HttpClusterClient, ledger: ProcessLedger, helm: str, engine: str
+) -> AsyncIterator[_BenchGround]:
+    async with (
+        open_registry_server(folder) as address,
+        open_store(folder / "state") as store,
+        open_jq_pool(None) as filters,
+        open_cel_pool(None) as rules,
+        open_engine(Path(engine), folder / "scratch", ledger, RenderLimits()) as chart_engine,
+    ):
+        yield _BenchGround(
+            folder,
+            client,
+            client,
+            store,
+            filters,
+            rules,
+            open_source,
+            Path(helm),
+            address,
+            [],
+            None,
+            Journal(ledger.file),
+            chart_engine=chart_engine,
+        )
+
+
+async def _install(runtime: Runtime, client: HttpClusterClient, folder: Path, packages: int) -> None:
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE.name}})
+    api = "wharfinger.dev/v1alpha1"
+    spec: JsonObject = {"folder": {"path": str(folder / "packages")}}
+    await client.create({"apiVersion": api, "kind": "PackageRepository", "metadata": {"name": "default"}, "spec": spec})
+    for number in range(packages):
+        metadata: JsonObject = {"name": f"six-{number}", "namespace": NAMESPACE.name}
+        wanted: JsonObject = {"packageName": "six", "packageVersion": "1.0.0"}
+        await client.create({"apiVersion": api, "kind": "Application", "metadata": metadata, "spec": wanted})
+    await _settled(runtime, packages, 0)
+
+
+async def _churn(runtime: Runtime, client: HttpClusterClient, packages: int, text: str) -> None:
+    """Have all packages reconciled from the beginning, as a user requests it."""
+    retired = runtime.queues.statistics().retired
+    for number in range(packages):
+        key = ObjectKey(APPLICATION, NAMESPACE.name, f"six-{number}")
+        await client.merge_patch(key, {"metadata": {"annotations": {REQUESTED: text}}})
+    await _settled(runtime, packages, retired + packages)
+
+
+async def _settled(runtime: Runtime, packages: int, retired: int) -> None:
+    """Wait until all packages are Ready, nothing is queued, and this many tasks are done."""
+    with trio.fail_after(PATIENCE_S):
+        while not _is_settled(runtime, packages, retired):  # noqa: ASYNC110 - only its controllers are told
+            await trio.sleep(LOOK_S)
+
+
+def _is_settled(runtime: Runtime, packages: int, retired: int) -> bool:
+    if runtime.queues.names() or runtime.queues.statistics().retired < retired:
+        return False
+    known = list(runtime.instances.values())
+    return len(known) == packages and all(summarize(each.status).state == "Ready" for each in known)

@@ -1,0 +1,122 @@
+"""One request over a real socket, and what is said if nobody answers."""
+
+import errno
+import socket
+from http.client import BadStatusLine
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.socket_client import exchange_in_thread, socket_client
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.exchange import Question, exchange_blocking, finish
+from wharfinger.debug.errors import NoDaemonError
+from wharfinger.debug.server.server import open_debug_server
+
+
+async def test_a_question_and_its_answer(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    async with open_debug_server(path, CannedInspector()):
+        for parameters, status in (({"name": "prod.shop"}, 200), ({"name": "a&b=c ü"}, 200), ({"what": ""}, 400)):
+            reply = await exchange_in_thread(path, Question("/api/v1/packages/dump", parameters, 30.0))
+            assert (reply.status, bool(reply.body)) == (status, True)
+        assert (await exchange_in_thread(path, Question("/healthz", {}, 30.0, b"x"))).status == 405
+
+
+def test_a_coroutine_that_waits_for_nothing() -> None:
+    async def answer() -> int:
+        return 5
+
+    async def fail() -> int:
+        raise NoDaemonError("none")
+
+    assert finish(answer()) == 5
+    with pytest.raises(NoDaemonError, match="none"):
+        finish(fail())
+
+
+async def test_a_coroutine_that_waits_for_an_event_loop() -> None:
+    async def wait() -> None:
+        await trio.lowlevel.checkpoint()
+
+    with pytest.raises(AssertionError, match="waits for an event loop"):
+        finish(wait())
+
+
+async def ask(path: Path) -> None:
+    await socket_client(path).daemon()
+
+
+async def test_no_socket(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    with pytest.raises(NoDaemonError) as raised:
+        await ask(path)
+    assert str(raised.value) == (
+        f"no daemon answers on {path}: no such socket; is `wharfinger run` running? (--socket / WHARFINGER_SOCKET)"
+    )
+
+
+async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(str(path))
+        gone.listen()
+    with pytest.raises(NoDaemonError, match=r"no daemon answers on .*: the socket's daemon has exited; is `wharf"):
+        await ask(path)
+
+
+async def test_no_socket_at_all_but_a_file_or_too_long_a_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / ("x" * 200)):
+        with pytest.raises(NoDaemonError, match="no daemon answers on"):
+            await ask(path)
+
+
+async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def hang_up() -> None:
+            listening.accept()[0].close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, hang_up)
+            with pytest.raises(NoDaemonError, match="no daemon answers on"):
+                await ask(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (PermissionError(errno.EACCES, "denied"), "belongs to another user; run this as"),
+        (PermissionError(errno.EPERM, "denied"), "belongs to another user; run this as"),
+        (TimeoutError("timed out"), "does not answer in time"),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), r"reset; is `wharfinger run` running\?"),
+        (OSError(), r"closed; is `wharfinger run` running\?"),
+        (BadStatusLine("half a message"), "half a message"),
+    ],
+)
+def test_what_the_kernel_says(
+    error: OSError | BadStatusLine, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(socket.socket):
+        def connect(self, _address: object, /) -> None:
+            raise error
+
+    monkeypatch.setattr("wharfinger.debug.client.exchange.socket.socket", Refusing)
+    with pytest.raises(NoDaemonError, match=why):
+        finish(DebugClient(tmp_path / "debug.sock").daemon())
+
+
+def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
+    """The connection is accepted by the kernel, and nobody answers."""
+    path = tmp_path / "debug.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        with pytest.raises(NoDaemonError, match="does not answer in time; check whether it is stopped or busy"):
+            finish(exchange_blocking(path, Question("/healthz", {}, 0.01)))

@@ -1,0 +1,50 @@
+"""The names that are offered, and the failures that offer none."""
+
+import argparse
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.samples import PACKAGES, POOLS
+from wharfinger.debug.client import name_completion
+from wharfinger.debug.client.name_completion import complete_by, complete_name
+from wharfinger.debug.server.server import open_debug_server
+
+
+async def names(prefix: str, args: argparse.Namespace) -> list[str]:
+    return await trio.to_thread.run_sync(complete_name, prefix, args)
+
+
+async def test_names_of_packages_and_pools(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    hostile = replace(PACKAGES[0], name="pr\x1b[31m")
+    async with open_debug_server(path, CannedInspector(contents=(*PACKAGES, hostile))):
+        args = argparse.Namespace(socket=path)
+        assert await names("", args) == sorted(each.name for each in PACKAGES)
+        assert await names("pr", args) == ["prod.shop"]
+        assert await names("x", args) == []
+        pools = argparse.Namespace(socket=path, what="pools")
+        assert await names("", pools) == sorted(each.name for each in POOLS)
+
+
+def test_no_daemon_offers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHARFINGER_SOCKET", str(tmp_path / "none"))
+    assert complete_name("", argparse.Namespace()) == []
+
+
+def test_a_daemon_that_is_stopped_offers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_completion, "WAIT_S", 0.01)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+        assert complete_name("", argparse.Namespace(socket=tmp_path / "s")) == []
+
+
+def test_an_argument_has_its_completer() -> None:
+    action = argparse.ArgumentParser().add_argument("name")
+    complete_by(action, complete_name)
+    assert vars(action)["completer"] is complete_name

@@ -1,0 +1,28 @@
+"""The table of a package's history."""
+
+from dataclasses import replace
+
+from tests.debug.support.samples import HISTORY
+from wharfinger.debug.printing.history import history_lines
+
+
+def test_a_line_for_each_event() -> None:
+    *first, last = HISTORY.events
+    events = (*first, replace(last, cause="bad\nin it"))
+    assert [line.rstrip() for line in history_lines(replace(HISTORY, events=events), None)] == [
+        "3 earlier events are not kept",
+        "TIME                       MACHINE     EVENT                BEFORE    AFTER             CAUSE",
+        "2026-11-21T04:03:00.000Z   lifecycle   wanted: shop 1.2.3             idle              requires update",
+        "2026-11-21T04:03:01.250Z   queue       Load is queued       empty     main: Load runs",
+        "2026-11-21T04:03:02.000Z   status      Loaded False         Pending   Failed            bad in it",
+    ]
+
+
+def test_no_events() -> None:
+    assert history_lines(replace(HISTORY, events=(), dropped=0), None) == ["no decisions; --all shows the other events"]
+
+
+def test_texts_obey_no_one() -> None:
+    (event, *_) = HISTORY.events
+    (*_, line) = history_lines(replace(HISTORY, events=(replace(event, cause="\x1b[31mred"),)), None)
+    assert "\x1b" not in line

@@ -1,0 +1,18 @@
+"""A client of the debug socket for tests whose daemon runs in the same process: each request is made in a thread."""
+
+from pathlib import Path
+
+import trio
+
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
+
+
+async def exchange_in_thread(path: Path, question: Question) -> Reply:
+    """Do what a command does, in a thread of its own."""
+    return await trio.to_thread.run_sync(lambda: finish(exchange_blocking(path, question)), abandon_on_cancel=True)
+
+
+def socket_client(path: Path) -> DebugClient:
+    """Return a client that does not block the event loop."""
+    return DebugClient(path, exchange_in_thread)

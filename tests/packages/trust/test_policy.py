@@ -1,0 +1,15 @@
+"""The policy of a repository: its checksum, and what it shows."""
+
+from dataclasses import replace
+
+from tests.packages.support.signing import OTHER, POLICY
+from wharfinger.packages.trust.keys import public_pem
+from wharfinger.packages.trust.policy import Policy, TrustedKey
+
+
+def test_the_checksum_changes_with_the_rules_only() -> None:
+    other = TrustedKey("spec.verify.keys[1]", public_pem(OTHER))
+    rules = [POLICY, Policy((other,)), Policy((*POLICY.keys, other)), replace(POLICY, require_version=False), Policy()]
+    assert len({policy.checksum for policy in rules}) == len(rules)
+    assert replace(POLICY, version="1.0.0").checksum == POLICY.checksum
+    assert POLICY.checksum.isalnum()

@@ -1,0 +1,67 @@
+"""Signatures in a registry: how many are read, and what of them cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.registry_contract import REPOSITORY, push
+from tests.packages.support.signing import KEY, OTHER
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.registry.manifest import OCI_MANIFEST
+from wharfinger.packages.registry.oci_layout import OciLayout
+from wharfinger.packages.trust.claims import MAX_PAYLOAD, Claim
+from wharfinger.packages.trust.keys import is_signed_by
+from wharfinger.packages.trust.signatures import (
+    MAX_SIGNATURES,
+    SIGNATURE,
+    SIMPLE_SIGNING,
+    find_signatures,
+    push_signature,
+    signature_tag,
+)
+from wharfinger.packages.trust.signer import Signer
+
+
+async def test_signatures_are_added_and_replaced(tmp_path: Path) -> None:
+    registry = OciLayout(tmp_path)
+    digest = (await push(registry, "1.0.0")).digest
+    assert await find_signatures(registry, REPOSITORY, digest) == ()
+    for payload, signature in ((b"one", b"a"), (b"two", b"b"), (b"one", b"c")):
+        await push_signature(registry, REPOSITORY, digest, payload, signature)
+    found = await find_signatures(registry, REPOSITORY, digest)
+    assert [(each.payload, each.signature) for each in found] == [(b"two", b"b"), (b"one", b"c")]
+
+
+async def test_a_signature_by_another_key_is_kept(tmp_path: Path) -> None:
+    """Keys are rotated by signing with both for a while; both sign the same payload."""
+    registry = OciLayout(tmp_path)
+    digest = (await push(registry, "1.0.0")).digest
+    for key in (KEY, OTHER, KEY):
+        await Signer(key).sign(registry, REPOSITORY, Claim(digest, "web", "1.0.0"))
+    found = await find_signatures(registry, REPOSITORY, digest)
+    signed = [[is_signed_by(key.public_key(), each.payload, each.signature) for key in (OTHER, KEY)] for each in found]
+    assert signed == [[True, False], [False, True]]
+
+
+async def test_the_number_of_signatures_is_bounded(tmp_path: Path) -> None:
+    registry = OciLayout(tmp_path)
+    digest = (await push(registry, "1.0.0")).digest
+    blob = await registry.push_blob(REPOSITORY, SIMPLE_SIGNING, b"payload")
+    layer: JsonObject = {"mediaType": SIMPLE_SIGNING, "digest": blob.digest.text, "size": blob.size}
+    two: list[JsonValue] = [{**layer, "annotations": {SIGNATURE: text}} for text in ("!", "YQ==")]
+    data = encode_json({"schemaVersion": 2, "mediaType": OCI_MANIFEST, "layers": two * MAX_SIGNATURES})
+    await registry.push_manifest(REPOSITORY, signature_tag(digest), data, OCI_MANIFEST)
+    found = await find_signatures(registry, REPOSITORY, digest)
+    assert len(found) == MAX_SIGNATURES
+    assert [each.signature for each in found[:2]] == [b"", b"a"]
+
+
+async def test_a_payload_that_is_too_large(tmp_path: Path) -> None:
+    registry = OciLayout(tmp_path)
+    digest = (await push(registry, "1.0.0")).digest
+    await push_signature(registry, REPOSITORY, digest, b"x" * (MAX_PAYLOAD + 1), b"a")
+    with pytest.raises(
+        ArtifactError, match=r"the signed payload sha256:.* has 1048577 bytes; at most 1048576 are read"
+    ):
+        await find_signatures(registry, REPOSITORY, digest)

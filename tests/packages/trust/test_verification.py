@@ -1,0 +1,56 @@
+"""The judgement of signatures: the rule that is broken, of the signature that came farthest."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.packages.support.signing import KEY, OTHER, POLICY
+from wharfinger.packages.digest import digest_of
+from wharfinger.packages.trust.claims import Claim, write_claim
+from wharfinger.packages.trust.keys import Signing, sign
+from wharfinger.packages.trust.signatures import Signature
+from wharfinger.packages.trust.verification import Subject, refusal
+
+DIGEST = digest_of(b"artifact")
+
+
+def signature(claim: Claim, key: Signing = KEY) -> Signature:
+    payload = write_claim(claim)
+    return Signature(payload, sign(key, payload))
+
+
+@pytest.mark.parametrize(
+    ("signed", "stated", "requested"),
+    [
+        ("1.0.0", "", "1.0.0"),
+        ("v1.0.0", "", "1.0.0"),
+        ("", "1.0.0", "v1.0.0"),
+        ("1.0.0_b", "", "1.0.0+b"),
+        ("", "", ""),
+    ],
+)
+def test_versions_that_are_the_same(signed: str, stated: str, requested: str) -> None:
+    subject = Subject(DIGEST, "web", requested, stated)
+    assert refusal([signature(Claim(DIGEST, "r.example/a/web", signed))], subject, POLICY) == ""
+
+
+def test_the_version_in_the_signature_comes_before_that_in_the_manifest() -> None:
+    subject = Subject(DIGEST, "web", "2.0.0", "2.0.0")
+    assert "is for version 1.0.0, and 2.0.0" in refusal([signature(Claim(DIGEST, "", "1.0.0"))], subject, POLICY)
+
+
+def test_one_good_signature_among_others_is_enough() -> None:
+    subject = Subject(DIGEST, "web", "1.0.0")
+    others = [signature(Claim(DIGEST, "", "1.0.0"), OTHER), signature(Claim(digest_of(b"x"), "", "1.0.0"))]
+    assert "not for this artifact" in refusal(others, subject, POLICY)
+    assert refusal([*others, signature(Claim(DIGEST, "", "1.0.0"))], subject, POLICY) == ""
+
+
+def test_a_payload_that_is_no_claim() -> None:
+    found = refusal([Signature(b"{}", sign(KEY, b"{}"))], Subject(DIGEST, "web", "1.0.0"), POLICY)
+    assert "the signed payload is of type" in found
+
+
+@given(st.binary(max_size=80), st.binary(max_size=80))
+def test_nothing_else_is_trusted(payload: bytes, signed: bytes) -> None:
+    assert refusal([Signature(payload, signed)], Subject(DIGEST, "web", "1.0.0"), POLICY)

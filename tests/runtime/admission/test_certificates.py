@@ -1,0 +1,86 @@
+"""The certificate of the admission server: its names, its time, and what is kept of it."""
+
+import base64
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import trio
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.admission.certificates import (
+    RENEW,
+    VALID,
+    Certificate,
+    new_certificate,
+    new_context,
+    read_certificate,
+    secret_data,
+    use,
+)
+
+NOW = datetime.now(UTC)
+NAMES = ("hook.system.svc", "127.0.0.1")
+
+
+def kept(certificate: Certificate, **other: str) -> JsonObject:
+    return {"data": {**secret_data(certificate), **other}}
+
+
+def test_a_certificate_is_read_back_as_it_was_kept() -> None:
+    made = new_certificate(NAMES, NOW)
+    assert read_certificate(kept(made)) == made
+    assert made.names == frozenset(NAMES)
+
+
+def test_it_is_replaced_in_time_and_for_other_names() -> None:
+    made = new_certificate(NAMES, NOW)
+    assert made.is_fit(NAMES, NOW)
+    assert made.is_fit(NAMES[:1], NOW + VALID - RENEW - timedelta(minutes=1))
+    assert not made.is_fit(NAMES, NOW + VALID - RENEW)
+    assert not made.is_fit(("other.system.svc",), NOW)
+
+
+def test_the_authority_before_is_trusted_once_more_and_no_longer() -> None:
+    first = new_certificate(NAMES, NOW)
+    second = new_certificate(NAMES, NOW, first)
+    third = new_certificate(NAMES, NOW, second)
+    assert second.authorities == (second.authorities[0], first.authorities[0])
+    assert third.authorities == (third.authorities[0], second.authorities[0])
+    assert read_certificate(kept(third)) == third
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"tls.crt": ""},
+        {"tls.key": base64.b64encode(b"x").decode()},
+        {"ca.crt": "%%%"},
+        {"tls.key": base64.b64encode(new_certificate(NAMES, NOW).key.encode()).decode()},
+    ],
+)
+def test_a_damaged_secret_is_as_none(damage: dict[str, str]) -> None:
+    assert read_certificate(kept(new_certificate(NAMES, NOW), **damage)) is None
+
+
+async def handshake(context: ssl.SSLContext, bundle: str, name: str) -> None:
+    """A TLS connection over memory. Raises BrokenResourceError."""
+    server, client = trio.testing.memory_stream_pair()
+    trust = ssl.create_default_context(cadata=bundle)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.SSLStream(server, context, server_side=True).do_handshake)
+        await trio.SSLStream(client, trust, server_hostname=name).do_handshake()
+
+
+async def test_a_replacement_works_for_those_who_know_it_and_for_those_who_do_not_yet() -> None:
+    context = new_context()
+    first = new_certificate(NAMES, NOW)
+    second = new_certificate(NAMES, NOW, first)
+    use(first, context)
+    await handshake(context, first.bundle, NAMES[0])
+    await handshake(context, second.bundle, NAMES[1])
+    use(second, context)
+    await handshake(context, second.bundle, NAMES[0])
+    with pytest.RaisesGroup(trio.BrokenResourceError, flatten_subgroups=True, allow_unwrapped=True):
+        with trio.fail_after(10):
+            await handshake(context, first.bundle, NAMES[0])

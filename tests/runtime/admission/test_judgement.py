@@ -1,0 +1,112 @@
+"""What is refused before it is stored, what is only warned about, and what is always admitted."""
+
+from pathlib import Path
+
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import hooked
+from tests.runtime.test_settings_checks import FILES
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+from wharfinger.runtime.admission.judgement import ADMITTED, Judge, Judgement
+
+LONG = "a" * 54
+
+
+def application(name: str = "app", /, **spec: JsonValue) -> JsonObject:
+    obj: JsonObject = {
+        "apiVersion": "wharfinger.dev/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": name, "namespace": "prod"},
+        "spec": {"packageName": "hooked", "packageVersion": "1.0.0"},
+    }
+    find_object(obj, "spec").update(spec)
+    return obj
+
+
+def module(name: str = "m", /, **spec: JsonValue) -> JsonObject:
+    return {**application(name, **spec), "kind": "Module", "metadata": {"name": name}}
+
+
+async def judged(world: World, obj: JsonObject, old: JsonObject | None = None) -> Judgement:
+    return await Judge(world.runtime, [world.folder]).judge(obj, old)
+
+
+async def test_what_cannot_be_read_or_named_is_refused(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+
+        async def refusal(obj: JsonObject) -> str:
+            return (await judged(world, obj)).refusal
+
+        assert await judged(world, application()) == ADMITTED
+        assert "the name has 54 characters" in await refusal(application(LONG))
+        assert "expected a name without a dot" in await refusal(module("a.b"))
+        assert "exactly one of packageVersion, versionRange" in await refusal(application(packageVersion=""))
+        assert "spec.maintenance" in await refusal(application(maintenance="nap"))
+        repository: JsonObject = {"kind": "PackageRepository", "metadata": {"name": "r"}, "spec": {}}
+        assert "exactly one of registry, helm, layout and folder" in await refusal(repository)
+        local: JsonObject = {**repository, "spec": {"folder": {"path": str(tmp_path / "x")}}}
+        assert await judged(world, local) == ADMITTED
+        elsewhere: JsonObject = {**repository, "spec": {"folder": {"path": "/etc"}}}
+        assert "/etc" in await refusal(elsewhere)
+
+
+async def test_a_token_file_that_the_daemon_may_read_is_admitted(tmp_path: Path) -> None:
+    registry: JsonObject = {"repo": "registry.example/packages", "tokenFile": {"path": str(tmp_path / "token")}}
+    repository: JsonObject = {
+        "kind": "PackageRepository",
+        "metadata": {"name": "r"},
+        "spec": {"registry": registry},
+    }
+    async with open_world(tmp_path) as world:
+        judge = Judge(world.runtime, [], token_folders=[tmp_path])
+        assert await judge.judge(repository, None) == ADMITTED
+        assert "--registry-tokens" in (await judged(world, repository)).refusal
+
+
+async def test_what_leaves_the_spec_alone_or_is_being_deleted_is_admitted(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        wrong = application(packageVersion="")
+        assert await judged(world, {**wrong, "status": {"x": 1}}, wrong) == ADMITTED
+        deleting: JsonObject = {**find_object(wrong, "metadata"), "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        assert await judged(world, {**wrong, "metadata": deleting}) == ADMITTED
+        assert (await judged(world, wrong, application())).refusal
+
+
+async def test_settings_are_judged_by_the_loaded_version(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked", settings={"mode": "fast", "place": "here"})
+        await world.until_state("prod", "app", "Ready")
+        old = application(settings={"mode": "fast", "place": "here"})
+
+        async def answer(settings: JsonObject, **spec: JsonValue) -> Judgement:
+            return await judged(world, application("app", **{"settings": settings, **spec}), old)
+
+        assert (await answer({"mode": "slow", "place": "here"})) == ADMITTED
+        wrong = await answer({"mode": 1, "place": "here"})
+        assert wrong.refusal.startswith("version 1.0.0 of hooked refuses these settings: spec.settings.mode: ")
+        assert "low is more than high" in (await answer({"place": "here", "low": 2, "high": 1})).refusal
+        assert "spec.settings.place" in (await answer({"place": "there"})).refusal
+        warned = await answer({"old": "x", "place": "here"})
+        assert (warned.refusal, len(warned.warnings)) == ("", 1)
+        assert warned.warnings == ("spec.settings.old: is deprecated",)
+        # Another version may accept them, and settings from elsewhere may complete them.
+        assert (await answer({"mode": 1}, packageVersion="2.0.0")) == ADMITTED
+        secret: JsonObject = {"kind": "Secret", "name": "s"}
+        assert (await answer({"mode": 1}, settingsFrom=[secret])) == ADMITTED
+        unmet = await answer({"place": "here"}, dependsOn=[{"kind": "Application", "name": "other"}])
+        assert (unmet.refusal, len(unmet.warnings)) == ("", 1), unmet
+        assert "it is paused for now" in unmet.warnings[0]
+
+
+async def test_a_release_belongs_to_one_package_and_does_not_move(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        taken = await judged(world, module("app", namespace="prod"))
+        assert "has the release app in namespace prod already" in taken.refusal
+        placed: JsonObject = {**module("m", namespace="a"), "status": {"release": {"namespace": "a"}}}
+        moved = await judged(world, module("m", namespace="b"), placed)
+        assert "the release is in a and cannot be moved" in moved.refusal

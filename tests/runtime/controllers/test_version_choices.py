@@ -1,0 +1,172 @@
+"""The choices for packages of a runtime: what makes a newer version impossible, and what is kept of the one before."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.support.world import World, open_world
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.definition.depends_on import read_depends_on
+from wharfinger.runtime.controllers.version_choices import NoVersionError, VersionChoices, needs_of
+from wharfinger.runtime.repositories.repository_controller import open_repositories
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.resources.resources import PackageSpec, read_application, read_module
+from wharfinger.runtime.versions.package_index import ChannelTarget, PackageIndex, VersionDetails
+
+OLD, NEW = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+
+
+def app(spec: JsonObject, status: JsonObject | None = None) -> PackageSpec:
+    return read_application(
+        {
+            "metadata": {"namespace": "prod", "name": "shop"},
+            "spec": {"packageName": "web", **spec},
+            "status": status or {},
+        }
+    )
+
+
+def installed(version: str, digest: str = OLD) -> JsonObject:
+    return {"currentVersion": {"version": version, "digest": digest}}
+
+
+class Asked:
+    """The delays after which another check was requested."""
+
+    def __init__(self) -> None:
+        self.later: list[tuple[str, float]] = []
+
+    def __call__(self, name: str, delay_s: float) -> None:
+        self.later.append((name, delay_s))
+
+
+async def settled(
+    world: World, spec: PackageSpec, index: PackageIndex | None, asked: Asked | None = None
+) -> tuple[str, str, str, str]:
+    """The version, its digest, the digest that is kept, and the reason in the note."""
+    async with open_repositories(
+        world.client, world.applications, (), world.runtime.tools.open_source, world.runtime.now, lambda _: None
+    ) as repositories:
+        if index is not None:
+            repositories.objects.indexes[("default", "web")] = index
+        choices = VersionChoices(world.runtime, repositories, asked or Asked())
+        refused: NoVersionError | None = None
+        try:
+            found, note = choices.settle(spec)
+        except NoVersionError as error:
+            refused, found, note = error, spec, None
+    if refused is not None:  # outside of the nursery, which would wrap it
+        raise refused
+    return found.version, found.directives.digest, found.directives.kept_digest, note.reason if note else ""
+
+
+def details(digest: str = NEW, kubernetes: str = "", requirements: JsonObject | None = None) -> VersionDetails:
+    return VersionDetails(digest, kubernetes=kubernetes, requirements=requirements or {})
+
+
+async def test_settling(tmp_path: Path) -> None:
+    """One world for all cases: nothing is installed in it, so a resource's status is what is known."""
+    async with open_world(tmp_path) as world:
+        web = PackageIndex("default", "web", ("2.0.0", "1.0.0"), details={"2.0.0": details(), "1.0.0": details(OLD)})
+        follows: JsonObject = {"versionRange": ">=1"}
+        exact: JsonObject = {"packageVersion": "1.0.0"}
+        assert await settled(world, app(exact), None) == ("1.0.0", "", "", "")
+        assert await settled(world, app({**exact, "packageDigest": OLD}), None) == ("1.0.0", OLD, "", "")
+        with pytest.raises(NoVersionError) as raised:
+            await settled(world, app(follows), None)
+        assert raised.value.scanning
+        # Before the first scan of this process, the version stays that was chosen before.
+        assert await settled(world, app(follows, installed("1.0.0")), None) == ("1.0.0", "", "", "")
+        chosen: JsonObject = {**installed("1.0.0"), "update": {"chosen": "1.5.0"}}
+        assert await settled(world, app(follows, chosen), None) == ("1.5.0", "", "", "")
+        assert await settled(world, app(follows), web) == ("2.0.0", "", "", "Update")
+        # Another Kubernetes: the newest that it can be.
+        needy = replace(web, details={"2.0.0": details(kubernetes=">=99")})
+        assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
+        needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": ">=99"})})
+        assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
+        needy = replace(web, details={"2.0.0": details(requirements={"kubernetes": 7})})
+        assert await settled(world, app(follows), needy) == ("1.0.0", "", "", "Update")
+        # Other packages do not count before the first installation: they may be on their way.
+        needy = replace(web, details={"2.0.0": details(requirements={"modules": {"ingress": ">=1"}})})
+        assert await settled(world, app(follows), needy) == ("2.0.0", "", "", "Update")
+
+
+async def test_a_moved_tag(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        web = PackageIndex("default", "web", ("1.0.0",), details={"1.0.0": details(NEW)})
+        for policy, expected in (
+            ("report", ("1.0.0", "", "", "TagMoved")),
+            ("refuse", ("1.0.0", "", OLD, "TagMoved")),
+            ("follow", ("1.0.0", NEW, "", "Newest")),
+        ):
+            follows: JsonObject = {"versionRange": ">=1", "update": {"movedTag": policy}}
+            assert await settled(world, app(follows, installed("1.0.0")), web) == expected
+            # The same digest is no news, and neither is one that is not known.
+            kept = OLD if policy == "refuse" else ""
+            pinned = NEW if policy == "follow" else ""
+            same = PackageIndex("default", "web", ("1.0.0",))
+            assert await settled(world, app(follows, installed("1.0.0")), same) == ("1.0.0", "", kept, "Newest")
+            assert await settled(world, app(follows, installed("1.0.0", NEW)), web) == (
+                "1.0.0",
+                pinned,
+                NEW if policy == "refuse" else "",
+                "Newest",
+            )
+        exact: JsonObject = {"packageVersion": "1.0.0", "update": {"movedTag": "refuse"}}
+        assert await settled(world, app(exact, installed("1.0.0")), web) == ("1.0.0", "", OLD, "TagMoved")
+        assert await settled(world, app(exact, installed("0.9.0")), web) == ("1.0.0", "", "", "")
+        exact = {"packageVersion": "1.0.0", "update": {"movedTag": "follow"}}
+        assert await settled(world, app(exact, installed("1.0.0")), web) == ("1.0.0", NEW, "", "")
+
+
+async def test_a_channel_has_its_own_content(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        web = PackageIndex(
+            "default",
+            "web",
+            ("1.0.0",),
+            channels={"stable": ChannelTarget("1.0.0", NEW)},
+            channel_names=("stable",),
+            details={"1.0.0": details(OLD)},
+        )
+        follows: JsonObject = {"releaseChannel": "stable"}
+        assert await settled(world, app(follows), web) == ("1.0.0", NEW, "", "Update")
+        # The channel was pushed again under the version that is installed: that is a moved tag.
+        assert await settled(world, app(follows, installed("1.0.0")), web) == ("1.0.0", OLD, "", "TagMoved")
+        moving: JsonObject = {**follows, "update": {"movedTag": "follow"}}
+        assert await settled(world, app(moving, installed("1.0.0")), web) == ("1.0.0", NEW, "", "Newest")
+
+
+async def test_a_package_that_waits_for_a_window_is_looked_at_when_it_opens(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        web, asked = PackageIndex("default", "web", ("2.0.0", "1.0.0")), Asked()
+        # Two windows that exclude each other's day: one of them is closed, whatever day it is.
+        day = world.runtime.now().strftime("%a")
+        other = next(each for each in ("Mon", "Thu") if each != day)
+        update: JsonObject = {"mode": "windows", "windows": [{"days": [other]}]}
+        spec = app({"versionRange": ">=1", "update": update}, installed("1.0.0"))
+        found = await settled(world, spec, web, asked)
+        if found[3] == "AwaitsWindow":  # midnight may pass meanwhile
+            ((name, delay_s),) = asked.later
+            assert name == "prod.shop"
+            assert 1.0 <= delay_s <= 3600.0
+
+
+def test_needs_are_those_of_the_package_and_of_the_resource() -> None:
+    spec = replace(
+        app({"packageVersion": "1.0.0"}),
+        directives=replace(
+            app({"packageVersion": "1.0.0"}).directives,
+            depends_on=read_depends_on([{"kind": "Module", "name": "ingress"}], own="prod.shop", namespace="prod"),
+        ),
+    )
+    needs = needs_of(spec, details(requirements={"applications": {"mandatory": [{"name": "db"}]}}, kubernetes=">=1.30"))
+    assert {each.name for each in needs.mandatory} == {"prod.db", "ingress"}
+    assert str(needs.kubernetes) == ">=1.30"
+    assert isinstance(spec.id, AppId)
+    module = read_module({"metadata": {"name": "web"}, "spec": {"packageVersion": "1.0.0"}})
+    with pytest.raises(FormatError):
+        needs_of(module, details(requirements={"applications": {"mandatory": [{"name": "db"}]}}))

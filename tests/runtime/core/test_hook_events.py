@@ -1,0 +1,38 @@
+"""The task of an event for a hook, and when there is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.tasks.test_event_tasks import WATCHING, a_hook, package_hooks
+from wharfinger.hooks.running.discovery import HookKind
+from wharfinger.hooks.running.inbox import Inbox, Occurrence
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.core.hook_events import event_task
+from wharfinger.runtime.package.facts import HooksStarting
+
+
+@pytest.mark.parametrize("state", ["never started", "started", "stopped"])
+def test_hooks_that_are_stopped_get_no_task(state: str) -> None:
+    one, hook, scope = instance(), a_hook(WATCHING % "slow"), WorkScope("hooks")
+    hooks, inbox = package_hooks(hook), Inbox(hook, "slow")
+    inbox.add(Occurrence(hook.config.kubernetes[0], None))
+    if state != "never started":
+        one.apply(HooksStarting(scope))
+    if state == "stopped":
+        scope.cancel("the package's hooks are stopped")
+    task = event_task(one, hooks, inbox, NO_TOOLS, Notes())
+    assert (task is not None) is (state == "started")
+    if task is not None:
+        assert (task.lane, task.scope, task.instance) == ("hooks/slow", scope, one)
+    assert inbox.waiting  # a task takes the events when its turn comes
+
+
+def test_a_readiness_hook_is_not_run_by_events() -> None:
+    one, hook = instance(), replace(a_hook(WATCHING % "main"), kind=HookKind.READINESS)
+    hooks, inbox = package_hooks(hook), Inbox(hook, "main")
+    inbox.add(Occurrence(hook.config.kubernetes[0], None))
+    one.apply(HooksStarting(WorkScope("hooks")))
+    assert event_task(one, hooks, inbox, NO_TOOLS, Notes()) is None
+    assert not inbox.waiting

@@ -1,0 +1,25 @@
+"""The observers of a runtime's machines see each step of a real install."""
+
+from pathlib import Path
+
+from tests.runtime.support.world import open_world
+from wharfinger.runtime.core.observers import UNOBSERVED, Observers
+
+
+def test_nothing_is_observed_unless_it_is_asked_for() -> None:
+    assert Observers(None, None, None) == UNOBSERVED
+
+
+async def test_each_machine_is_observed(tmp_path: Path) -> None:
+    seen: list[str] = []
+    observers = Observers(
+        lifecycle=lambda name, *_: seen.append(f"lifecycle {name}"),
+        scheduler=lambda _before, event, *_: seen.append(f"scheduler {type(event).__name__}"),
+        queue=lambda name, _number, _before, event, *_: seen.append(f"queue {name} {type(event).__name__}"),
+    )
+    async with open_world(tmp_path, observers=observers) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+    assert {"lifecycle prod.shop", "scheduler Resumed", "scheduler NodeAdded", "queue prod.shop Enqueued"} <= set(seen)

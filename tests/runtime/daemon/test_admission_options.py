@@ -1,0 +1,30 @@
+"""The options of the daemon about admission."""
+
+import argparse
+
+import pytest
+
+from wharfinger.runtime.admission.endpoint import AdmissionAddressError, Endpoint
+from wharfinger.runtime.daemon import admission_options
+from wharfinger.runtime.daemon.admission_options import add_admission, admission_endpoint
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_admission(parser)
+    return parser.parse_args(arguments)
+
+
+def test_options() -> None:
+    assert admission_endpoint(parsed()) is None
+    assert admission_endpoint(parsed("--admission", "h:1")) == Endpoint("h", 1)
+    both = parsed("--admission=:1", "--admission-service=a/b")
+    assert admission_endpoint(both) == Endpoint("", 1, ("a", "b"))
+    with pytest.raises(AdmissionAddressError, match="give both"):
+        admission_endpoint(parsed("--admission-service=a/b"))
+
+
+def test_a_missing_library_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_options, "LIBRARY", "no_such_library")
+    with pytest.raises(AdmissionAddressError, match=r"pip install 'wharfinger\[admission\]'"):
+        admission_endpoint(parsed("--admission", "h:1"))

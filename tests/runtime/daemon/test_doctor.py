@@ -1,0 +1,122 @@
+"""What is examined: programs, folders, a daemon, and a cluster; each with its verdict."""
+
+from pathlib import Path
+
+import pytest
+
+import wharfinger
+from tests.packages.rendering.test_chart_engine import engine_program
+from tests.packages.support.charts import tool
+from tests.runtime.daemon.test_daemon import dead_kubeconfig
+from wharfinger.runtime.daemon import doctor
+from wharfinger.runtime.daemon.doctor import DaemonAbsentError, Finding, Patient, Verdict, examine
+
+OK, WARNING, FAILED, SKIPPED = Verdict
+HELM = str(tool("helm"))
+
+
+def absent(path: Path) -> str:
+    raise DaemonAbsentError(f"no daemon answers on {path}")
+
+
+async def examined(
+    folder: Path, kubeconfig: Path | None = None, helm: str = "", version: str = ""
+) -> dict[str, Finding]:
+    """The findings by subject; with ``version`` such a daemon runs."""
+    findings: list[Finding] = []
+    state = folder / "state"
+    patient = Patient(kubeconfig or folder / "none", "", state, state / "debug.sock", helm or HELM)
+    await examine(patient, (lambda _path: version) if version else absent, findings.append)
+    found = {each.subject: each for each in findings}
+    assert len(found) == len(findings)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder on PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def script(path: Path, body: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "says"),
+    [
+        ("echo v4.3.1+g123", OK, "v4.3.1+g123"),
+        ("echo v3.14.0", OK, "v3.14.0"),
+        ("echo v3.9.4", FAILED, "is v3.9.4"),
+        ("echo what", FAILED, "helm version: what"),
+        ("exit 3", FAILED, "helm cannot be run"),
+        (None, FAILED, "no 'helm' on PATH"),
+    ],
+)
+async def test_helm(tmp_path: Path, programs: Path, body: str | None, verdict: Verdict, says: str) -> None:
+    if body is not None:
+        script(programs / "helm", body)
+    found = (await examined(tmp_path, helm="helm"))["helm"]
+    assert found.verdict is verdict
+    assert says in found.message
+    assert ("Helm 3.14 or newer" in found.remedy) == (verdict is FAILED)
+
+
+async def test_programs_of_hooks(tmp_path: Path, programs: Path) -> None:
+    script(programs / "bash", "")
+    found = await examined(tmp_path)
+    assert found["bash"] == Finding("bash", OK, str(programs / "bash"))
+    assert (found["jq"].verdict, found["jq"].remedy) == (WARNING, "install jq")
+
+
+@pytest.mark.slow
+async def test_the_chart_engine(tmp_path: Path, programs: Path) -> None:
+    assert "make engine" in (await examined(tmp_path))["chart engine"].remedy
+    (programs / "wharfinger-engine").symlink_to(engine_program())
+    assert (await examined(tmp_path))["chart engine"].verdict is OK
+    (programs / "wharfinger-engine").unlink()
+    script(programs / "wharfinger-engine", "exit 1")
+    assert (await examined(tmp_path))["chart engine"].verdict is WARNING
+
+
+async def test_the_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / "state"
+    assert (await examined(tmp_path))["state folder"] == Finding("state folder", OK, f"{state} (will be made)")
+    state.write_text("")
+    found = (await examined(tmp_path))["state folder"]
+    assert (found.verdict, "cannot be written" in found.message) == (FAILED, True)
+    state.unlink()
+    state.mkdir()
+    state.chmod(0o755)  # whatever the umask is
+    assert (await examined(tmp_path))["state folder"].remedy == f"chmod 700 {state}"
+    state.chmod(0o700)
+    assert (await examined(tmp_path))["state folder"] == Finding("state folder", OK, str(state))
+    monkeypatch.setattr(doctor, "LEAST_FREE", 2**80)
+    assert (await examined(tmp_path))["state folder"].verdict is WARNING
+    monkeypatch.setattr("wharfinger.runtime.daemon.doctor.os.geteuid", lambda: 12345)
+    assert "belongs to user" in (await examined(tmp_path))["state folder"].message
+
+
+async def test_a_running_daemon(tmp_path: Path) -> None:
+    assert (await examined(tmp_path))["daemon"].verdict is WARNING
+    found = (await examined(tmp_path, version="0.0.1"))["daemon"]
+    assert (found.verdict, "has version 0.0.1, this program" in found.message) == (WARNING, True)
+    assert (await examined(tmp_path, version=wharfinger.__version__))["daemon"].verdict is OK
+
+
+async def test_without_a_kubeconfig_the_rest_is_skipped(tmp_path: Path) -> None:
+    found = await examined(tmp_path)
+    assert (found["kubeconfig"].verdict, "no such file" in found["kubeconfig"].message) == (FAILED, True)
+    assert {found[subject].verdict for subject in ("API server", "rights", "definitions")} == {SKIPPED}
+
+
+async def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CLUSTER_S", 0.01)
+    found = await examined(tmp_path, dead_kubeconfig(tmp_path))
+    assert [found[subject].verdict for subject in ("API server", "rights", "definitions")] == [FAILED, SKIPPED, SKIPPED]
+    assert "kubectl version" in found["API server"].remedy

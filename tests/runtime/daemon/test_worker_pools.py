@@ -1,0 +1,77 @@
+"""Pools of pods in a real daemon, with kubectl: from the definition to the end, and through a restart."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.programs import attempt, run, wharfinger
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl
+from wharfinger.runtime.paths import default_socket
+
+pytestmark = pytest.mark.unmeasured
+
+POOL = """
+apiVersion: wharfinger.dev/v1alpha1
+kind: WorkerPool
+metadata: {name: workers, namespace: default}
+spec:
+  size: 2
+  max: 6
+  template:
+    spec:
+      containers: [{name: main, image: "busybox:1"}]
+"""
+BOUND = "--for=jsonpath={.status.phase}=Bound"
+
+
+def claim(name: str, pool: str = "workers") -> str:
+    return (
+        f"apiVersion: wharfinger.dev/v1alpha1\nkind: WorkerClaim\nmetadata: {{name: {name}, namespace: default}}\n"
+        f"spec: {{pool: {pool}, labels: {{for: {name}}}}}\n"
+    )
+
+
+@pytest.mark.slow
+def test_claims_get_pods_before_and_after_a_restart(tmp_path: Path) -> None:
+    socket = str(default_socket(tmp_path / "state"))
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        with daemon(tmp_path, kubeconfig, "--worker-pools") as first:
+            first.wait_line("ready:")
+            kubectl.apply(tmp_path / "pool.yaml", POOL)
+            kubectl("wait", "workerpool/workers", "--for=condition=Ready", "--timeout=60s")
+            kubectl.apply(tmp_path / "one.yaml", claim("one"))
+            kubectl("wait", "workerclaim/one", BOUND, "--timeout=60s")
+            pod = kubectl.value("workerclaim/one", ".status.podName")
+            assert kubectl.value(f"pod/{pod}", ".metadata.labels.for") == "one"
+            assert "workers" in kubectl("get", "wpool")
+            assert "Bound" in kubectl("get", "wclaim")
+            row = run(*wharfinger("get", "pools", "--socket", socket)).splitlines()[1].split()
+            assert row[0] == "default/workers"
+            dump = run(*wharfinger("pools", "dump", "default/workers", "--socket", socket))
+            assert "kind: pods" in dump
+            assert "claimed: 1" in dump
+            assert "bound to pod" in run(*wharfinger("why", "claim/default/one", "--socket", socket))
+            kubectl.apply(tmp_path / "lost.yaml", claim("lost", "nowhere"))
+            kubectl("wait", "workerclaim/lost", "--for=jsonpath={.status.reason}=NoSuchPool", "--timeout=60s")
+            why = attempt(*wharfinger("why", "claim/default/lost", "--socket", socket))
+            assert why.returncode == 3
+            assert "remedy: create the WorkerPool" in why.stdout
+            unknown = attempt(*wharfinger("why", "claim/default/none", "--socket", socket))
+            assert "no WorkerClaim named 'default/none'" in unknown.stderr
+            assert "wharfinger_worker_pool_pods" in run(
+                *wharfinger("statistics", "-o", "prometheus", "--socket", socket)
+            )
+            first.process.send_signal(signal.SIGTERM)
+            assert first.wait() == 0
+        kubectl("delete", "workerclaim/one", "--wait=true")
+        kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")  # by the garbage collector
+        kubectl.apply(tmp_path / "two.yaml", claim("two"))
+        with daemon(tmp_path, kubeconfig, "--worker-pools") as second:
+            second.wait_line("ready:")
+            kubectl("wait", "workerclaim/two", BOUND, "--timeout=60s")
+            pod = kubectl.value("workerclaim/two", ".status.podName")
+            kubectl("delete", "workerclaim/two")
+            kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")

@@ -1,0 +1,107 @@
+"""The records of a package: few fields each, and one module that writes them."""
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from wharfinger.runtime.package import state
+from wharfinger.runtime.package.instance import Instance
+
+ROOT: Final = Path(__file__).resolve().parents[3] / "wharfinger"
+MOST_FIELDS: Final = 12
+RECORDS: Final = tuple(
+    sorted(
+        (each for each in vars(state).values() if isinstance(each, type) and each.__module__ == state.__name__),
+        key=lambda record: record.__name__,
+    )
+)
+PARTS: Final = frozenset(field.name for field in dataclasses.fields(state.Package))
+OWN: Final = frozenset(field.name for field in dataclasses.fields(Instance))
+WRITER: Final = "runtime/package/transitions.py"
+SHELL: Final = "runtime/package/instance.py"
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "runtime").rglob("*.py")):
+        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+
+
+def ends_of(node: ast.expr) -> tuple[str, str]:
+    """Return the expression before the last attribute, and that attribute: ``instance.state``, ``wish``."""
+    return (ast.unparse(node.value), node.attr) if isinstance(node, ast.Attribute) else ("", ast.unparse(node))
+
+
+@pytest.mark.parametrize("record", [*RECORDS, Instance], ids=lambda record: record.__name__)
+def test_no_record_of_a_package_has_many_fields(record: type) -> None:
+    assert len(dataclasses.fields(record)) <= MOST_FIELDS
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_the_records_are_frozen(record: type) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(object.__new__(record), dataclasses.fields(record)[0].name, None)
+
+
+def test_records_are_replaced_in_one_module() -> None:
+    writers = set()
+    for name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "replace" and node.args:
+                owner, last = ends_of(node.args[0])
+                if (last in PARTS and owner.endswith(("instance", "package", "state", "self"))) or last == "state":
+                    writers.add(name)
+    assert writers <= {WRITER}
+
+
+def test_records_are_made_in_one_module_and_as_empty_ones() -> None:
+    names = {record.__name__ for record in RECORDS} - {"Package", "Brought"}
+    makers = {
+        name
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in names
+        and imports(tree, node)
+    }
+    # A hook that never ran is shown with an empty history.
+    assert makers <= {WRITER, "runtime/core/package_snapshot.py"}
+
+
+def imports(tree: ast.Module, call: ast.Call) -> bool:
+    """Return whether the called name is imported from the module of the records."""
+    source = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == state.__name__]
+    return any(alias.name == ast.unparse(call.func) for node in source for alias in node.names)
+
+
+def test_an_instance_is_written_by_itself() -> None:
+    writers = {
+        name
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in OWN
+        if "instance" in ast.unparse(node.value) or (name == SHELL and ast.unparse(node.value) == "self")
+    }
+    assert writers == {SHELL}
+
+
+def test_the_check_sees_what_it_is_to_see() -> None:
+    call = ast.parse("replace(instance.state.wish, version='1')").body[0]
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    owner, last = ends_of(call.value.args[0])
+    assert (owner, last) == ("instance.state", "wish")
+    assert last in PARTS
+    assert {"state", "record", "steps", "running_hooks"} <= OWN
+
+
+def test_new_packages_share_their_empty_records() -> None:
+    fields = {field.name: field for field in dataclasses.fields(state.Package)}
+    assert fields["wish"].default is state.NO_WISH
+    assert fields["configuration"].default is state.NO_CONFIGURATION
+    assert state.HookState().failing is state.NO_FAILURES
+    assert state.HookState().history is state.NO_HISTORY

@@ -1,0 +1,203 @@
+"""The effect of each fact on the records of a package."""
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, cast
+
+import pytest
+
+from tests.runtime.package.test_machine import APP, NAME, NOW, PLAIN, SCRIPTED, package
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.packages.registry.registry import Manifest
+from wharfinger.packages.sources.source import FolderSource
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.package.enabled_vote import KeptVote
+from wharfinger.runtime.package.facts import (
+    AdoptedForRemoval,
+    ChartApplied,
+    Configured,
+    CrdsBegun,
+    CrdsEnded,
+    CrdsEstablished,
+    DisableBegun,
+    DisableMissed,
+    Downloaded,
+    DriftSeen,
+    Fact,
+    FoundInstalled,
+    HookRan,
+    HooksStarting,
+    HooksStopped,
+    HooksUnusable,
+    LaneFailed,
+    LaneRecovered,
+    LoadCompleted,
+    ObjectsKnown,
+    OverridesMatched,
+    PackageRead,
+    ReconciliationBegun,
+    RefreshWanted,
+    Renamed,
+    ScriptAnswered,
+    ScriptAsked,
+    ScriptDone,
+    SettingsConverted,
+    SettingsGiven,
+    StartupHookDone,
+    SuspendBegun,
+    Unpacked,
+    UpdateBegun,
+    ValuesOutdated,
+    ValuesPatched,
+    ValuesRead,
+    Verified,
+    VoteReported,
+    Warned,
+    WebhooksSearched,
+    Wished,
+)
+from wharfinger.runtime.package.state import NO_FAILURES, NO_SETTINGS, Brought, HookHistory, Package
+from wharfinger.runtime.package.transitions import applied
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.status import transitions as statuses
+
+KEY: Final = ObjectKey(ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True), "prod", "web")
+SETTINGS: Final = replace(NO_SETTINGS, settings={"a": 1})
+
+
+def after(*facts: Fact, known: Package | None = None) -> Package:
+    known = known or package()
+    for fact in facts:
+        known = applied(known, fact)
+    return known
+
+
+def wished(requested: str = "", *, first: bool = False) -> Wished:
+    return Wished("web", "2.0.0", FolderSource(Path("/y")), SETTINGS, Directives(requested=requested), first)
+
+
+@pytest.mark.parametrize(
+    ("fact", "record", "expected"),
+    [
+        (FoundInstalled("other", "3.0.0"), "wish", {"package": "other", "version": "3.0.0"}),
+        (SettingsGiven(SETTINGS), "wish", {"settings": SETTINGS}),
+        (RefreshWanted(), "wish", {"refresh": True}),
+        (UpdateBegun(NOW), "wish", {"begun": NOW}),
+        (Unpacked(Path("/tree")), "files", {"tree": Path("/tree")}),
+        (PackageRead(PLAIN, ()), "files", {"definition": PLAIN, "hooks": ()}),
+        (HooksUnusable(), "files", {"hooks": ()}),
+        (LoadCompleted(), "files", {"loaded_once": True}),
+        (WebhooksSearched("sha256:a", mentioned=True), "files", {"mentions_webhooks": ("sha256:a", True)}),
+        (DisableBegun("why", uninstall=True), "node", {"disabling": ("why", True)}),
+        (DisableMissed("why", uninstall=False), "node", {"missed_disable": ("why", False)}),
+        (ScriptAsked(("dns",)), "vote", {"saw": ("dns",), "voting": None}),
+        (VoteReported("sha256:a"), "vote", {"asked_about": "sha256:a"}),
+        (SettingsConverted(SETTINGS), "configuration", {"newest": SETTINGS, "configured": NO_SETTINGS}),
+        (ValuesPatched({"b": 1}), "configuration", {"values": {"b": 1}}),
+        (AdoptedForRemoval(SETTINGS, {"b": 1}), "configuration", {"configured": SETTINGS, "configured_by": None}),
+        (ObjectsKnown((KEY,)), "applied", {"objects": (KEY,)}),
+        (OverridesMatched(("x",)), "applied", {"unmatched": ("x",)}),
+        (ValuesOutdated(), "applied", {"dirty": True}),
+        (Verified(), "applied", {"verified": True}),
+        (DriftSeen(("a",), ("b",)), "applied", {"drift": ("a",), "fought": ("b",)}),
+        (StartupHookDone("a"), "hooks", {"startup_done": frozenset({"a"})}),
+        (HookRan("a", "broken", NOW), "hooks", {"history": {"a": HookHistory(1, NOW, "broken")}}),
+        (LaneFailed("a", "main", "broken"), "hooks", {"failing": {("a", "main"): "broken"}}),
+        (CrdsEstablished(("v1/A",)), "crds", {"established": ("v1/A",)}),
+        (Warned("drift", ("x",)), "warnings", {}),
+        (Renamed(AppId("other", "shop")), "id", {}),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str | dict) else "",
+)
+def test_a_fact_changes_one_record(fact: Fact, record: str, expected: dict[str, object]) -> None:
+    before = package()
+    now = after(fact, known=before)
+    assert {name: getattr(getattr(now, record), name) for name in expected} == expected
+    for field in fields(Package):
+        if field.name != record:
+            assert getattr(now, field.name) is getattr(before, field.name)
+
+
+def test_another_request_asks_the_registry_until_it_was_asked() -> None:
+    assert not after(wished("now", first=True), known=Package(APP, statuses.fresh(1, NOW))).wish.refresh
+    assert not after(wished()).wish.refresh
+    again = after(wished("now"))
+    assert again.wish.refresh
+    assert after(wished("now"), known=again).wish.refresh  # until a download
+
+
+def test_only_a_download_that_asked_the_registry_ends_a_refresh() -> None:
+    manifest = cast("Manifest", "a manifest")
+    for asked in (False, True):
+        known = after(RefreshWanted(), Downloaded(manifest, asked))
+        assert (known.wish.refresh, known.files.manifest) == (not asked, manifest)
+
+
+def test_configured_settings_are_in_force_with_their_definition() -> None:
+    now = after(Configured(SCRIPTED, SETTINGS, {"a": 1}, {"a": 1, "b": 2})).configuration
+    assert (now.configured, now.configured_by, now.settings, now.values) == (
+        SETTINGS,
+        SCRIPTED,
+        {"a": 1},
+        {"a": 1, "b": 2},
+    )
+
+
+def test_fights_end_with_other_inputs() -> None:
+    brought = Brought("sha256:a", "sha256:b")
+    fought = after(ChartApplied((KEY,), "sha256:a", brought), DriftSeen(("a",), ("a",)))
+    assert after(ChartApplied((KEY,), "sha256:a", brought), known=fought).applied.fought == ("a",)
+    assert after(ChartApplied((KEY,), "sha256:c", None), known=fought).applied.fought == ()
+    assert after(ValuesOutdated(), ValuesRead()).applied.dirty is False
+
+
+def test_hooks_that_are_stopped_have_only_their_history() -> None:
+    scope = WorkScope("hooks")
+    started = after(HooksStarting(scope), StartupHookDone("a"), HookRan("a", "", NOW), LaneFailed("a", "x", "broken"))
+    assert started.hooks.scope is scope
+    stopped = after(HooksStopped(), HookRan("a", "", NOW), known=started).hooks
+    assert (stopped.scope, stopped.started, stopped.startup_done, dict(stopped.failing)) == (
+        None,
+        None,
+        frozenset(),
+        {},
+    )
+    assert stopped.history["a"].runs == 2
+
+
+def test_a_lane_recovers_alone() -> None:
+    failing = after(LaneFailed("a", "x", "1"), LaneFailed("a", "y", "2"), LaneFailed("a", "x", "3"))
+    one = after(LaneRecovered("a", "x"), known=failing)
+    assert one.hooks.failing == {("a", "y"): "2"}
+    assert after(LaneRecovered("a", "y"), known=one).hooks.failing is NO_FAILURES
+
+
+def test_a_reconciliation_ends_disables_and_a_suspension_keeps_the_reason() -> None:
+    both = after(DisableMissed("old", uninstall=False), DisableBegun("new", uninstall=True))
+    assert after(SuspendBegun(), known=both).node.missed_disable == ("new", True)
+    assert after(DisableMissed("old", uninstall=False), SuspendBegun()).node.missed_disable == ("old", False)
+    node = after(ReconciliationBegun(), known=both).node
+    assert (node.disabling, node.missed_disable) == (None, None)
+
+
+def test_a_run_of_the_script_only_for_other_modules_has_a_scope() -> None:
+    scope, kept = WorkScope("vote"), KeptVote("key", enabled=True, reason="")
+    asked = after(ScriptAsked(("dns",), scope), ScriptAsked(("dns", "web")), ScriptAnswered(kept))
+    assert (asked.vote.voting, asked.vote.saw, asked.vote.kept) == (scope, ("dns", "web"), kept)
+    assert after(ScriptDone(), known=asked).vote.voting is None
+
+
+def test_the_scope_of_the_crds_ends_with_their_task() -> None:
+    scope = WorkScope("crds")
+    begun = after(CrdsBegun(scope))
+    assert begun.crds.scope is scope
+    assert after(CrdsEnded(), known=begun).crds.scope is None
+
+
+def test_warnings_of_a_subject_replace_those_before() -> None:
+    now = after(Warned("a", ("1",)), Warned("b", ("2",)), Warned("a", ()))
+    assert now.warnings == {"a": (), "b": ("2",)}
+    assert now.id.name == NAME
+    assert datetime(2026, 1, 1, tzinfo=UTC) == NOW

@@ -1,0 +1,90 @@
+"""The line of progress: when it is drawn, what of it a terminal shows, and that nothing of it stays."""
+
+import io
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.formats.terminal_text import is_safe
+from wharfinger.formats.text_width import width
+from wharfinger.runtime.plan.progress_line import QUIET_S, fitted, open_progress_line, redrawn
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class ClosedTerminal(Terminal):
+    def write(self, _text: str) -> int:
+        raise BrokenPipeError
+
+
+def screen(written: str) -> str:
+    """Return the visible text of the line after all characters were written to a terminal."""
+    cells: list[str] = []
+    column = 0
+    for character in written:
+        if character == "\r":
+            column = 0
+            continue
+        cells[column : column + 1] = [character]
+        column += 1
+    return "".join(cells).rstrip()
+
+
+async def test_nothing_is_said_about_what_is_quick(autojump_clock: trio.testing.MockClock) -> None:
+    terminal = Terminal()
+    async with open_progress_line(terminal, lambda: "1 of 2"):
+        await trio.sleep(QUIET_S - 0.01)
+    assert terminal.getvalue() == ""
+
+
+async def test_the_line_follows_the_text_and_is_removed(autojump_clock: trio.testing.MockClock) -> None:
+    terminal = Terminal()
+    text = "a long line of progress"
+    async with open_progress_line(terminal, lambda: text):
+        await trio.sleep(QUIET_S + 0.05)
+        assert screen(terminal.getvalue()) == text
+        before = terminal.getvalue()
+        await trio.sleep(10)
+        assert terminal.getvalue() == before, "an unchanged line is not drawn again"
+        text = "short"
+        await trio.sleep(0.1)
+        assert screen(terminal.getvalue()) == "short"
+    assert screen(terminal.getvalue()) == ""
+    assert terminal.getvalue().endswith("\r")
+    assert "\n" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_nothing_is_written_where_no_one_looks(wanted: bool, autojump_clock: trio.testing.MockClock) -> None:
+    stream = io.StringIO() if wanted else Terminal()
+    async with open_progress_line(stream, lambda: "text", wanted=wanted):
+        await trio.sleep(10)
+    assert stream.getvalue() == ""
+
+
+async def test_a_failure_removes_the_line_and_a_closed_terminal_is_no_failure(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    terminal = Terminal()
+    with pytest.RaisesGroup(ValueError):
+        async with open_progress_line(terminal, lambda: "text"):
+            await trio.sleep(10)
+            raise ValueError
+    assert screen(terminal.getvalue()) == ""
+    async with open_progress_line(ClosedTerminal(), lambda: "text"):
+        await trio.sleep(10)
+
+
+@given(st.text(), st.text(), st.integers(0, 200))
+def test_a_terminal_shows_what_is_drawn_in_one_line(text: str, before: str, columns: int) -> None:
+    line, last = fitted(text, columns), fitted(before, columns)
+    assert width(line) < max(columns, 10)
+    drawn = redrawn(line, last)
+    assert drawn.startswith("\r")
+    assert is_safe(drawn[1:])
+    assert width(drawn[1:]) == max(width(line), width(last))

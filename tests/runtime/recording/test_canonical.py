@@ -1,0 +1,91 @@
+"""Values of machines as JSON: equal values have equal bytes, and reading them back gives an equal value."""
+
+import contextlib
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rpds import HashTrieMap, HashTrieSet
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.version_constraint import VersionConstraint, both, parse_constraint
+from wharfinger.queue.events import Enqueued, Failed
+from wharfinger.queue.fifo import Fifo
+from wharfinger.queue.state import QueueState
+from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
+from wharfinger.runtime.recording.machines import QUEUE, SCHEDULER, STATUS
+from wharfinger.runtime.scheduler.state import Graph
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.text(max_size=6)
+    | st.sampled_from(["Enqueued", "=Level", "map", "@"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Enqueued(1, "Load", 2, 0.1, unique=True),
+        Failed(3, "timed out", permanent=False, at=1e9 + 0.123456, draw=0.1),
+        QueueState(),
+        Fifo.of([Enqueued(1, "a", 1, 0.0)]),
+        (1, ("x", None), 2.5),
+        frozenset({"b", "a"}),
+        {"k": 1, "a": 2},
+        datetime(2026, 1, 1, 1, 2, 3, 4, UTC),
+    ],
+)
+def test_a_value_is_read_back_as_it_was(value: object) -> None:
+    assert QUEUE.codec.decode(QUEUE.codec.encode(value)) == value
+
+
+def test_maps_and_sets_without_an_order_are_sorted() -> None:
+    names = [f"n{number}" for number in range(50)]
+    one = (HashTrieMap(dict.fromkeys(names, 1)), HashTrieSet(names))
+    other = (HashTrieMap(dict.fromkeys(reversed(names), 1)), HashTrieSet(reversed(names)))
+    assert as_bytes(SCHEDULER.codec.encode(one)) == as_bytes(SCHEDULER.codec.encode(other))
+    assert SCHEDULER.codec.decode(SCHEDULER.codec.encode(one)) == one
+    graph = Graph()
+    assert SCHEDULER.codec.decode(SCHEDULER.codec.encode(graph)) == graph
+
+
+@pytest.mark.parametrize("text", ["", ">=1.2, <2 || ^3.1", "~1"])
+def test_ranges_keep_what_they_allow(text: str) -> None:
+    for constraint in (parse_constraint(text), both(parse_constraint(text), parse_constraint(">=1 || >=5"))):
+        found = SCHEDULER.codec.decode(SCHEDULER.codec.encode(constraint))
+        assert isinstance(found, VersionConstraint)
+        assert found == constraint
+        for version in ("1.2.3", "3.1.0", "0.1.0"):
+            assert found.allows(version) == constraint.allows(version)
+
+
+def test_a_word_that_the_machine_takes_for_a_text_is_that_text() -> None:
+    assert STATUS.codec.encode(Reason.PENDING) == STATUS.codec.encode("Pending") == "Pending"
+    assert STATUS.codec.decode(STATUS.codec.encode(Stage.LOADED)) is Stage.LOADED
+
+
+def test_texts_are_masked_but_names_are_not() -> None:
+    masked = QUEUE.codec.encode(Enqueued(1, "Load", 1, 0.0), lambda _: "***")
+    assert masked == ["Enqueued", 1, "Load", 1, 0.0, "main", False, True]
+    assert QUEUE.codec.encode(Failed(1, "no", permanent=True, at=0.0, draw=0.0), lambda _: "***") == [
+        "Failed", 1, "***", True, 0.0, 0.0,
+    ]  # fmt: skip
+
+
+def test_values_of_other_classes_are_refused() -> None:
+    with pytest.raises(CanonicalError, match="object"):
+        QUEUE.codec.encode(object())
+
+
+@given(JSON)
+def test_any_json_is_read_or_refused(value: JsonValue) -> None:
+    for machine in (QUEUE, SCHEDULER, STATUS):
+        with contextlib.suppress(CanonicalError):
+            machine.codec.decode(value)

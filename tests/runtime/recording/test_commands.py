@@ -1,0 +1,121 @@
+"""`wharfinger replay`, and answers from a recording: golden transcripts, exit codes, and no daemon anywhere."""
+
+import argparse
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.programs import attempt, wharfinger
+from tests.runtime.support.recorded import Story
+from tests.runtime.support.recorded_install import T0, WEB, Install
+from wharfinger.__main__ import main
+from wharfinger.runtime.recording.commands import add_replay, explanation_from, history_from
+from wharfinger.runtime.recording.log_file import MAGIC, file_name, frame
+from wharfinger.runtime.recording.record import EventRecord, encoded, read_record
+from wharfinger.runtime.recording.recordings import RecordingError
+
+
+def replay(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_replay(parser)
+    args = parser.parse_args(arguments)
+    code = args.handler(args)
+    assert isinstance(code, int)
+    return code
+
+
+def test_a_recording_that_replays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Install().write(tmp_path / "flight")
+    assert replay(str(folder)) == 0
+    assert capsys.readouterr().out == "38 events of 2 packages: identical\n"
+    assert replay(str(folder / file_name(1)), "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["identical"], told["events"], told["differences"], told["unread"]) == (True, 38, [], [])
+
+
+def changed(story: Install, folder: Path) -> Path:
+    """The recording, but the scheduler stopped web where it had decided that it runs."""
+    folder.mkdir()
+    records = []
+    for data in story.log.records:
+        record, kept = read_record(data), data
+        if isinstance(record, EventRecord) and record.machine == "scheduler" and b'["scheduled",2,false]' in data:
+            kept = data.replace(b'["scheduled",2,false]', b'["active"]')
+        records.append(kept)
+    (folder / file_name(1)).write_bytes(MAGIC + b"".join(map(frame, records)))
+    return folder
+
+
+def test_a_recording_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = changed(Install(), tmp_path / "flight")
+    assert replay(str(folder)) == 1
+    assert capsys.readouterr().out == (Path(__file__).parent / "goldens" / "replay_differs.txt").read_text()
+    assert replay(str(folder), "-o", "json") == 1
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert (difference["machine"], difference["what"]) == ("scheduler", "the state[3].shop.web[1]")
+
+
+def test_a_recording_of_nothing_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / file_name(1)
+    for data in (b"", MAGIC):
+        file.write_bytes(data)
+        assert replay(str(tmp_path)) == 1
+        assert "0 events of 0 packages: nothing to replay\n" in capsys.readouterr().out
+
+
+def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Install().write(tmp_path / "flight")
+    file = folder / file_name(1)
+    data = file.read_bytes()
+    file.write_bytes(data[:-5])
+    assert replay(str(folder)) == 0, "a daemon that was killed leaves such a file"
+    assert "not read from byte" in capsys.readouterr().out
+    file.write_bytes(data[:1000] + b"\xff" + data[1001:])
+    assert replay(str(folder)) == 1
+    assert "the checksum of a record does not match it" in capsys.readouterr().out
+    assert replay(str(tmp_path / "nothing")) == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}/nothing: cannot be read: No such file or directory\n"
+
+
+def test_history_and_why_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = Install()
+    folder = story.write(tmp_path / "flight")
+    assert main(["history", WEB, "--all", "--recording", str(folder)]) == 0
+    golden = (Path(__file__).parent / "goldens" / "history.txt").read_text()
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == golden.splitlines()
+    at = story.times["waits"].isoformat()
+    assert main(["why", WEB, "--at", at, "--recording", str(folder)]) == 3
+    assert capsys.readouterr().out.startswith("shop.web  needs shop.db")
+    assert main(["why", WEB, "--at", story.times["ready"].isoformat(), "--recording", str(folder)]) == 0
+    capsys.readouterr()
+    for arguments, problem in (
+        (["why", WEB, "--recording", str(folder)], "error: --recording needs the time to explain; add --at TIME"),
+        (["why", WEB, "--at", (T0 - timedelta(days=1)).isoformat(), "--recording", str(folder)], "is from before"),
+        (["history", "shop.other", "--recording", str(folder)], "it has no event of 'shop.other'"),
+        (["history", WEB, "--recording", str(tmp_path / "nothing")], "cannot be read"),
+        (["why", WEB, "--at", at, "--recording", str(tmp_path / "nothing")], "cannot be read"),
+    ):
+        assert main(arguments) == 1
+        assert problem in capsys.readouterr().err
+
+
+def test_a_recording_of_another_form_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / file_name(1)).write_bytes(MAGIC + frame(b"{}"))
+    with pytest.raises(RecordingError, match="another version"):
+        history_from(tmp_path, WEB)
+    bad = EventRecord(1, 1.0, "status", WEB, ["Unknown"], None, [], [])
+    (tmp_path / file_name(1)).write_bytes(MAGIC + frame(encoded(bad)))
+    with pytest.raises(RecordingError, match="another version"):
+        explanation_from(tmp_path, WEB, T0 + timedelta(days=365))
+
+
+@pytest.mark.slow
+def test_no_state_depends_on_the_hashes_of_a_process(tmp_path: Path) -> None:
+    """Sets and maps have another order in each process; a decision may not follow from it."""
+    for seed in range(20):
+        (tmp_path / file_name(seed + 1)).write_bytes(Story(seed).tell(150).log.as_file())
+    for hashes in ("1", "2"):
+        done = attempt(*wharfinger("replay", str(tmp_path)), env={"PYTHONHASHSEED": hashes})
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout

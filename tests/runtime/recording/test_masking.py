@@ -1,0 +1,49 @@
+"""Texts without secrets: the same text always in the same form, different texts in different ones."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.runtime.recording.masking import MOST_TEXTS, Masking, Renewals
+
+SECRET = "hunter2-planted"
+
+
+def test_known_secrets_and_credentials_are_masked() -> None:
+    masking = Masking(lambda: (SECRET,), Renewals())
+    assert masking(f"login with {SECRET} failed") == "login with ***1 failed"
+    assert masking("password=swordfish and more") == "password=***2 and more"
+    assert masking("nothing secret") == "nothing secret"
+
+
+def test_texts_that_differ_only_in_a_secret_stay_different() -> None:
+    masking = Masking(lambda: ("first-secret", "other-secret"), Renewals())
+    assert masking("with first-secret") != masking("with other-secret")
+    assert masking("again with first-secret") == "again with ***1"
+
+
+def test_a_secret_that_is_known_later_renews_the_texts() -> None:
+    known: list[str] = []
+    masking, renewals = Masking(lambda: tuple(known), Renewals()), Renewals()
+    masking = Masking(lambda: tuple(known), renewals)
+    assert masking(f"uses {SECRET}") == f"uses {SECRET}"
+    known.append(SECRET)
+    assert masking("another text") == "another text"
+    assert (masking.renewed, renewals.count) == (1, 1)
+    assert masking(f"uses {SECRET}") == "uses ***1"
+    known.clear()
+    assert masking(f"still {SECRET}") == "still ***1", "what was a secret stays one"
+
+
+def test_the_texts_are_bounded() -> None:
+    masking = Masking(tuple, Renewals())
+    for number in range(MOST_TEXTS + 1):
+        masking(f"text {number}")
+    assert masking.renewed == 1
+    assert len(masking.texts()) <= MOST_TEXTS
+
+
+@given(st.text(max_size=40), st.text(min_size=4, max_size=12), st.text(max_size=40))
+def test_no_text_contains_a_known_secret(before: str, secret: str, after: str) -> None:
+    masking = Masking(lambda: (secret,), Renewals())
+    masked = masking(f"{before}{secret}{after}")
+    assert secret not in masked or secret in "***0123456789"

@@ -1,0 +1,82 @@
+"""The last steps of each package: bounded, with the state before the first of them."""
+
+from tests.runtime.support.recorded import NAMES, Story
+from wharfinger.runtime.recording.canonical import unmasked
+from wharfinger.runtime.recording.history import part_of, plain
+from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, Machine
+from wharfinger.runtime.recording.past import Past
+from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.recording.ring import LEAST_OF_ONE, MOST_GONE, MOST_OF_ONE, MOST_STEPS, Part, Rings, Step
+from wharfinger.runtime.scheduler.events import IntentSet
+
+
+def step(name: str, machine: Machine = LIFECYCLE) -> Step:
+    return Step(1, 0.0, machine, name, {}, None, {}, ())
+
+
+def test_the_state_before_the_first_kept_step_is_that_of_the_dropped_ones() -> None:
+    story, tried = Story(11).tell(1_200), 0
+    for name in story.recorder.rings.names():
+        ring = story.recorder.rings.get(name)
+        assert ring is not None
+        if not ring.dropped:
+            continue
+        assert MOST_OF_ONE // 2 <= len(ring) <= MOST_OF_ONE
+        text = story.recorder.masking(name)
+        past, whole = ring.base(text), Past()
+        for kept in ring.records(text):
+            past.fold(kept)
+        for record in story.log.read():
+            part = part_of(record, name)
+            if part is not None:
+                whole.fold(part)
+        assert (past.lifecycle, past.entry, past.node, past.lanes, past.status) == (
+            whole.lifecycle, whole.entry, whole.node, whole.lanes, whole.status,
+        )  # fmt: skip
+        assert {name: tasks for name, tasks in past.tasks.items() if tasks} == {
+            name: tasks for name, tasks in whole.tasks.items() if tasks
+        }
+        assert past.steps == whole.steps
+        tried += 1
+    assert tried
+
+
+def test_the_limit_follows_the_number_of_packages() -> None:
+    rings = Rings(lambda _: unmasked)
+    assert rings.limit == MOST_OF_ONE
+    for number in range(MOST_STEPS // 50):
+        rings.add(f"p{number}", step(f"p{number}"))
+    assert rings.limit == 50
+    assert LEAST_OF_ONE < 50
+
+
+def test_packages_that_are_gone_are_kept_until_others_follow() -> None:
+    rings = Rings(lambda _: unmasked)
+    dropped: list[str] = []
+    for number in range(MOST_GONE + 3):
+        rings.add(f"p{number}", step(f"p{number}"))
+        dropped += rings.gone(f"p{number}")
+    assert dropped == ["p0", "p1", "p2"]
+    assert rings.get("p2") is None
+    assert rings.get("p3") is not None
+    rings.add("p3", Part(2, 0.0, IntentSet("p3", None), "p3", None, None, 0, ()))
+    assert rings.names() == (), "the scheduler may mention it once more"
+    rings.add("p3", step("p3", JOURNAL))
+    assert rings.names() == (), "its journal is forgotten last"
+    rings.add("p3", step("p3"))
+    assert rings.names() == ("p3",)
+    assert rings.count() == MOST_GONE + 3
+
+
+def test_the_records_are_those_of_the_log() -> None:
+    story = Story(5).tell(100)
+    for name in NAMES:
+        ring = story.recorder.rings.get(name)
+        assert ring is not None
+        kept = [each for each in ring.records(story.recorder.masking(name)) if isinstance(each, EventRecord)]
+        parts = [part for record in story.log.read() if (part := part_of(record, name)) is not None]
+        written = [each for each in parts if isinstance(each, EventRecord)]
+        assert [(each.number, each.machine, each.event) for each in kept if each.machine == "queue"] == [
+            (each.number, each.machine, each.event) for each in map(plain, written) if each.machine == "queue"
+        ]
+        assert {each.number for each in kept} >= {each.number for each in written}

@@ -1,0 +1,59 @@
+"""Events and states in words."""
+
+import pytest
+
+from tests.runtime.support.recorded import Story
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.recording.history import history_of
+from wharfinger.runtime.recording.past import Past
+from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.recording.wording import Words, state_of, words_of
+
+
+def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past | None = None) -> Words:
+    record = EventRecord(1, 0.0, machine, "shop.web", event, None, None, effects or [])
+    return words_of(record, past or Past())
+
+
+@pytest.mark.parametrize(
+    ("machine", "event", "effects", "expected"),
+    [
+        ("lifecycle", ["Begin", ["=Operation", "UPDATE"], 4], [["CancelScope", 3, "update superseded"]],
+         Words("update begins", "cancels operation 3: update superseded")),
+        ("lifecycle", ["Begin", ["=Operation", "VOTE"], 4], [["Refused", ["=Refusal", "NOT_REMOVING"]]],
+         Words("vote begins", "refused: not removing")),
+        ("lifecycle", ["BeginReconciliation", 4, "SettingsChanged"], [["BeginScope", 4, None]],
+         Words("reconciliation begins as operation 4", "SettingsChanged")),
+        ("scheduler", ["Failed", "shop.web", 3], [], Words("run 3 failed")),
+        ("scheduler", ["IntentSet", "shop.web", False], [["Disable", "shop.web", "DynamicallyDisabled", "m", True]],
+         Words("the user wants it off", "uninstall: DynamicallyDisabled")),
+        ("scheduler", ["IntentSet", "shop.web", None], [], Words("the user has no wish")),
+        ("scheduler", ["mention", "Completed", "shop.db"], [["Schedule", "shop.web", 3, "Scheduled"]],
+         Words("shop.db: completed", "run 3 is ordered: Scheduled")),
+        ("scheduler", ["ScriptVoted", "shop.web", False, "no"], [["Decided", "shop.web", False, "DisabledByScript", "no"]],
+         Words("its enabled script voted no", "off: DisabledByScript: no")),
+        ("queue", ["Failed", 3, "timed out", True, 1.0, 0.5], [], Words("run 3 failed permanently", "timed out")),
+        ("queue", ["ScopeCancelled", 1, "removal started"], [["Dropped", 1, "removal started"]],
+         Words("an operation is cancelled", "removal started")),
+        ("queue", ["Draining", "the daemon is stopping", False], [], Words("the queue drains", "the daemon is stopping", False)),
+        ("queue", ["Enqueued", 1, "Load", 1, 0.0, "main"], [], Words("Load is queued", decides=False)),
+        ("journal", ["Complete", ["=Operation", "UPDATE"], "Load", ""], [], Words("complete update Load ", decides=False)),
+    ],
+)  # fmt: skip
+def test_events(machine: str, event: JsonValue, effects: JsonValue, expected: Words) -> None:
+    assert words(machine, event, effects) == expected
+
+
+def test_a_run_is_named_by_its_task() -> None:
+    past = Past(lanes={"main": ["Running", "Download", 1, [3, False], [2, 0, ""], 1, [2]]})
+    assert words("queue", ["Finished", 3], past=past).event == "Download succeeded"
+    assert state_of("queue", past) == "main: Download runs (attempt 2), 1 wait"
+
+
+def test_every_event_of_many_stories_has_words() -> None:
+    for seed in range(8):
+        story = Story(seed).tell(150)
+        for name in story.recorder.rings.names():
+            history = history_of(story.recorder.rings, name)
+            assert history is not None
+            assert all(event.event and event.after for event in history.events)

@@ -1,0 +1,119 @@
+"""Exclusive groups: which of their Modules is on, in whichever sequence they come and go."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.support.nodes import node
+from wharfinger.runtime.scheduler.events import IntentSet, NodeAdded, NodeRemoved, Resumed
+from wharfinger.runtime.scheduler.exclusive_groups import outranking, regrouped
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.scheduler import Scheduler
+
+
+def grouped(name: str, *needs: str, order: int = 999, group: str = "cni") -> Node:
+    return replace(node(name, *needs, order=order), exclusive=group)
+
+
+def started() -> Scheduler:
+    scheduler = Scheduler()
+    scheduler.apply(Resumed())
+    return scheduler
+
+
+def on(scheduler: Scheduler) -> set[str]:
+    return set(scheduler.enabled_names())
+
+
+def test_the_lowest_order_and_then_the_first_name_take_precedence() -> None:
+    peers = [grouped("b"), grouped("z", order=1), grouped("other", order=0, group="x"), node("none", order=0)]
+    assert outranking(grouped("c"), peers) == ("b", "z")
+    assert outranking(grouped("a"), peers) == ("z",)
+    assert outranking(node("c"), peers) == ()
+    assert [each.name for each in regrouped(grouped("a"), [*peers, grouped("a", order=5)])] == ["a", "b"]
+
+
+def test_only_one_is_on_and_the_others_say_which() -> None:
+    scheduler = started()
+    scheduler.apply(NodeAdded(grouped("flannel")))
+    assert on(scheduler) == {"flannel"}
+    scheduler.apply(NodeAdded(grouped("cilium")))
+    assert on(scheduler) == {"cilium"}
+    decision = scheduler.decision("flannel")
+    assert decision is not None
+    assert decision.reason == "NoneOfDependenciesUnmet"
+    assert decision.message == "flannel excludes 'exclusive group cni': cilium, and version 1.0.0 is enabled"
+    snapshot = scheduler.snapshot("flannel")
+    assert snapshot is not None
+    assert [(group.kind, group.members[0].name) for group in snapshot.groups] == [("noneOf", "cilium")]
+
+
+def test_one_that_is_off_leaves_the_place_to_the_next() -> None:
+    scheduler = started()
+    for each in ("flannel", "cilium", "calico"):
+        scheduler.apply(NodeAdded(grouped(each)))
+    assert on(scheduler) == {"calico"}
+    scheduler.apply(IntentSet("calico", enabled=False))
+    assert on(scheduler) == {"cilium"}
+    scheduler.apply(NodeRemoved("cilium"))
+    assert on(scheduler) == {"flannel"}
+    scheduler.apply(IntentSet("calico", enabled=True))
+    assert on(scheduler) == {"calico"}
+
+
+def test_one_that_leaves_the_group_excludes_no_one_any_more() -> None:
+    scheduler = started()
+    scheduler.apply(NodeAdded(grouped("cilium")))
+    scheduler.apply(NodeAdded(grouped("flannel")))
+    scheduler.apply(NodeAdded(grouped("cilium", group="")))
+    assert on(scheduler) == {"cilium", "flannel"}
+    scheduler.apply(NodeAdded(grouped("cilium", order=1000)))
+    assert on(scheduler) == {"flannel"}
+
+
+def test_one_that_needs_another_of_its_group_is_off_and_nothing_swings() -> None:
+    scheduler = started()
+    scheduler.apply(NodeAdded(grouped("a", "b")))
+    scheduler.apply(NodeAdded(grouped("b")))
+    assert on(scheduler) == {"b"}
+
+
+NAMES = st.sampled_from("abcd")
+NODES = st.builds(
+    lambda name, order, group: grouped(name, order=order, group=group),
+    NAMES,
+    st.integers(1, 3),
+    st.sampled_from(("", "x", "y")),
+)
+EVENTS = st.one_of(
+    st.builds(NodeAdded, NODES), st.builds(NodeRemoved, NAMES), st.builds(IntentSet, NAMES, st.booleans())
+)
+
+
+@given(st.lists(EVENTS, max_size=15))
+def test_the_history_does_not_matter(events: list[NodeAdded | NodeRemoved | IntentSet]) -> None:
+    """The first wanted one of each group is on, and all of no group; so say the last nodes and intents, in any sequence."""
+    scheduler, nodes, intents = started(), dict[str, Node](), dict[str, bool | None]()
+    for event in events:
+        scheduler.apply(event)
+        match event:
+            case NodeAdded(each):
+                nodes[each.name] = each
+            case NodeRemoved(name):
+                nodes.pop(name, None)
+            case IntentSet(name, enabled):
+                intents[name] = enabled
+    wanted = [each for each in nodes.values() if intents.get(each.name) is not False]
+    winners = {each.name for each in wanted if not each.exclusive}
+    for group in "xy":
+        members = [each for each in wanted if each.exclusive == group]
+        if members:
+            winners.add(min(members, key=lambda each: (each.order, each.name)).name)
+    assert on(scheduler) == winners
+    again = started()
+    for name in sorted(intents):
+        again.apply(IntentSet(name, intents[name]))
+    for name in sorted(nodes, reverse=True):
+        again.apply(NodeAdded(nodes[name]))
+    assert on(again) == winners

@@ -1,0 +1,286 @@
+"""Stories of packages, told to the real machines under a recorder: a seed gives the same story every time."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Final
+
+from tests.runtime.support.nodes import group, node
+from wharfinger.queue import events as queue_events
+from wharfinger.queue.machine import QueueFull
+from wharfinger.queue.machine import step as queue_step
+from wharfinger.queue.state import BackingOff, Completing, Ending, QueueState, Rules, Running
+from wharfinger.runtime.lifecycle.desired_state import DesiredState
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.journal_machine import Operation
+from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.recording.log_file import MAGIC, frame
+from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Record, encoded, read_record
+from wharfinger.runtime.recording.recorder import Log, Recorder
+from wharfinger.runtime.scheduler import events as scheduler_events
+from wharfinger.runtime.scheduler.graph import CycleError
+from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler.scheduler import Scheduler
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.package_status import PackageStatus, Stage
+
+T0: Final = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES: Final = ("shop.web", "shop.db", "ingress", "shop.cache")
+STEPS: Final = ("Download", "Load", "Configure", "Run")
+SECRETS: Final = ("hunter2-planted", "s3cr3t value with spaces", "ünïcödé-sécret", 'quo"ted\\secret')
+
+
+@dataclass(slots=True)
+class MemoryLog:
+    """A log in memory, whose files begin when a test says so."""
+
+    file: int = 1
+    records: list[bytes] = field(default_factory=list)
+
+    def append(self, *records: bytes | Callable[[], bytes]) -> None:
+        self.records += [record if isinstance(record, bytes) else record() for record in records]
+
+    def begin_file(self) -> None:
+        """Begin another file: machines are recorded from their whole states again."""
+        self.file += 1
+        self.append(encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=False)))
+
+    def read(self) -> list[Record]:
+        return [read_record(data) for data in self.records]
+
+    def as_file(self) -> bytes:
+        head = encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=True))
+        return MAGIC + b"".join(frame(each) for each in (head, *self.records))
+
+
+@dataclass(slots=True)
+class _Lane:
+    state: QueueState
+    number: int
+    tasks: int = 0
+
+
+class Story:
+    """A story of a few packages. Each step is one thing that happens to one of them."""
+
+    def __init__(self, seed: int, *, secrets: tuple[str, ...] = (), log: Log | None = None) -> None:
+        self.random = Random(seed)  # noqa: S311 - a story
+        self.secrets = secrets
+        self.log = MemoryLog()
+        self.clock = T0
+        self.recorder = Recorder(lambda _: self.secrets, log or self.log, self._now)
+        self.lifecycle = LifecycleStore(observe=self.recorder.lifecycle)
+        self.scheduler = Scheduler()
+        self.scheduler.observe = self.recorder.scheduler
+        self.journal = Journal(None)
+        self.journal.observe = self.recorder.journal
+        self.statuses: dict[str, PackageStatus] = {}
+        self.queues: dict[str, _Lane] = {}
+        self.queues_begun = 0
+        self.scheduler.apply(scheduler_events.FactsChanged(Facts("1.31.0", "1.70.0")), self.clock)
+        self.scheduler.apply(scheduler_events.Resumed(), self.clock)
+
+    def tell(self, steps: int) -> "Story":
+        """Let this many things happen."""
+        kinds = (
+            self._lifecycle,
+            self._scheduler,
+            self._scheduler,
+            self._journal,
+            self._queue,
+            self._queue,
+            self._status,
+        )
+        for _ in range(steps):
+            self.clock += timedelta(milliseconds=self.random.randrange(5_000))
+            self.random.choice(kinds)(self.random.choice(NAMES))
+            if self.random.random() < 0.02:
+                self.log.begin_file()
+        return self
+
+    def _now(self) -> float:
+        return self.clock.timestamp()
+
+    def text(self) -> str:
+        """An error as machines are given it, sometimes with a secret in it."""
+        secret = self.random.choice(self.secrets or ("no secret",))
+        return self.random.choice(
+            ("timed out", f"cannot log in with {secret}", "password=planted-by-form", f"x{secret}y: refused", "")
+        )
+
+    def _lifecycle(self, name: str) -> None:
+        draw = self.random.randrange(12)
+        store = self.lifecycle
+        match draw:
+            case 0 | 1 | 2:
+                version = self.random.choice(("1.0.0", "2.0.0"))
+                checksum = self.random.choice(("sha256:a", "sha256:b"))
+                suspended = self.random.random() < 0.1
+                store.reconcile(
+                    name, DesiredState("oci://r/x", "web", version, checksum, self.text(), suspended=suspended)
+                )
+            case 3:
+                store.begin_update(name)
+            case 4:
+                store.begin_reconciliation(name, self.text() or "again")
+            case 5:
+                store.begin_disable(name)
+            case 6:
+                store.begin_vote(name)
+            case 7:
+                store.begin_suspend(name)
+            case 8:
+                store.complete_update(name)
+            case 9:
+                store.complete_run(name)
+            case 10:
+                store.begin_removal(name)
+                store.restart_removal(name)
+            case _:
+                store.finish_removal(name)
+                if store.complete_removal(name):
+                    self.statuses.pop(name, None)
+
+    def _scheduler(self, name: str) -> None:
+        events = scheduler_events
+        run = self.random.randrange(max(1, self.recorder.records // 10 + 2))
+        needed = self.random.choice(NAMES)
+        others = [f"{needed} >=1"] if needed != name and self.random.random() < 0.5 else []
+        script = self.random.random() < 0.3
+        groups = [group("any", *NAMES[:2])] if self.random.random() < 0.2 else []
+        added = node(
+            name, *others, version=self.random.choice(("1.0.0", "2.0.0-rc1")), order=self.random.choice((1, 5, 999)),
+            script=script, any_of=groups,
+        )  # fmt: skip
+        current = self.scheduler.snapshot(name)
+        event: scheduler_events.Event = self.random.choice(
+            (
+                events.NodeAdded(added),
+                events.NodeAdded(added),
+                events.NodeRemoved(name),
+                events.Completed(name, current.run if current is not None else run),
+                events.Completed(name, current.run if current is not None else run),
+                events.Failed(name, current.run if current is not None else run),
+                events.Rescheduled(name, "SettingsChanged"),
+                events.IntentSet(name, self.random.choice((True, False, None))),
+                events.FlagSet(name, self.random.choice((True, False, None))),
+                events.ScriptVoted(name, self.random.choice((True, False, None)), self.text()),
+                events.ScriptVoted(name, None, error=self.text() or "failed"),
+                events.FactsChanged(Facts(self.random.choice(("1.31.0", "1.32.0")), "1.70.0")),
+                events.Paused(),
+                events.Resumed(),
+            )
+        )
+        with contextlib.suppress(CycleError):  # nothing has changed then
+            self.scheduler.apply(event, self.clock)
+
+    def _journal(self, name: str) -> None:
+        operation = self.random.choice(tuple(Operation))
+        step = self.random.choice(STEPS)
+        match self.random.randrange(9):
+            case 0 | 1 | 2:
+                self.journal.begin(name, operation, self.random.choice(("sha256:1", "sha256:2")))
+            case 3 | 4:
+                self.journal.start(name, operation, step)
+            case 5 | 6:
+                self.journal.start(name, operation, step)
+                self.journal.complete(name, operation, step, self.text())
+            case 7:
+                self.journal.finish(name, operation)
+            case _:
+                self.journal.forget(name)
+
+    def _queue(self, name: str) -> None:
+        lane = self.queues.get(name)
+        if lane is None:
+            self.queues_begun += 1
+            lane = self.queues[name] = _Lane(QueueState(Rules(max_tasks=20)), self.queues_begun)
+        now = (self.clock - T0).total_seconds()
+        for event in self._queue_events(lane, now):
+            before = lane.state
+            try:
+                lane.state, effects = queue_step(before, event)
+            except QueueFull:
+                continue
+            self.recorder.queue(name, lane.number, before, event, lane.state, effects)
+            if not lane.state.lanes:
+                self.queues.pop(name, None)
+                return
+
+    def _queue_events(self, lane: _Lane, now: float) -> list[queue_events.Event]:
+        heads = [each.head for each in lane.state.lanes.values()]
+        active = [head for head in heads if isinstance(head, Running | Completing | Ending)]
+        draw = self.random.randrange(10)
+        if draw < 4 or not heads:
+            lane.tasks += 1
+            task = self.random.choice(STEPS)
+            where = self.random.choice(("main", "main", "vote"))
+            unique, tells = self.random.random() < 0.2, self.random.random() < 0.5
+            return [queue_events.Enqueued(lane.tasks, task, self.random.randrange(3), now, where, unique, tells)]
+        if draw < 8 and active:
+            head = self.random.choice(active)
+            failed = queue_events.Failed(head.run, self.text(), self.random.random() < 0.3, now, self.random.random())
+            match head:
+                case Completing():
+                    return [queue_events.Completed(head.run)]
+                case Ending():
+                    return [queue_events.Interrupted(head.run)]
+                case Running():
+                    return [self.random.choice((queue_events.Finished(head.run), failed))]
+        if draw == 8:
+            if any(isinstance(head, BackingOff) for head in heads):
+                return [queue_events.RetryDue(now)]
+            return [queue_events.InputChanged()]
+        return [
+            self.random.choice(
+                (
+                    queue_events.ScopeCancelled(self.random.randrange(3), self.text() or "superseded"),
+                    queue_events.InputChanged(),
+                    queue_events.Draining("the daemon is stopping", interrupt=self.random.random() < 0.5),
+                )
+            )
+        ]
+
+    def _status(self, name: str) -> None:
+        before = self.statuses.get(name) or statuses.fresh(1, self.clock)
+        stage, now, text = self.random.choice(tuple(Stage)), self.clock, self.text()
+        generation = before.generation + self.random.randrange(2)
+        permanent = self.random.random() < 0.3
+        changes: tuple[Callable[[], PackageStatus], ...] = (
+            lambda: statuses.succeeded(before, stage, now),
+            lambda: statuses.succeeded(before, stage, now),
+            lambda: self._all_done(before),
+            lambda: statuses.failed(before, stage, "RenderFailed", text, now, permanent=permanent),
+            lambda: statuses.progressing(before, stage, "Pending", text, now),
+            lambda: statuses.rolling_out(before, text, now),
+            lambda: statuses.update_started(before, generation, now, version="2.0.0"),
+            lambda: statuses.reconfigure_started(before, generation, now),
+            lambda: statuses.observed(before, generation, now),
+            lambda: statuses.released(before, "2.0.0", "sha256:aa", before.revision + 1),
+            lambda: statuses.required(before, "DependencyNotEnabled", text, now, met=permanent),
+            lambda: statuses.stopped(before, now),
+            lambda: statuses.placed(before, "shop"),
+            lambda: statuses.uninstalled(before, now),
+            lambda: statuses.blocked(before, generation, "SpecInvalid", text, now),
+            lambda: statuses.removal_held(before, generation, "HasDependents", text, now),
+            lambda: statuses.removing(before, "Removing", text, now),
+            lambda: statuses.suspended(before, now, suspended=not before.suspended),
+            lambda: statuses.suspended(statuses.observed(before, generation, now), now, suspended=not before.suspended),
+            lambda: statuses.set_maintenance(before, "NoResourceReconciliation" if permanent else "", now),
+            lambda: statuses.tracking(before, ["a"], [text or "b"], now),
+            lambda: statuses.warned(before, [text], now),
+            lambda: statuses.reachable(before, [("https://shop.example", text)], now),
+            lambda: statuses.restored(generation, statuses.external(before), now),
+            lambda: replace(before, ready_kept=None),
+        )
+        after = self.random.choice(changes)()
+        if after != before:
+            self.recorder.status(name, before, after)
+        self.statuses[name] = after
+
+    def _all_done(self, status: PackageStatus) -> PackageStatus:
+        for stage in Stage:
+            status = statuses.succeeded(status, stage, self.clock)
+        return status

@@ -1,0 +1,38 @@
+"""The note about a choice in a package's status."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.versions.version_chooser import Choice, Why
+from wharfinger.runtime.versions.version_note import VersionNote, moved_note, note_object, note_of, read_note
+from wharfinger.runtime.versions.version_policy import read_version
+
+RANGE = read_version({"spec": {"versionRange": "^1"}})[1]
+WAITS = Choice("1.0.0", Why.AWAITS_APPROVAL, "1.1.0 is available", pending="1.1.0")
+NEWEST = Choice("1.0.0", Why.NEWEST, "1.0.0 is the newest")
+
+
+def test_only_news_have_a_line() -> None:
+    assert note_of(RANGE, WAITS, "").line == "1.1.0 is available"
+    assert note_of(RANGE, NEWEST, "").line == ""
+    assert note_of(RANGE, NEWEST, "the tag has moved").line == "1.0.0 is the newest; the tag has moved"
+    assert moved_note("1.0.0", "the tag has moved").line == "the tag has moved"
+
+
+def test_a_version_that_waits_is_the_reason_before_a_moved_tag() -> None:
+    assert note_of(RANGE, WAITS, "moved").reason == "AwaitsApproval"
+    assert note_of(RANGE, NEWEST, "moved").reason == "TagMoved"
+
+
+TEXT = st.text(max_size=5)
+
+
+@given(st.builds(VersionNote, TEXT, st.text(min_size=1, max_size=5), TEXT, TEXT, TEXT))
+def test_it_comes_back(note: VersionNote) -> None:
+    assert read_note(note_object(note)) == note
+
+
+@given(st.none() | st.integers() | st.dictionaries(st.sampled_from(("chosen", "reason")), st.integers() | st.just("")))
+def test_another_form_is_none(written: JsonValue) -> None:
+    assert read_note(written) is None

@@ -1,0 +1,144 @@
+"""The validating webhooks that are configured, and their verdicts on a write.
+
+A write is decided in one step, without a wait, so a webhook cannot be called in the middle of it. Instead, `judge` raises
+VerdictsNeededError with the calls that are missing, before anything is stored. The HTTP handler makes the calls, and tries the
+request again with the verdicts (``VERDICTS``). If the object has changed meanwhile, that is another question, and is asked anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.admission.matching import matched
+from wharfinger.control_plane.admission.request import Resource, resource_of
+from wharfinger.control_plane.admission.validating import CompiledPolicy
+from wharfinger.control_plane.admission.webhook_reviews import Verdict, denial, failure, key_of, review_of
+from wharfinger.control_plane.api.common.admission import Admission
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.lenient_fields import part, parts
+from wharfinger.control_plane.storage.interface import Collection
+from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_int
+
+CONFIGURATIONS: Final = Collection("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+EXEMPT: Final = frozenset(
+    f"{kind}.admissionregistration.k8s.io"
+    for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+)
+"""Kinds that no webhook judges, so that a wrong configuration can be repaired."""
+TIMEOUT_S: Final = 10
+_NO_SIDE_EFFECTS: Final = frozenset({"None", "NoneOnDryRun"})
+_ALWAYS: Final[JsonValue] = [{"expression": "false"}]
+_HOLDS: Final = "failed expression: false"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookCall:
+    """One question for a webhook; ``client`` is its ``clientConfig``, ``review`` the request without its uid."""
+
+    key: str
+    webhook: str
+    client: JsonObject
+    timeout_s: int
+    review: JsonObject
+
+
+class VerdictsNeededError(Exception):
+    """The write can be decided once these webhooks have been called."""
+
+    def __init__(self, calls: Sequence[WebhookCall]) -> None:
+        super().__init__(f"{len(calls)} webhooks have to be called")
+        self.calls = tuple(calls)
+
+
+_NOTHING: Final[Mapping[str, Verdict]] = {}
+VERDICTS: Final[ContextVar[Mapping[str, Verdict]]] = ContextVar("VERDICTS", default=_NOTHING)
+"""The verdicts that the present request has, by the keys of their calls."""
+
+
+class Webhook:
+    """One webhook of a configuration."""
+
+    def __init__(self, configuration: JsonObject, webhook: JsonObject) -> None:
+        self.name = text(webhook, "name")
+        self._id = " ".join(
+            (*(text(configuration, "metadata", name) for name in ("uid", "resourceVersion")), self.name)
+        )
+        self._client = part(webhook, "clientConfig") or {}
+        self._timeout_s = find_int(webhook, "timeoutSeconds") or TIMEOUT_S
+        self._strict = text(webhook, "failurePolicy") != "Ignore"
+        self._dry_run = text(webhook, "sideEffects") in _NO_SIDE_EFFECTS
+        self._match: JsonObject = {
+            "matchPolicy": text(webhook, "matchPolicy") or "Equivalent",
+            "resourceRules": [*parts(webhook, "rules")],
+            **{name: webhook.get(name) or {} for name in ("namespaceSelector", "objectSelector")},
+        }
+        conditions: list[JsonValue] = [*parts(webhook, "matchConditions")]
+        spec: JsonObject = {
+            "matchConditions": conditions,
+            "failurePolicy": text(webhook, "failurePolicy") or "Fail",
+            "validations": _ALWAYS,
+        }
+        self._conditions = CompiledPolicy({"metadata": {"name": self.name}, "spec": spec}) if conditions else None
+
+    def call(self, admission: Admission, asked: Resource, backend: Backend) -> WebhookCall | None:
+        """Return the call for a write; None if the webhook is not concerned. Raises StatusError."""
+        rules = self._match["resourceRules"]
+        taken = matched(self._match, admission, asked, backend.catalog) if rules else None
+        if taken is None or not self._conditions_hold(admission, asked, taken):
+            return None
+        if admission.dry_run and not self._dry_run:
+            raise status.bad_request(f'admission webhook "{self.name}" does not support dry run')
+        review = review_of(admission, asked, taken)
+        return WebhookCall(key_of(self._id, review), self.name, self._client, self._timeout_s, review)
+
+    def _conditions_hold(self, admission: Admission, asked: Resource, taken: Resource) -> bool:
+        if self._conditions is None:
+            return True
+        denials, errors = self._conditions.denials(admission, asked, taken, None)
+        if wrong := [one.message for one in (*denials, *errors) if one.message != _HOLDS]:
+            raise failure(self.name, wrong[0])
+        return bool(denials)
+
+    def apply(self, verdict: Verdict, admission: Admission) -> None:
+        """Add the verdict's warnings. Raises StatusError if it refuses the write."""
+        if verdict.failed:
+            if self._strict:
+                raise failure(self.name, verdict.failed)
+            return
+        admission.warnings.extend(verdict.warnings)
+        if not verdict.allowed:
+            raise denial(self.name, verdict)
+
+
+class Webhooks:
+    """The validating webhooks of one control plane, in the order of their configurations' names."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._webhooks: list[Webhook] = []
+        self.load()
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self._webhooks)
+
+    def load(self) -> None:
+        """Read the stored configurations."""
+        stored = sorted(self._backend.storage.list(CONFIGURATIONS), key=lambda each: text(each, "metadata", "name"))
+        self._webhooks = [Webhook(each, webhook) for each in stored for webhook in parts(each, "webhooks")]
+
+    def judge(self, admission: Admission) -> None:
+        """Apply the verdicts on a write. Raises StatusError for the first refusal, and VerdictsNeededError."""
+        asked = resource_of(admission)
+        if asked is None or admission.kind.group_kind in EXEMPT:
+            return
+        known = VERDICTS.get()
+        found = [(hook, hook.call(admission, asked, self._backend)) for hook in self._webhooks]
+        calls = [(hook, call) for hook, call in found if call is not None]
+        if needed := [call for _, call in calls if call.key not in known]:
+            raise VerdictsNeededError(needed)
+        for hook, call in calls:
+            hook.apply(known[call.key], admission)

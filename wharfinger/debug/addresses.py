@@ -1,0 +1,36 @@
+"""The paths and parameters of the debug socket, and the answers by which a client tells its failures apart.
+
+The server and the client share them, so that a command does not have to import the server.
+"""
+
+from typing import Final
+
+RENDER: Final = "/api/v1/packages/render/"
+VALIDATE: Final = "/api/v1/packages/validate/"
+"""The prefix of the paths for settings validation; as after ``RENDER``, the name of a package follows."""
+WHY: Final = "/api/v1/why"
+HISTORY: Final = "/api/v1/history"
+METRICS: Final = "/metrics"
+HOOK_METRICS: Final = "/metrics/hooks"
+SETTINGS_VERSION: Final = "settings-version"
+MAX_SETTINGS_VERSION: Final = 1_000
+MAX_DIGITS: Final = 9
+MAX_SHOWN: Final = 100
+"""The number of characters of a request that an error quotes."""
+MAX_SETTINGS: Final = 1024 * 1024
+"""The maximum size of the settings in a request, in bytes; an object in a cluster cannot be much larger."""
+SHOW_SECRETS: Final = "show-secrets"
+HOOKS: Final = "hooks"
+ELSEWHERE: Final = f"# The metrics of hooks are on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
+"""A comment for users who look for these metrics here; scrapers ignore it."""
+NO_CHART: Final = "package has no Helm chart"
+RENDER_FAILED: Final = "render failed: "
+NO_PACKAGE: Final = "no package named "
+
+
+def read_settings_version(text: str) -> int | None:
+    """Parse the version of settings; None if it is not a valid version."""
+    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit():
+        return None
+    version = int(text)
+    return version if version <= MAX_SETTINGS_VERSION else None

@@ -1,0 +1,49 @@
+"""The names that a shell offers at the Tab key, from the running daemon."""
+
+import argparse
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.exchange import finish
+from wharfinger.debug.errors import DebugError
+from wharfinger.formats.terminal_text import is_safe
+from wharfinger.runtime.paths import default_socket
+
+WAIT_S: Final = 2.0
+"""The time that a user waits at the Tab key for a daemon that is busy, before there are no names."""
+POOLS: Final = "pools"
+REPOSITORIES: Final = "repositories"
+VERSIONS: Final = "versions"
+
+
+class Completer(Protocol):
+    """The function that argcomplete calls, with these and other arguments."""
+
+    def __call__(self, prefix: str, parsed_args: argparse.Namespace, **others: object) -> list[str]:
+        """Return the values that begin with ``prefix``."""
+        ...
+
+
+def complete_by(action: argparse.Action, completer: Completer) -> None:
+    """Let argcomplete ask ``completer`` for the values of an argument."""
+    vars(action)["completer"] = completer
+
+
+def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
+    """Return the names of packages, or of pools for ``get pools``, that begin with ``prefix``; none without a daemon."""
+    path = cast("Path | None", getattr(parsed_args, "socket", None)) or default_socket()
+    client = DebugClient(path, wait_s=WAIT_S)
+    try:
+        what = getattr(parsed_args, "what", None)
+        if what == POOLS:
+            names = [pool.name for pool in finish(client.pools())]
+        elif what == REPOSITORIES:
+            names = [each.name for each in finish(client.repositories())]
+        elif what == VERSIONS:
+            names = [index.package for each in finish(client.repositories()) for index in each.packages]
+        else:
+            names = [package.name for package in finish(client.packages())]
+    except DebugError:
+        return []
+    return sorted(name for name in set(names) if name.startswith(prefix) and is_safe(name))

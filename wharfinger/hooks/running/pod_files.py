@@ -1,0 +1,134 @@
+"""The files of a hook that runs in a pod: a tar that goes in, and a tar that comes out.
+
+The folder `cwd` of the hook goes in, since the hook's file and what it reads beside it are there; and the files of the run,
+without its kubeconfig: in a pod, a hook has the pod's service account. What comes out is foreign data: only plain files with the
+names of the run's outputs are taken from it, within the limit of each, and written into the run's folder, from which they are
+read as after a local run. All functions here block; they are for a worker thread.
+"""
+
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from wharfinger.hooks.containment.hook_environment import HOME, KUBECONFIG
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.run_folder import RunFolder
+from wharfinger.hooks.running.runner import HookRun
+from wharfinger.hooks.watching.json_stream import MAX_BYTES
+from wharfinger.pools.pods.pod_run import PodRun, environment_file
+
+MAX_PROGRAM_BYTES: Final = 16 * 1024 * 1024
+MAX_PROGRAM_FILES: Final = 2000
+_MAX_RESULTS: Final = 64
+
+
+def pack(run: HookRun, folder: RunFolder) -> PodRun:
+    """Return the run with its files. Raises HookError if they are too many, or if the program is not among them."""
+    try:
+        program = run.executable.relative_to(run.cwd)
+    except ValueError as error:
+        why = f"expected its program below {run.cwd.name}, found {run.executable}; leave workerPool out"
+        raise HookError(run.name, why) from error
+    files = {**{name: file for name, file in folder.inputs().items() if name != KUBECONFIG}, **folder.outputs()}
+    buffer = io.BytesIO()
+    try:
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            _add(archive, "environment", environment_file(run.environment, {**files, HOME: "."}), 0o600)
+            for name in sorted(set(files.values())):
+                _add(archive, f"files/{name}", (folder.path / name).read_bytes(), 0o600)
+            for path in _program_files(run):
+                archive.add(path, f"program/{path.relative_to(run.cwd)}", recursive=False, filter=_anonymous)
+    except OSError as error:
+        raise HookError(run.name, f"its files cannot be read: {error}", transient=True) from error
+    return PodRun(
+        namespace=run.namespace,
+        pool=run.worker_pool,
+        owner=f"{run.owner} {run.name}",
+        archive=buffer.getvalue(),
+        argv=(f"./{program}", *run.argv),
+        outputs=tuple(sorted(set(folder.outputs().values()))),
+    )
+
+
+def unpack(data: bytes, folder: RunFolder) -> None:
+    """Write the outputs that came out of a pod into the folder of the run; those that did not are removed from it.
+
+    Raises HookError.
+    """
+    found = dict(_results(data, folder)) if data else {}
+    for name in set(folder.outputs().values()):
+        path = folder.path / name
+        try:
+            if name not in found:
+                path.unlink(missing_ok=True)
+                continue
+            fd = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(fd, "wb") as file:
+                file.write(found[name])
+        except OSError as error:
+            raise HookError(folder.hook, f"its result {name} cannot be written: {error}", transient=True) from error
+
+
+def _results(data: bytes, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
+    """Yield the outputs in an archive. Raises HookError."""
+    names = set(folder.outputs().values())
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for _ in range(_MAX_RESULTS):
+                member = archive.next()
+                if member is None:
+                    return
+                name = member.name.removeprefix("./")
+                if name not in names or not member.isreg() or member.issparse():
+                    continue
+                if member.size > MAX_BYTES:
+                    raise HookError(folder.hook, f"{name}: more than the limit of {MAX_BYTES} bytes")
+                content = archive.extractfile(member)
+                yield name, content.read(MAX_BYTES + 1) if content is not None else b""
+    except HookError:
+        raise
+    except Exception as error:  # tarfile raises many kinds for malformed archives
+        raise HookError(folder.hook, f"the archive of its results cannot be read: {error}") from error
+
+
+def _program_files(run: HookRun) -> Iterator[Path]:
+    """Yield the folders, plain files, and relative links of the hook's folder. Raises HookError if they are too large."""
+    size = count = 0
+    for folder, folders, names in os.walk(run.cwd):
+        folders.sort()
+        for name in (*folders, *sorted(names)):
+            path = Path(folder, name)
+            with suppress(FileNotFoundError):  # removed meanwhile
+                status = path.lstat()
+                if stat.S_ISLNK(status.st_mode):
+                    if not path.resolve().is_relative_to(run.cwd.resolve()) or path.readlink().is_absolute():
+                        continue
+                elif not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                    continue
+                size, count = size + status.st_size, count + 1
+                if size > MAX_PROGRAM_BYTES or count > MAX_PROGRAM_FILES:
+                    why = (
+                        f"expected at most {MAX_PROGRAM_BYTES} bytes in {MAX_PROGRAM_FILES} files in its folder, found more; "
+                        "move the hook to a folder of its own, or leave workerPool out"
+                    )
+                    raise HookError(run.name, why)
+                yield path
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Return a member without the owner and the time that it has here."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    return member
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), mode
+    archive.addfile(member, io.BytesIO(content))

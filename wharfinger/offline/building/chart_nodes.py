@@ -1,0 +1,49 @@
+"""Find charts that may make nodes: objects of Flux and its operator, Applications of Argo CD, packages. Blocking."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonValue, canonical_json
+
+_GROUPS: Final = (b".fluxcd.io/", b"fluxcd.controlplane.io/", b"argoproj.io/", b"wharfinger.dev/")
+_TEMPLATES: Final = "templates"
+_SUBCHARTS: Final = "charts"
+MAX_TEMPLATE: Final = 4 * 1024 * 1024
+
+
+def may_make_nodes(chart: Path) -> bool:
+    """Return whether a chart, or one of its subcharts, may render objects that have a controller.
+
+    The templates are searched for the API groups of these objects. A packed subchart, and a template that is too large to
+    search, count as charts that may. Raises OSError.
+    """
+    return any(_has_group(path) for path in _searched(chart))
+
+
+def names_nodes(value: JsonValue) -> bool:
+    """Return whether values name the API group of such objects: a chart may render objects that its values contain."""
+    text = canonical_json(value)
+    return any(group in text for group in _GROUPS)
+
+
+def _searched(chart: Path) -> Iterator[Path]:
+    """Yield the templates of a chart and of its subcharts, and packed subcharts."""
+    folder, subcharts = chart / _TEMPLATES, chart / _SUBCHARTS
+    if folder.is_dir():
+        yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
+    if not subcharts.is_dir():
+        return
+    for path in sorted(subcharts.iterdir()):
+        if path.is_dir():
+            yield from _searched(path)
+        elif path.suffix == ".tgz":
+            yield path
+
+
+def _has_group(path: Path) -> bool:
+    if path.suffix == ".tgz":
+        return True
+    with path.open("rb") as file:
+        text = file.read(MAX_TEMPLATE + 1)
+    return len(text) > MAX_TEMPLATE or any(group in text for group in _GROUPS)

@@ -1,0 +1,82 @@
+"""The files of the tree that nodes build, and the nodes that would have made an object that is missing."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import find_list, find_str
+from wharfinger.offline.discovery.argo import argo_folders
+from wharfinger.offline.discovery.builders import copied_folders, source_of
+from wharfinger.offline.discovery.reach import normal_path
+from wharfinger.offline.discovery.repository_address import plain_address
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.store.kinds import (
+    ARGO_APPLICATION,
+    ARTIFACT_GENERATOR,
+    EXTERNAL_ARTIFACT,
+    FOLDER,
+    KUSTOMIZATION,
+)
+from wharfinger.offline.store.store import ObjectStore, Stored
+from wharfinger.runtime.fixpoint.model import Id
+
+BUILDERS: Final = (ARGO_APPLICATION, ARTIFACT_GENERATOR, FOLDER, KUSTOMIZATION)
+"""The kinds whose objects build files."""
+
+
+def files_of(stored: Stored, tree: Tree) -> frozenset[str]:
+    """Return the files of the tree that a node builds, even if its build fails; empty for nodes that build none."""
+    try:
+        return frozenset(file for folder in _folders(stored, tree) for file in tree.reach.files_of(folder))
+    except FormatError:
+        return frozenset()  # its controller reports that
+
+
+def builders_of(who: Id, store: ObjectStore, tree: Tree) -> tuple[Id, ...]:
+    """Return the nodes that build a file which declares an object of this kind and name, sorted.
+
+    Namespaces are not compared, because a build may set them. An ExternalArtifact is made by the generator that names it.
+    """
+    if who.kind == EXTERNAL_ARTIFACT:
+        generators = store.list(ARTIFACT_GENERATOR)
+        return tuple(each.id for each in generators if each.id.namespace == who.namespace and _makes(each, who.name))
+    files = {each.place.file for each in tree.named.get((who.kind, who.name), ())}
+    if not files:
+        return ()
+    nodes = (stored for kind in BUILDERS for stored in store.list(kind))
+    return tuple(sorted(each.id for each in nodes if not files.isdisjoint(files_of(each, tree))))
+
+
+def _makes(generator: Stored, name: str) -> bool:
+    """Return whether a generator may make an artifact of this name."""
+    try:
+        if find_str(generator.object, "spec", "pathPattern"):
+            return True
+        return any(find_str(each, "name") == name for each in find_list(generator.object, "spec", "artifacts"))
+    except FormatError:
+        return True  # its controller reports that
+
+
+def _folders(stored: Stored, tree: Tree) -> Iterator[str]:
+    if stored.id.kind == FOLDER:
+        yield stored.id.name
+    elif stored.id.kind == ARGO_APPLICATION:
+        for url, path in argo_folders(stored.object):
+            folder = normal_path(path)
+            if folder is not None and plain_address(url) in tree.local_addresses:
+                yield folder
+    elif stored.id.kind == ARTIFACT_GENERATOR:
+        yield from (
+            folder
+            for source, folder in copied_folders(stored.object, stored.id.namespace)
+            if source in tree.local_sources
+        )
+    elif stored.id.kind == KUSTOMIZATION and source_of(stored.object, stored.id.namespace) in tree.local_sources:
+        folder = normal_path(find_str(stored.object, "spec", "path", default="."))
+        if folder is None:
+            return
+        yield folder
+        for each in find_list(stored.object, "spec", "components"):
+            component = normal_path(f"{folder}/{each}")
+            if component is not None:
+                yield component

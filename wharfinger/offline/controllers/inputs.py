@@ -1,0 +1,45 @@
+"""The inputs of a release: everything that it is rendered from, as one digest.
+
+The digest is computed without fetching and without rendering anything, so that two versions of a tree can be compared first.
+Two releases with the same inputs render to the same objects: the options of both builds are the same, and a source outside of
+the tree is fetched once for both.
+"""
+
+from collections.abc import Iterable
+
+from wharfinger.formats.json.value import JsonValue, checksum, find_str
+from wharfinger.offline.controllers.controller import Desk
+from wharfinger.offline.controllers.gate import Gate
+from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, KUSTOMIZATION, SECRET, SOURCES
+from wharfinger.offline.store.store import Stored
+from wharfinger.runtime.fixpoint.model import Id
+
+_ORDER_ONLY = frozenset({HELM_RELEASE, KUSTOMIZATION, ARGO_APPLICATION})
+"""A release reads nothing of these; it names them in ``dependsOn``."""
+
+
+def inputs_digest(desk: Desk, stored: Stored, gate: Gate, more: Iterable[JsonValue]) -> str:
+    """Return the digest of an object, of the objects that its gate has read, and of ``more``, such as digests of folders.
+
+    Labels and annotations of an object are no inputs.
+    """
+    read = {each for each in gate.reads if each.kind not in _ORDER_ONLY}
+    read |= {secret for each in read if each.kind in SOURCES and (secret := _login_of(desk, each)) is not None}
+    objects: list[JsonValue] = [[str(each), _digest_of(desk, each)] for each in sorted(read)]
+    return checksum({"object": [str(stored.id), _content(stored)], "read": objects, "more": list(more)})
+
+
+def _login_of(desk: Desk, source: Id) -> Id | None:
+    """Return the Secret that a source logs in with."""
+    found = desk.store.get(source)
+    name = find_str(found.object, "spec", "secretRef", "name") if found is not None else ""
+    return Id(SECRET, source.namespace, name) if name else None
+
+
+def _digest_of(desk: Desk, who: Id) -> str:
+    found = desk.store.get(who)
+    return "absent" if found is None else _content(found)
+
+
+def _content(stored: Stored) -> str:
+    return checksum({key: value for key, value in stored.object.items() if key != "metadata"})

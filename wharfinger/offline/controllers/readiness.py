@@ -1,0 +1,100 @@
+"""The expressions in ``spec.dependsOn[].readyExpr``, which say when a dependency is ready. They are in CEL.
+
+Nothing here runs, so an object that was built has the status of one that is ready: its generation was observed, and its
+condition ``Ready`` is true. An expression about anything else in a status cannot be judged without a cluster: the dependency
+counts as ready, and a warning says so. An expression that does not read the status is as true or false as in a cluster.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_list, find_object, find_str
+from wharfinger.offline.controllers.gate import Need, ReconcileError
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.store import ObjectStore, Stored
+from wharfinger.packages.errors import RulesError
+from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.runtime.tasks.health_expressions import HealthExpressionError, HealthExpressions, expression_rule
+
+MAX_EXPRESSION: Final = 16 * 1024
+_STATUS: Final = re.compile(r"\bstatus\b")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_USUAL: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status", "data"})
+_RESERVED: Final = frozenset(
+    {
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop"),
+        *("namespace", "null", "package", "return", "true", "var", "void", "while"),
+    }
+)
+"""Words that cannot be names of variables in CEL."""
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Readiness:
+    """Judges expressions in the workers for rules."""
+
+    def __init__(self, store: ObjectStore, rules: Rules) -> None:
+        self._store = store
+        self._rules = rules
+
+    async def of_dependencies(self, stored: Stored, needs: Iterable[Need]) -> tuple[str, ...]:
+        """Judge the expressions of a Kustomization or HelmRelease, whose variables are ``self`` and ``dep``.
+
+        ``needs`` are the objects in its ``spec.dependsOn``. Return warnings. Raises ReconcileError.
+        """
+        warnings: list[str] = []
+        for entry, need in zip(find_list(stored.object, "spec", "dependsOn"), needs, strict=True):
+            expression = find_str(as_object(entry, need.field), "readyExpr")
+            found = self._store.get(need.id)
+            if not expression or found is None:
+                continue
+            value: JsonObject = {"self": _as_ready(stored.object), "dep": _as_ready(found.object)}
+            whole = f"cel.bind(dep, dyn(self.dep), cel.bind(self, dyn(self.self), (\n{expression}\n)))"
+            warnings += await self._judged(found, expression, whole, value, f"{need.field}.readyExpr")
+        return tuple(warnings)
+
+    async def of_object(self, found: Stored, expression: str, field: str) -> tuple[str, ...]:
+        """Judge an expression of a ResourceSet, whose variables are the object's fields. Otherwise as `of_dependencies`."""
+        value = _as_ready(found.object)
+        whole = expression
+        for name in sorted({*filter(_NAME.match, value), *_USUAL} - _RESERVED):
+            whole = f"cel.bind({name}, {f'dyn(self.{name})' if name in value else 'dyn({})'}, (\n{whole}\n))"
+        return await self._judged(found, expression, whole, value, field)
+
+    async def _judged(
+        self, found: Stored, expression: str, whole: str, value: JsonObject, field: str
+    ) -> tuple[str, ...]:
+        if len(expression) > MAX_EXPRESSION:
+            raise ReconcileError(f"{field}: more than {MAX_EXPRESSION} characters")
+        try:
+            if findings := await self._rules.check(expression_rule(whole)):
+                raise ReconcileError(f"{field}: {findings[0].message}; correct the expression")
+            if await HealthExpressions(self._rules).evaluate(whole, value):
+                return ()
+        except RulesError as error:
+            raise ReconcileError(f"{field}: {error}") from error
+        except HealthExpressionError as error:
+            if error.transient:
+                raise ReconcileError(f"{field}: {error}") from error
+            return (f"{field}: cannot be judged without a cluster ({error}); {shown(found.id)} counts as ready",)
+        if _STATUS.search(expression):
+            return (f"{field}: false without a cluster; {shown(found.id)} counts as ready",)
+        raise ReconcileError(f"{field}: it is never true for {shown(found.id)}; correct the expression, or that object")
+
+
+def _as_ready(obj: JsonObject) -> JsonObject:
+    """Return an object as a cluster would show it when it is ready."""
+    metadata = find_object(obj, "metadata")
+    annotations: JsonObject = {
+        key: value for key, value in find_object(metadata, "annotations").items() if key != _APPLIED
+    }
+    labels = find_object(metadata, "labels")
+    conditions: list[JsonValue] = [
+        {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "observedGeneration": 1}
+    ]
+    return {
+        **obj,
+        "metadata": {**metadata, "labels": labels, "annotations": annotations, "generation": 1},
+        "status": {"conditions": conditions, **find_object(obj, "status"), "observedGeneration": 1},
+    }

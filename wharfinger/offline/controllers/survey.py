@@ -1,0 +1,129 @@
+"""A survey of a tree: all Kustomizations are built, but releases only record their inputs, and sources are not fetched.
+
+The surveys of two versions of a tree tell which releases differ. Afterwards these, and the sources that they read, are
+reconciled as in any other build, by the same controllers: :meth:`Survey.end` switches them over.
+
+Kustomizations, folders and packages are built as always, and so are releases whose charts may make further nodes: without them
+the survey would not know all nodes. A Kustomization of a source outside of the tree has the source fetched.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from wharfinger.formats.json.value import find
+from wharfinger.offline.controllers.controller import Controller, Desk, Produced
+from wharfinger.offline.controllers.gate import Gate
+from wharfinger.offline.store.kinds import BUCKET, GIT_REPOSITORY, OCI_REPOSITORY
+from wharfinger.offline.store.store import Stored
+from wharfinger.runtime.fixpoint.model import Id, Level
+
+UNCHANGED: Final = "unchanged"
+"""The reason for skipping a release whose inputs are the same on both sides."""
+FETCHED: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, BUCKET})
+"""Sources whose controller fetches their files."""
+
+
+class ReleaseController(Controller, Protocol):
+    """A controller that can name the inputs of its releases."""
+
+    async def inputs(self, stored: Stored, gate: Gate, /) -> str | None:
+        """Return the digest of the inputs; None if the release must be rendered. Raises as `reconcile`."""
+        ...
+
+
+@dataclass(slots=True)
+class Survey:
+    """The inputs that releases have recorded. A survey is in progress until `end`.
+
+    ``unsearched`` are those of these releases that may make nodes. If the survey is ``strict``, they are rendered.
+    """
+
+    inputs: dict[Id, str] = field(default_factory=dict)
+    unsearched: set[Id] = field(default_factory=set)
+    in_progress: bool = True
+    strict: bool = False
+
+    def end(self) -> None:
+        """Render and fetch from now on."""
+        self.in_progress = False
+
+
+class SurveyedReleases:
+    """Record the inputs of releases during a survey, and render them after it.
+
+    Implements :class:`~wharfinger.offline.controllers.controller.Controller`.
+    """
+
+    def __init__(self, survey: Survey, controller: ReleaseController, sources: Controller, desk: Desk) -> None:
+        self._survey = survey
+        self._controller = controller
+        self._sources = sources
+        self._desk = desk
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Record the inputs, or render. Raises ReconcileError, or the errors of the gate."""
+        self._survey.inputs.pop(stored.id, None)
+        self._survey.unsearched.discard(stored.id)
+        self._desk.unsearched.discard(stored.id)
+        if self._survey.in_progress:
+            digest = await self._controller.inputs(stored, gate)
+            is_unsearched = stored.id in self._desk.unsearched
+            if digest is not None and not (is_unsearched and self._survey.strict):
+                self._survey.inputs[stored.id] = digest
+                self._survey.unsearched.update({stored.id} if is_unsearched else ())
+                return Produced(skipped=UNCHANGED)
+            for source in sorted(gate.reads):
+                await fetched_source(source, self._sources, self._desk)
+        return await self._controller.reconcile(stored, gate)
+
+
+class SurveyedSources:
+    """Fetch no source during a survey; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, survey: Survey, controller: Controller, desk: Desk) -> None:
+        self._survey = survey
+        self._controller = controller
+        self._desk = desk
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Fetch a source, unless a survey is in progress. Raises ReconcileError, or the errors of the gate."""
+        is_fetched = stored.id.kind in FETCHED and stored.id not in self._desk.tree.local_sources
+        if self._survey.in_progress and is_fetched:
+            return Produced(skipped=UNCHANGED)
+        return await self._controller.reconcile(stored, gate)
+
+
+class SurveyedBuilds:
+    """Fetch the sources of nodes that are built; implements :class:`~wharfinger.offline.controllers.controller.Controller`.
+
+    ``sources_of`` returns the ids of the sources of a node.
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        controller: Controller,
+        sources: Controller,
+        desk: Desk,
+        sources_of: Callable[[Stored], Iterable[Id]],
+    ) -> None:
+        self._sources_of = sources_of
+        self._survey = survey
+        self._controller = controller
+        self._sources = sources
+        self._desk = desk
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Build a node. Raises ReconcileError, or the errors of the gate."""
+        if self._survey.in_progress and find(stored.object, "spec", "suspend") is not True:
+            for source in self._sources_of(stored):
+                await fetched_source(source, self._sources, self._desk)
+        return await self._controller.reconcile(stored, gate)
+
+
+async def fetched_source(who: Id, sources: Controller, desk: Desk) -> None:
+    """Fetch a source that a survey has left out, if this is one. Raises ReconcileError, or the errors of the gate."""
+    source = desk.store.get(who)
+    if source is not None and who.kind in FETCHED and who not in desk.artifacts:
+        await sources.reconcile(source, Gate(who, Level.NONE, (), desk.store, desk.tree))

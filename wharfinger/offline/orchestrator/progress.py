@@ -1,0 +1,68 @@
+"""The progress of builds: how many nodes are done, and what is being done now. Pure."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, PACKAGES, SOURCES
+from wharfinger.runtime.fixpoint.model import Id
+
+MOST_SHOWN: Final = 2
+"""The nodes that are named; of all others the number is shown."""
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """The progress of one tree. ``active`` are the nodes that are worked on, in the order in which they were begun."""
+
+    known: set[Id] = field(default_factory=set)
+    done: set[Id] = field(default_factory=set)
+    active: dict[Id, None] = field(default_factory=dict)
+
+    def begin(self, who: Id) -> None:
+        """Record that work on a node begins."""
+        self.known.add(who)
+        self.done.discard(who)
+        self.active[who] = None
+
+    def end(self, who: Id, *, done: bool) -> None:
+        """Record that work on a node ends; ``done`` False: it waits for another one."""
+        self.active.pop(who, None)
+        if done:
+            self.done.add(who)
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of a command, which may build several trees. ``step`` is what the command does at the moment."""
+
+    step: str = ""
+    runs: list[RunProgress] = field(default_factory=list)
+
+    def run(self) -> RunProgress:
+        """Return the progress of another tree."""
+        run = RunProgress()
+        self.runs.append(run)
+        return run
+
+    def text(self) -> str:
+        """Return the progress in one line."""
+        done = sum(len(each.done) for each in self.runs)
+        known = sum(len(each.known) for each in self.runs)
+        active = [who for each in self.runs for who in each.active]
+        parts = [self.step] if self.step else []
+        if known:
+            parts.append(f"{done} of {known} done")
+        if active:
+            named = ", ".join(f"{_verb(who)} {shown(who)}" for who in active[:MOST_SHOWN])
+            more = len(active) - MOST_SHOWN
+            parts.append(named + (f" and {more} more" if more > 0 else ""))
+        return ": ".join(parts) or "reading the tree"
+
+
+def _verb(who: Id) -> str:
+    if who.kind in SOURCES:
+        return "fetching"
+    if who.kind in {HELM_RELEASE, ARGO_APPLICATION} | PACKAGES:
+        return "rendering"
+    return "building"

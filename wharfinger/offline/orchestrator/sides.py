@@ -1,0 +1,67 @@
+"""The builds of two versions of a tree, in which releases with the same inputs on both sides are not rendered.
+
+Both trees are surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`). Then releases
+that exist on one side only, or whose inputs differ, are rendered on both. If a survey cannot tell, both trees are built as a
+whole.
+"""
+
+from dataclasses import dataclass, field
+
+from wharfinger.offline.orchestrator.orchestrator import Config, Surveyed, Tools, open_orchestrator
+from wharfinger.offline.orchestrator.result import Result
+from wharfinger.runtime.fixpoint.model import Id
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Both builds. ``unchanged`` are the releases that were not rendered, because their inputs are the same.
+
+    ``unsearched`` are those of them that may make nodes: their charts were not fetched, so such nodes are not compared.
+    """
+
+    before: Result
+    after: Result
+    unchanged: frozenset[Id] = field(default=frozenset())
+    unsearched: frozenset[Id] = field(default=frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a tree, and the tools that build it."""
+
+    config: Config
+    tools: Tools
+
+
+async def build_sides(before: Version, after: Version, *, everything: bool = False) -> Sides:
+    """Build both sides; with ``everything`` all releases are rendered. Raises TreeError, StoreError."""
+    if not everything and (narrowed := await _narrowed(before, after)) is not None:
+        return narrowed
+    async with (
+        open_orchestrator(before.config, before.tools) as old,
+        open_orchestrator(after.config, after.tools) as new,
+    ):
+        return Sides(await old.render(), await new.render())
+
+
+async def _narrowed(before: Version, after: Version) -> Sides | None:
+    """Build what differs; return None if a survey cannot tell what that is."""
+    async with (
+        open_orchestrator(before.config, before.tools) as old,
+        open_orchestrator(after.config, after.tools) as new,
+    ):
+        known_before, known_after = await old.survey(), await new.survey()
+        if known_before is None or known_after is None:
+            return None
+        different = differing(known_before, known_after)
+        was, now = await old.finish(different), await new.finish(different)
+        if was is None or now is None:
+            return None
+        unsearched = known_before.unsearched | known_after.unsearched
+        return Sides(was, now, frozenset(known_before.inputs) - different, unsearched - different)
+
+
+def differing(before: Surveyed, after: Surveyed) -> frozenset[Id]:
+    """Return the releases that exist on one side only, or whose inputs differ."""
+    both = {*before.inputs, *after.inputs}
+    return frozenset(who for who in both if before.inputs.get(who) != after.inputs.get(who))

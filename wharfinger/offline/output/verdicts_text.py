@@ -1,0 +1,55 @@
+"""The verdicts of tests as text for people, as JSON, and as JUnit's XML for CI systems."""
+
+import json
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.terminal_text import printable
+from wharfinger.offline.testing.verdicts import Verdict
+
+
+def verdicts_text(verdicts: Sequence[Verdict]) -> str:
+    """Return a line for each test, its problems below it, and a summary."""
+    return "".join(f"{line}\n" for line in _lines(verdicts))
+
+
+def verdicts_json(verdicts: Sequence[Verdict]) -> str:
+    """Return the verdicts as ASCII JSON."""
+    document: JsonObject = {
+        "passed": sum(each.passed for each in verdicts),
+        "failed": sum(not each.passed for each in verdicts),
+        "tests": [
+            {
+                "file": each.case.file,
+                "name": each.case.name,
+                "passed": each.passed,
+                "problems": [*each.problems],
+            }
+            for each in verdicts
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def verdicts_junit(verdicts: Sequence[Verdict]) -> str:
+    """Return the verdicts as a JUnit report."""
+    failed = sum(not each.passed for each in verdicts)
+    numbers = {"tests": str(len(verdicts)), "failures": str(failed), "errors": "0"}
+    suite = Element("testsuite", {"name": "wharfinger test", **numbers})
+    for each in verdicts:
+        names = {"classname": printable(each.case.file), "name": printable(each.case.name)}
+        case = SubElement(suite, "testcase", names)
+        if not each.passed:
+            failure = SubElement(case, "failure", {"message": printable(each.problems[0])})
+            failure.text = "\n".join(map(printable, each.problems))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suite, encoding="unicode")}\n'
+
+
+def _lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    for each in verdicts:
+        yield f"{'PASS' if each.passed else 'FAIL'}  {each.case.file}: {each.case.name}"
+        yield from (f"      {problem}" for problem in each.problems)
+    failed = sum(not each.passed for each in verdicts)
+    tests = "1 test" if len(verdicts) == 1 else f"{len(verdicts)} tests"
+    yield f"{tests}: {len(verdicts) - failed} passed, {failed} failed"

@@ -1,0 +1,123 @@
+"""``wharfinger test``: an author's expectations of what packages, charts and trees build.
+
+Each package has its own tests. All paths with manifests are one tree, whose tests are those of each of these paths.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.terminal_text import printable
+from wharfinger.offline.building_command import BuildError, build_paths, open_progress, packages_and_trees, tell
+from wharfinger.offline.options import OfflineOptions, OptionError, add_options, add_path, read_options
+from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.toolbox import open_tools
+from wharfinger.offline.output.verdicts_text import verdicts_json, verdicts_junit, verdicts_text
+from wharfinger.offline.testing.case_file import FOLDER, SUFFIXES, Case, CaseFileError, files_with_tests, read_tests
+from wharfinger.offline.testing.verdicts import Verdict, judged
+from wharfinger.packages.errors import PackageError
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A package or a tree, and its tests."""
+
+    options: OfflineOptions
+    cases: tuple[Case, ...]
+
+
+def add_test(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``wharfinger test``."""
+    parser.description = (
+        f"Build paths with the values of each test, and compare the objects with its expectations. Tests are the files "
+        f"{FOLDER}/*{SUFFIXES[0]} below each path, or those of --tests; docs/offline.md describes them. "
+        "Exit code 0: all tests passed; 1: a test failed; 2: wrong usage, or a path or a test that cannot be read."
+    )
+    add_path(parser)
+    parser.add_argument(
+        "--tests",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help=f"a file with tests (default: all in {FOLDER}/ below each path)",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json", "junit"), default="text", help="text (default), json or junit"
+    )
+    add_options(parser)
+    parser.set_defaults(handler=test)
+
+
+def test(args: argparse.Namespace) -> int:
+    """Run the tests of a path and print their verdicts."""
+    try:
+        options = read_options(args)
+        verdicts = trio.run(_verdicts, options, _targets(options, cast("list[Path]", args.tests)))
+        if isinstance(verdicts, BuildError):
+            raise verdicts
+    except (OptionError, BuildError, CaseFileError) as error:
+        tell(f"error: {error}")
+        return EXIT_USAGE
+    if args.output == "json":
+        text = verdicts_json(verdicts)
+    elif args.output == "junit":
+        text = verdicts_junit(verdicts)
+    else:
+        text = printable(verdicts_text(verdicts), allow="\n")
+    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
+    sys.stdout.flush()
+    return 0 if all(each.passed for each in verdicts) else EXIT_FAILED
+
+
+def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
+    """Return what is built, with the tests in these files, or in those beside each path. Raises CaseFileError."""
+    packages, trees = packages_and_trees(options.paths)
+    groups = [*([path] for path in packages), *([trees] if trees else [])]
+    if files and len(groups) > 1:
+        raise CaseFileError(f"--tests {files[0]}: the paths are not one tree, nor one package; name one of them")
+    targets: list[_Target] = []
+    for paths in groups:
+        found = tuple(files) or tuple(file for path in paths for file in files_with_tests(path))
+        if not found:
+            named = ", ".join(map(str, paths))
+            raise CaseFileError(f"{named}: has no {FOLDER}/*{SUFFIXES[0]}; add one, or name one with --tests")
+        cases = tuple(case for file in found for case in read_tests(file))
+        if paths is trees and (named_values := next((each for each in cases if each.values is not None), None)):
+            where = f"{named_values.file}: {named_values.name}"
+            raise CaseFileError(f"{where}: values are for one package or chart; {paths[0]} is a tree")
+        targets.append(_Target(options.of(paths), cases))
+    return targets
+
+
+async def _verdicts(options: OfflineOptions, targets: Sequence[_Target]) -> tuple[Verdict, ...] | BuildError:
+    """Return the verdicts or the error. A raised error would leave the nurseries of the pools as an exception group."""
+    try:
+        async with open_tools(options.tools) as tools, open_progress(options, tools):
+            verdicts: list[Verdict] = []
+            count = sum(len(target.cases) for target in targets)
+            for target in targets:
+                plain: Result | BuildError | None = None
+                for case in target.cases:
+                    tools.progress.step = f"test {len(verdicts) + 1} of {count}"
+                    if case.values is not None:
+                        settings = overlaid(options.settings, case.values)
+                        result = await build_paths(replace(target.options, settings=settings), tools)
+                    else:  # without values of their own all tests of a target judge one build
+                        result = plain = plain or await build_paths(target.options, tools)
+                    if isinstance(result, BuildError):
+                        return result
+                    verdicts.append(judged(case, result))
+            return tuple(verdicts)
+    except PackageError as error:
+        return BuildError(str(error))

@@ -1,0 +1,118 @@
+"""``wharfinger repository mirror``: copy packages, with what they reference, to another registry or a folder of layouts."""
+
+import argparse
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import trio
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.packages.errors import AddressError, PackageError
+from wharfinger.packages.mirroring.mirror import End, Mirror, OpenImage, Wanted, names_of
+from wharfinger.packages.network.proxies import read_proxies
+from wharfinger.packages.registry.address import RepositoryAddress, is_repository, is_tag
+from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
+from wharfinger.packages.registry.oci_layout import LAYOUT_FILE, OciLayout
+from wharfinger.packages.registry.oci_registry import OciRegistry
+from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.sources.source import Network, RegistrySource, open_repository
+from wharfinger.packages.targets import LAYOUT, add_network_arguments, open_target, read_authorities, read_repository
+
+
+def add_repository(parser: argparse.ArgumentParser) -> None:
+    """Add ``repository mirror SRC DST``."""
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    mirror = actions.add_parser(
+        "mirror",
+        help="copy packages, with what they reference, to another registry or to a folder",
+        description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
+        "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). An interrupted copy "
+        "continues where it stopped. A daemon without a network installs from a folder of layouts (spec.layout).",
+    )
+    place = f"host[:port]/path below which the packages are, or {LAYOUT}FOLDER"
+    mirror.add_argument("source", metavar="SRC", help=place)
+    mirror.add_argument("target", metavar="DST", help=place)
+    mirror.add_argument(
+        "--package",
+        action="append",
+        default=[],
+        metavar="NAME[:TAG]",
+        help="a package to copy, in one version or in all (may be repeated; default: all packages that SRC lists)",
+    )
+    mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
+    mirror.add_argument("--dry-run", action="store_true", help="list and sum what would be copied, and copy nothing")
+    add_network_arguments(mirror)
+    mirror.set_defaults(handler=_mirror, username=None, password_stdin=False)
+
+
+def _mirror(args: argparse.Namespace) -> int:
+    try:
+        trio.run(_mirror_async, args)
+    except PackageError as error:
+        hint = "; run the same command again, and it continues" if error.transient else ""
+        print(f"error: {encodable(str(error), 'utf-8')}{hint}", file=sys.stderr)  # noqa: T201 - a command
+        return 1
+    return 0
+
+
+async def _mirror_async(args: argparse.Namespace) -> None:
+    wanted = [_wanted(text) for text in cast("list[str]", args.package)]
+    async with _opened(args, str(args.source)) as (source, path), _opened(args, str(args.target)) as (target, below):
+        mirror = Mirror(
+            End(source, path), target, below, _images(args), images=not args.no_images, dry_run=bool(args.dry_run)
+        )
+        if not wanted:
+            wanted = [Wanted(name) for name in await _names(str(args.source), source, path)]
+        async with aclosing(mirror.run(wanted)) as lines:
+            async for line in lines:
+                print(encodable(line, sys.stdout.encoding or "utf-8"))  # noqa: T201 - a command
+    sums = mirror.sums
+    verb = "would copy" if args.dry_run else "copied"
+    print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there")  # noqa: T201 - a command
+
+
+def _wanted(text: str) -> Wanted:
+    name, colon, tag = text.partition(":")
+    if not is_repository(name) or (colon and not is_tag(tag)):
+        raise AddressError(f"--package {text[:200]!r}: expected NAME or NAME:TAG, such as web:1.2.0")
+    return Wanted(name, tag)
+
+
+@asynccontextmanager
+async def _opened(args: argparse.Namespace, text: str) -> AsyncIterator[tuple[OciRegistry | OciLayout, str]]:
+    """Open one end; yield it with the path below which its packages are."""
+    if text.startswith(LAYOUT):
+        yield OciLayout(Path(text.removeprefix(LAYOUT))), ""
+        return
+    target = read_repository(text, plain_http=bool(args.plain_http))
+    async with open_target(args, target) as registry:
+        assert isinstance(registry, OciRegistry)  # noqa: S101 - a target with an address is one
+        yield registry, target.repository
+
+
+async def _names(text: str, source: Registry, path: str) -> list[str]:
+    if not text.startswith(LAYOUT):
+        return await names_of(source, path)
+    root = Path(text.removeprefix(LAYOUT))
+    return await trio.to_thread.run_sync(_layouts, root)
+
+
+def _layouts(root: Path) -> list[str]:
+    """Return the packages of a folder of layouts, without the images that were copied with them. Blocking."""
+    found = (path.parent.relative_to(root).as_posix() for path in root.rglob(LAYOUT_FILE))
+    return sorted(name for name in found if name != "." and not name.startswith("images/"))
+
+
+def _images(args: argparse.Namespace) -> OpenImage:
+    logins = DockerLogins(cast("Path | None", args.docker_config) or default_file())
+    network = Network(read_proxies(os.environ), logins=logins)
+    ca = read_authorities(args)
+
+    def open_image(repository: RepositoryAddress) -> AbstractAsyncContextManager[Registry]:
+        return open_repository(RegistrySource(repository, ca=ca), repository, network)
+
+    return open_image

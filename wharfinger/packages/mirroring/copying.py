@@ -1,0 +1,143 @@
+"""The copy of one artifact by digest: an index with all its images, a manifest with all its blobs, and their signatures.
+
+Blobs are copied before the manifest that names them, and the tag last. So a copy that was interrupted continues where it
+stopped: blobs that are there are not copied again, and an artifact whose tag is right is complete.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import as_object, decode_json, find, find_list
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError
+from wharfinger.packages.registry.image_index import MAX_MANIFESTS, is_index, referrers_tag
+from wharfinger.packages.registry.manifest import MAX_LAYERS, MAX_MANIFEST, read_descriptor
+from wharfinger.packages.registry.registry import Descriptor, Registry, WritableRegistry
+
+MAX_DEPTH: Final = 4
+SIGNATURE_SUFFIXES: Final = (".sig", ".att", ".sbom")
+"""The endings of cosign's tags for signatures, attestations and bills of materials of an artifact."""
+
+
+class StreamTarget(WritableRegistry, Protocol):
+    """A registry that blobs of any size can be copied to. Raises PackageError."""
+
+    async def has_blob(self, repository: str, blob: Descriptor) -> bool:
+        """Return whether a blob is there, in its size."""
+        ...
+
+    async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
+        """Copy a blob from another registry, verified, without keeping it in memory."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The repositories of an artifact: where it is, and where its copy will be."""
+
+    source: Registry
+    source_repository: str
+    target: StreamTarget
+    target_repository: str
+
+
+@dataclass(slots=True)
+class Sums:
+    """The artifacts and the bytes that were copied, or would be, and those that were there."""
+
+    artifacts: int = 0
+    present: int = 0
+    bytes: int = 0
+    blobs: set[tuple[str, Digest]] = field(default_factory=set)
+
+
+async def copy_artifact(ends: Ends, reference: str | Digest, sums: Sums, *, dry_run: bool) -> Descriptor:
+    """Copy an artifact with everything that belongs to it, unless it is there. Raises PackageError."""
+    descriptor, data = await ends.source.document(ends.source_repository, reference)
+    tag = reference if isinstance(reference, str) else ""
+    await _copy_related(ends, descriptor, sums, dry_run=dry_run)
+    if await _is_there(ends, descriptor, tag):
+        sums.present += 1
+        return descriptor
+    await _copy_content(ends, descriptor, data, sums, dry_run=dry_run, depth=0)
+    if not dry_run:
+        await ends.target.push_manifest(ends.target_repository, tag, data, descriptor.media_type)
+    sums.artifacts += 1
+    sums.bytes += len(data)
+    return descriptor
+
+
+async def _is_there(ends: Ends, descriptor: Descriptor, tag: str) -> bool:
+    try:
+        found, _ = await ends.target.document(ends.target_repository, tag or descriptor.digest)
+    except ArtifactNotFoundError:
+        return False
+    except DigestError:
+        return False  # a damaged copy
+    return found.digest == descriptor.digest
+
+
+async def _copy_content(
+    ends: Ends, descriptor: Descriptor, data: bytes, sums: Sums, *, dry_run: bool, depth: int
+) -> None:
+    """Copy what a manifest or an index names."""
+    what = f"{ends.source_repository}@{descriptor.digest}"
+    manifests, blobs = named_by(data, what, index=is_index(descriptor.media_type))
+    if manifests and depth >= MAX_DEPTH:
+        raise ArtifactError(f"{what}: expected indexes at most {MAX_DEPTH} deep; push the package again")
+    for child in manifests:
+        found, content = await ends.source.document(ends.source_repository, child.digest)
+        await _copy_content(ends, found, content, sums, dry_run=dry_run, depth=depth + 1)
+        if not dry_run:
+            await ends.target.push_manifest(ends.target_repository, "", content, found.media_type)
+        sums.bytes += len(content)
+    for blob in blobs:
+        key = ends.target_repository, blob.digest
+        if key in sums.blobs or await ends.target.has_blob(ends.target_repository, blob):
+            continue
+        if not dry_run:
+            await ends.target.copy_blob(ends.target_repository, blob, ends.source, ends.source_repository)
+        sums.blobs.add(key)
+        sums.bytes += blob.size
+
+
+async def _copy_related(ends: Ends, descriptor: Descriptor, sums: Sums, *, dry_run: bool) -> None:
+    """Copy signatures, attestations and other artifacts that refer to this one."""
+    for suffix in SIGNATURE_SUFFIXES:
+        await _copy_tag(ends, f"sha256-{descriptor.digest.hex}{suffix}", sums, dry_run=dry_run)
+    if not await _copy_tag(ends, referrers_tag(descriptor.digest), sums, dry_run=dry_run):
+        for _, referrer in await ends.source.referrers(ends.source_repository, descriptor.digest):
+            found, data = await ends.source.document(ends.source_repository, referrer.digest)
+            await _copy_content(ends, found, data, sums, dry_run=dry_run, depth=0)
+            if not dry_run:
+                await ends.target.push_manifest(ends.target_repository, "", data, found.media_type)
+
+
+async def _copy_tag(ends: Ends, tag: str, sums: Sums, *, dry_run: bool) -> bool:
+    """Copy the artifact of a tag; return False if there is none."""
+    try:
+        descriptor, data = await ends.source.document(ends.source_repository, tag)
+    except ArtifactNotFoundError:
+        return False
+    if not await _is_there(ends, descriptor, tag):
+        await _copy_content(ends, descriptor, data, sums, dry_run=dry_run, depth=0)
+        if not dry_run:
+            await ends.target.push_manifest(ends.target_repository, tag, data, descriptor.media_type)
+        sums.bytes += len(data)
+    return True
+
+
+def named_by(data: bytes, what: str, *, index: bool) -> tuple[list[Descriptor], list[Descriptor]]:
+    """Return the manifests and the blobs that a manifest or an index names. Raises ArtifactError."""
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document")
+        if index:
+            listed = find_list(document, "manifests")[:MAX_MANIFESTS]
+            return [read_descriptor(each, "manifests") for each in listed], []
+        layers = find_list(document, "layers")[:MAX_LAYERS]
+        config = find(document, "config")
+        blobs = [read_descriptor(config, "config")] if config is not None else []
+        return [], [*blobs, *(read_descriptor(each, "layers") for each in layers)]
+    except (FormatError, DigestError, ArtifactError) as error:
+        raise ArtifactError(f"{what}: {error}") from error

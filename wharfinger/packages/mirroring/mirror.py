@@ -1,0 +1,156 @@
+"""The mirror of a repository of packages: which packages, versions and images are copied, and where to.
+
+The package ``web`` of ``SRC`` becomes ``DST/web``. The image ``registry.example:5000/team/app`` becomes
+``DST/images/registry.example_5000/team/app``, so a rule in registries.conf for each host leads nodes to the copies.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json
+from wharfinger.packages.charts.chart import MAX_CHART_FILE
+from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError
+from wharfinger.packages.mirroring.copying import SIGNATURE_SUFFIXES, Ends, StreamTarget, Sums, copy_artifact
+from wharfinger.packages.mirroring.image_references import annotated_images, listed_digests
+from wharfinger.packages.registry.address import PackageReference, RepositoryAddress, is_repository
+from wharfinger.packages.registry.manifest import HELM_CONFIG, PACKAGE_CONFIG
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
+
+IMAGES: Final = "images"
+
+OpenImage = Callable[[RepositoryAddress], AbstractAsyncContextManager[Registry]]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A registry with the path below which its packages are; the path of a folder of layouts is empty."""
+
+    registry: Registry
+    path: str = ""
+
+    def repository(self, name: str) -> str:
+        """Return the repository of a package."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A package; without a tag, all of its versions."""
+
+    name: str
+    tag: str = ""
+
+
+@dataclass(slots=True)
+class Mirror:
+    """The copy of packages to ``target`` at ``path``. With ``dry_run`` nothing is written, and everything is counted."""
+
+    source: End
+    target: StreamTarget
+    path: str
+    open_image: OpenImage
+    images: bool = True
+    dry_run: bool = False
+    sums: Sums = field(default_factory=Sums)
+    _images: dict[str, PackageReference] = field(default_factory=dict)
+
+    async def run(self, packages: Sequence[Wanted]) -> AsyncGenerator[str, None]:
+        """Copy packages, and then the images that they name; yield a line about each. Raises PackageError."""
+        for wanted in packages:
+            tags = [wanted.tag] if wanted.tag else await self._tags(wanted.name)
+            for tag in tags:
+                yield await self._package(wanted.name, tag)
+        for text, image in sorted(self._images.items()):
+            yield await self._image(text, image)
+
+    async def _tags(self, name: str) -> list[str]:
+        tags = await self.source.registry.tags(self.source.repository(name))
+        return [tag for tag in tags if not _is_related(tag)]
+
+    async def _package(self, name: str, tag: str) -> str:
+        ends = Ends(self.source.registry, self.source.repository(name), self.target, self._target(name))
+        before = self.sums.bytes
+        descriptor = await copy_artifact(ends, tag, self.sums, dry_run=self.dry_run)
+        if self.images:
+            await self._note_images(ends, descriptor)
+        return self._line(f"{name}:{tag}", descriptor, before)
+
+    async def _image(self, text: str, image: PackageReference) -> str:
+        registry = str(image.repository.registry).replace(":", "_").strip("[]")
+        target = self._target(f"{IMAGES}/{registry}/{image.repository.path}")
+        if not is_repository(target):
+            raise ArtifactError(f"{text}: its copy would be {target}, which is no repository; use --no-images")
+        before = self.sums.bytes
+        async with self.open_image(image.repository) as source:
+            ends = Ends(source, image.repository.path, self.target, target)
+            if image.digest is not None:
+                descriptor = await copy_artifact(ends, image.digest, self.sums, dry_run=self.dry_run)
+            else:
+                descriptor = await copy_artifact(ends, image.tag, self.sums, dry_run=self.dry_run)
+        return self._line(text, descriptor, before)
+
+    async def _note_images(self, ends: Ends, descriptor: Descriptor) -> None:
+        """Note the images that a package names, and copy those of its own repository."""
+        manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
+        what = f"{ends.source_repository}@{descriptor.digest}"
+        if manifest.config.media_type == HELM_CONFIG:
+            metadata = await _metadata(ends, manifest, what)
+            self._images.update({str(image): image for image in annotated_images(metadata, what)})
+        elif manifest.config.media_type == PACKAGE_CONFIG:
+            for digest in await _own_images(ends, manifest, what):
+                await copy_artifact(ends, digest, self.sums, dry_run=self.dry_run)
+
+    def _target(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+    def _line(self, what: str, descriptor: Descriptor, before: int) -> str:
+        copied = self.sums.bytes - before
+        done = "present" if not copied else "would copy" if self.dry_run else "copied"
+        return f"{done:<10} {what} {descriptor.digest} {copied} bytes"
+
+
+async def names_of(source: Registry, path: str) -> list[str]:
+    """Return the packages of a registry: the tags of the repository above them are their names. Raises PackageError."""
+    try:
+        return [name for name in await source.tags(path) if is_repository(name)]
+    except ArtifactNotFoundError as error:
+        raise ArtifactNotFoundError(
+            f"{path}: the registry does not list its packages ({error}); name them with --package"
+        ) from error
+
+
+async def _metadata(ends: Ends, manifest: Manifest, what: str) -> JsonObject:
+    data = await _blob(ends, manifest.config, MAX_CHART_FILE, what)
+    try:
+        return as_object(decode_json(data, max_bytes=MAX_CHART_FILE, what="config"), "config")
+    except FormatError as error:
+        raise ArtifactError(f"{what}: {error}") from error
+
+
+async def _own_images(ends: Ends, manifest: Manifest, what: str) -> tuple[Digest, ...]:
+    found: set[Digest] = set()
+    for layer in manifest.layers:
+        data = await _blob(ends, layer, MAX_ARCHIVE, what)
+        found.update(await trio.to_thread.run_sync(listed_digests, data, what))
+    return tuple(sorted(found))
+
+
+async def _blob(ends: Ends, blob: Descriptor, most: int, what: str) -> bytes:
+    if blob.size > most:
+        raise ArtifactError(
+            f"{what}: blob {blob.digest} has {blob.size} bytes, at most {most} are read; use --no-images"
+        )
+    async with ends.source.blob(ends.source_repository, blob) as chunks:
+        return b"".join([chunk async for chunk in chunks])
+
+
+def _is_related(tag: str) -> bool:
+    """Return whether a tag is for signatures and referrers of an artifact; those are copied with the artifact."""
+    return tag.startswith("sha256-") and (tag.endswith(SIGNATURE_SUFFIXES) or len(tag) == len("sha256-") + 64)

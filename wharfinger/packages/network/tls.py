@@ -1,0 +1,104 @@
+"""TLS of connections to a server: the authorities to trust, and the certificate by which the server knows this client.
+
+The system's authorities are trusted, with those of a repository added. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` name other files
+for the system's. A client's key is read from memory: it is never written to a disk.
+"""
+
+import os
+import re
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from wharfinger.packages.errors import RegistryError
+
+MAX_CA: Final = 1024 * 1024
+"""The largest number of characters of PEM text; all authorities of a usual system take a fifth of it."""
+_CERTIFICATE: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,65536}-----END CERTIFICATE-----", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate (PEM, with its chain) and its private key (PEM, not encrypted)."""
+
+    certificate: str = field(repr=False)
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The authorities (PEM) to trust in addition to the system's, and the certificate for servers that demand one."""
+
+    ca: str = field(default="", repr=False)
+    client: ClientCertificate | None = None
+
+
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    """Return one context for many connections: reading the system's authorities takes 20 ms, in which nothing else runs.
+
+    Blocking. Raises RegistryError for PEM text that is none.
+    """
+    paths = ssl.get_default_verify_paths()
+    return _context(tls, (_changed_ns(paths.cafile), _changed_ns(paths.capath)))
+
+
+def _changed_ns(path: str | None) -> int:
+    """Return the time of the last change of a file or folder; 0 if there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns if path else 0
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=16)
+def _context(tls: Tls, _as_of: tuple[int, ...]) -> ssl.SSLContext:
+    """Return a context with the system's authorities, and those in ``ca`` (text around the certificates is ignored)."""
+    context = ssl.create_default_context()
+    if tls.ca:
+        try:
+            context.load_verify_locations(cadata="\n".join(_CERTIFICATE.findall(tls.ca[:MAX_CA])))
+        except (ssl.SSLError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            raise RegistryError(
+                f"the certificate authority is no PEM text with certificates: {why}", transient=False
+            ) from error
+    if tls.client is not None:
+        try:
+            with _in_memory(tls.client.certificate) as certificate, _in_memory(tls.client.key) as key:
+                context.load_cert_chain(certificate, key, _no_password)
+        except (ssl.SSLError, ValueError, UnicodeError) as error:
+            raise RegistryError(
+                "the client certificate: expected PEM text of a certificate and of its key, not encrypted, found "
+                f"{_reason(error)}; correct tls.crt and tls.key in the Secret",
+                transient=False,
+            ) from error
+    return context
+
+
+def _no_password() -> str:
+    """Return no password, so that OpenSSL does not ask for one on the terminal."""
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    reason = error.reason if isinstance(error, ssl.SSLError) else ""
+    return f"other text ({reason})" if reason else "other text"
+
+
+@contextmanager
+def _in_memory(text: str) -> Iterator[str]:
+    """Yield the path of a file in memory with the text, because the ssl module reads keys from files only."""
+    file = os.memfd_create("pem", os.MFD_CLOEXEC)
+    try:
+        data = text.encode()
+        while data:
+            data = data[os.write(file, data) :]
+        yield f"/proc/self/fd/{file}"
+    finally:
+        os.close(file)

@@ -1,0 +1,69 @@
+"""The route of a request: directly or through a proxy, and with the client's certificate or without it.
+
+The client's certificate is shown to one server only, the registry itself: a redirect to another server carries neither a login
+nor a certificate. Connections are kept for each route apart, and made when a route is first used.
+"""
+
+import ssl
+from typing import Final
+
+import httpx
+
+from wharfinger.packages.network.proxies import Proxies
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class RoutedTransport(httpx.AsyncBaseTransport):
+    """Connections to the server at ``base`` and to all servers that it redirects to."""
+
+    def __init__(
+        self,
+        base: httpx.URL,
+        proxies: Proxies,
+        *,
+        own: ssl.SSLContext,
+        others: ssl.SSLContext,
+        limits: httpx.Limits,
+    ) -> None:
+        """``own`` is for the server at ``base``, which alone may see the client's certificate."""
+        self._origin = origin_of(base)
+        self._proxies = proxies
+        self._own = own
+        self._others = others
+        self._limits = limits
+        self._transports: dict[tuple[bool, httpx.URL | None], httpx.AsyncHTTPTransport] = {}
+
+    def route(self, url: httpx.URL) -> str:
+        """Return `` through the proxy HOST:PORT`` for messages; empty without a proxy."""
+        proxy = self._proxies.of(url)
+        return "" if proxy is None else f" through the proxy {proxy.host}:{proxy.port or _PORTS[proxy.scheme]}"
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request on its route. Raises httpx's errors."""
+        route = origin_of(request.url) == self._origin, self._proxies.of(request.url)
+        transport = self._transports.get(route)
+        if transport is None:
+            transport = self._transports[route] = self._open(*route)
+        return await transport.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        while self._transports:
+            await self._transports.popitem()[1].aclose()
+
+    def _open(self, is_own: bool, proxy: httpx.URL | None) -> httpx.AsyncHTTPTransport:  # noqa: FBT001 - the parts of a key
+        return httpx.AsyncHTTPTransport(
+            verify=self._own if is_own else self._others,
+            trust_env=False,
+            limits=self._limits,
+            proxy=None if proxy is None else self._proxy(proxy),
+        )
+
+    def _proxy(self, url: httpx.URL) -> httpx.Proxy:
+        return httpx.Proxy(url, ssl_context=self._others if url.scheme == "https" else None)
+
+
+def origin_of(url: httpx.URL) -> tuple[str, str, int]:
+    """Return scheme, host and port of a URL."""
+    return url.scheme, url.host, url.port or _PORTS.get(url.scheme, 0)

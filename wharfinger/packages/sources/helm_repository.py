@@ -1,0 +1,179 @@
+"""Helm repositories over HTTP: ``index.yaml``, and the archives that it names by relative or absolute URLs.
+
+An index is kept in memory with the validators of its answer. While it is fresh, nothing is requested; afterwards a server that
+knows ``ETag`` or ``Last-Modified`` answers that it has not changed. An archive whose digest is in the index is verified.
+
+The daemon and offline builds both use this module. Source: Helm's documentation, "The Chart Repository Guide".
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_object, find_str
+from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
+from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.network.tls import ClientCertificate
+from wharfinger.packages.registry.address import is_tag
+from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.registry.pusher import Package, pack_archive
+from wharfinger.packages.sources.web_files import WebServer, get_file
+
+MAX_INDEX: Final = 64 * 1024 * 1024
+MAX_INDEXES: Final = 16
+FRESH_S: Final = 10.0
+"""Seconds for which an index is used without a request, so that many packages need one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartEntry:
+    """A version of a chart: the URL of its archive, and its SHA-256 in hexadecimal ("" if the index has none)."""
+
+    version: str
+    url: str
+    digest: str
+
+
+Charts = Mapping[str, Mapping[str, ChartEntry]]
+"""The versions of each chart in an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    charts: Charts
+    validators: tuple[tuple[str, str], ...]
+    until: float
+
+
+class HelmRepositories:
+    """The indexes of Helm repositories."""
+
+    def __init__(self) -> None:
+        self._indexes: OrderedDict[tuple[str, Credentials | None, ClientCertificate | None], _Index] = OrderedDict()
+        self._locks = KeyedLocks()
+
+    async def charts(self, server: WebServer) -> Charts:
+        """Return the charts of a repository. Raises PackageError."""
+        url = server.url.rstrip("/") + "/"
+        async with self._locks.held(url):
+            # An index that was read with a login is not for those without it.
+            key = url, server.credentials, server.client
+            known = self._indexes.get(key)
+            if known is not None and trio.current_time() < known.until:
+                return known.charts
+            fresh = await _read_index(server, url, known)
+            self._indexes[key] = fresh
+            self._indexes.move_to_end(key)
+            while len(self._indexes) > MAX_INDEXES:
+                self._indexes.popitem(last=False)
+            return fresh.charts
+
+
+async def get_archive(server: WebServer, entry: ChartEntry) -> bytes:
+    """Return the archive of a chart, verified if the index has its digest. Raises PackageError."""
+    if not entry.digest and entry.url.startswith("http://") and server.url.startswith("https://"):
+        raise RegistryError(
+            f"{entry.url}: the index names an archive over plain http without its digest; refused: publish the digest, or an "
+            "https URL",
+            transient=False,
+        )
+    data = (await get_file(server, entry.url, max_bytes=MAX_ARCHIVE)).body
+    found = hashlib.sha256(data).hexdigest()
+    if entry.digest and found != entry.digest:
+        raise DigestError(f"{entry.url}: has the digest {found}, and the index says {entry.digest}", transient=True)
+    return data
+
+
+class HelmPacker:
+    """The charts of one Helm repository as packages; implements
+    :class:`~wharfinger.packages.sources.packed_registry.Packer`.
+    """
+
+    def __init__(self, repositories: HelmRepositories, server: WebServer) -> None:
+        self._repositories = repositories
+        self._server = server
+
+    async def pack(self, name: str, tag: str) -> Package:
+        """Fetch the chart of a version. Raises PackageError."""
+        versions = await self._versions(name)
+        entry = versions.get(tag)
+        if entry is None:
+            listed = ", ".join(list(versions)[:5])
+            raise ArtifactNotFoundError(
+                f"{self._server.url}: has no version {tag} of {name}; it has: {listed}; correct the version, or publish it"
+            )
+        data = await get_archive(self._server, entry)
+        package = await trio.to_thread.run_sync(pack_archive, data, entry.url)
+        if (package.name, package.version) != (name, entry.version):
+            raise ArtifactError(
+                f"{entry.url}: expected the chart {name} {entry.version}, as the index says, found {package.name} "
+                f"{package.version}; correct the index"
+            )
+        return package
+
+    async def tags(self, name: str) -> tuple[str, ...]:
+        """Return the tags of all versions of a chart. Raises PackageError."""
+        return tuple(sorted(await self._versions(name)))
+
+    async def check(self) -> None:
+        """Raise PackageError if the index cannot be read."""
+        await self._repositories.charts(self._server)
+
+    async def _versions(self, name: str) -> dict[str, ChartEntry]:
+        versions = (await self._repositories.charts(self._server)).get(name)
+        if not versions:
+            raise ArtifactNotFoundError(
+                f"{self._server.url}: not found: the repository has no chart {name}; correct the name, or publish it"
+            )
+        # A version that is no tag cannot be requested; it must not hide the others.
+        return {tag: entry for version, entry in versions.items() if is_tag(tag := version.replace("+", "_"))}
+
+
+async def _read_index(server: WebServer, url: str, known: _Index | None) -> _Index:
+    place = urljoin(url, "index.yaml")
+    answer = await get_file(server, place, max_bytes=MAX_INDEX, headers=known.validators if known is not None else ())
+    until = trio.current_time() + FRESH_S
+    if answer.status == 304 and known is not None:
+        return _Index(known.charts, known.validators, until)
+    names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+    validators = tuple((names[key], answer.headers[key]) for key in names if answer.headers.get(key))
+    try:
+        charts = await trio.to_thread.run_sync(read_charts, answer.body, url)
+    except FormatError as error:
+        raise RegistryError(f"{url}: {error}; is this a Helm repository?", transient=False) from error
+    return _Index(charts, validators[:1], until)
+
+
+def read_charts(data: bytes, url: str) -> Charts:
+    """Return the charts of an index, with whole URLs. Blocking. Raises FormatError."""
+    limits = YamlLimits(MAX_INDEX, max_nodes=10_000_000, max_characters=4 * MAX_INDEX)
+    index = as_object(read_yaml(data, what="index.yaml", limits=limits), "index.yaml")
+    listed = find_object(index, "entries")
+    return {name: _versions(entries, url) for name, entries in listed.items() if isinstance(entries, list)}
+
+
+def _versions(entries: Sequence[JsonValue], url: str) -> dict[str, ChartEntry]:
+    """Return the versions that can be fetched; the first of several entries for one version counts, as in Helm."""
+    found: dict[str, ChartEntry] = {}
+    for each in entries:
+        if not isinstance(each, dict):
+            continue
+        entry: JsonObject = each
+        try:
+            version, archive = find_str(entry, "version"), find_str(entry, "urls", 0)
+            digest = find_str(entry, "digest").removeprefix("sha256:").lower()
+            whole = urljoin(url, archive)
+            urlsplit(whole)
+        except (FormatError, ValueError):
+            continue
+        if version and archive:
+            found.setdefault(version, ChartEntry(version, whole, digest))
+    return found

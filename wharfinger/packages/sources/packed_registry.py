@@ -1,0 +1,125 @@
+"""A registry over packages that are packed when they are requested: archives and folders of places that are no registries.
+
+The same files have the same digest as after `wharfinger package push`. The package that was requested last is kept in memory, so
+that a read that has begun can be finished; every other digest is unknown.
+"""
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final, Protocol
+
+import trio
+
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
+from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.registry.manifest import read_manifest
+from wharfinger.packages.registry.pusher import Package
+from wharfinger.packages.registry.registry import Descriptor, Manifest
+from wharfinger.packages.registry.verified_blob import ReadChunks, VerifiedBlob
+
+CHUNK: Final = 256 * 1024
+
+
+class Packer(Protocol):
+    """A place of packages. Raises PackageError."""
+
+    async def pack(self, name: str, tag: str) -> Package:
+        """Return a version of a package; raise ArtifactNotFoundError if there is none."""
+        ...
+
+    async def tags(self, name: str) -> tuple[str, ...]:
+        """Return the tags of all versions of a package, sorted as text."""
+        ...
+
+    async def check(self) -> None:
+        """Raise PackageError if the place cannot be used."""
+        ...
+
+
+class PackedRegistry:
+    """The packages of a place; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
+
+    def __init__(self, packer: Packer, where: str) -> None:
+        """``where`` names the place in messages."""
+        self._packer = packer
+        self._where = where
+        self._kept: tuple[str, Package] | None = None
+
+    async def resolve(self, repository: str, tag: str) -> Descriptor:
+        """Return the package of a version; raise ArtifactNotFoundError if there is none."""
+        if not is_tag(tag):
+            raise AddressError(f"{tag[:200]!r} is no tag")
+        name = _checked(repository)
+        self._kept = None  # free it first: two packages may be large
+        package = await self._packer.pack(name, tag)
+        self._kept = name, package
+        return package.manifest.descriptor
+
+    async def manifest(self, repository: str, digest: Digest) -> Manifest:
+        """Return the manifest of the package that was resolved last."""
+        descriptor, data = await self.document(repository, digest)
+        return read_manifest(data, descriptor)
+
+    @asynccontextmanager
+    async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Stream the config or the layer of the package that was resolved last."""
+        what = f"{self._where}/{_checked(repository)}@{blob.digest}"
+        for one in self._blobs(repository):
+            if one[0].digest == blob.digest:
+                yield VerifiedBlob(ReadChunks(partial(_next_chunk, io.BytesIO(one[1]))), blob, what)
+                return
+        raise self._unknown(repository, blob.digest)
+
+    async def check(self) -> None:
+        """Raise PackageError if the place cannot be used."""
+        await self._packer.check()
+
+    async def tags(self, repository: str) -> tuple[str, ...]:
+        """Return the tags of all versions of a package."""
+        return await self._packer.tags(_checked(repository))
+
+    async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
+        """Return the manifest of a version, or of the package that was resolved last."""
+        _checked(repository)
+        if isinstance(reference, str):
+            await self.resolve(repository, reference)
+        else:
+            await trio.lowlevel.checkpoint()
+        package = self._package(repository)
+        if package is None or (isinstance(reference, Digest) and package.manifest.descriptor.digest != reference):
+            raise self._unknown(repository, reference)
+        return package.manifest.descriptor, package.manifest.data
+
+    async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
+        """Return nothing: only a registry has signatures."""
+        _checked(repository)
+        await trio.lowlevel.checkpoint()
+        return ()
+
+    def _package(self, repository: str) -> Package | None:
+        return self._kept[1] if self._kept is not None and self._kept[0] == repository else None
+
+    def _blobs(self, repository: str) -> tuple[tuple[Descriptor, bytes], ...]:
+        package = self._package(repository)
+        if package is None:
+            return ()
+        return tuple((each.descriptor, each.data) for each in (package.config, package.layer))
+
+    def _unknown(self, repository: str, reference: Digest | str) -> ArtifactNotFoundError:
+        return ArtifactNotFoundError(
+            f"{self._where}/{repository}@{reference}: not found; request the package by its version again"
+        )
+
+
+def _checked(repository: str) -> str:
+    if not is_repository(repository):
+        raise AddressError(f"{repository[:200]!r} is no repository")
+    return repository
+
+
+async def _next_chunk(data: io.BytesIO) -> bytes:
+    await trio.lowlevel.checkpoint()
+    return data.read(CHUNK)

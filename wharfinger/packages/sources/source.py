@@ -1,0 +1,256 @@
+"""The sources of packages: a registry, a folder of OCI layouts, or a folder of package folders.
+
+A source holds many packages by name. `open_source` gives the registry that stands for it and the path of one package in that
+registry, so that downloading code needs to know only :class:`~wharfinger.packages.registry.registry.Registry`.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias, assert_never
+
+from wharfinger.packages.errors import AddressError
+from wharfinger.packages.network.proxies import NO_PROXIES, Proxies
+from wharfinger.packages.network.tls import ClientCertificate
+from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository
+from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.registry.docker_logins import DockerLogins
+from wharfinger.packages.registry.folder_registry import FolderRegistry
+from wharfinger.packages.registry.oci_layout import OciLayout
+from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.registry.wire import Access, Patience
+from wharfinger.packages.sources.helm_repository import HelmPacker, HelmRepositories
+from wharfinger.packages.sources.mirrored_registry import MirroredRegistry
+from wharfinger.packages.sources.packed_registry import PackedRegistry
+from wharfinger.packages.sources.registry_rules import NO_RULES, Candidate, RegistryRules
+from wharfinger.packages.sources.token_file import TokenFile, read_token_file
+from wharfinger.packages.sources.web_files import WebServer, read_url
+from wharfinger.packages.trust.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySource:
+    """An OCI registry: packages are the repositories below ``address``.
+
+    ``ca`` is PEM text of authorities to trust in addition to the system's; if it is empty, only the system's are trusted.
+    """
+
+    address: RepositoryAddress
+    credentials: Credentials | None = field(default=None, repr=False)
+    ca: str = field(default="", repr=False)
+    realms: tuple[str, ...] = ()
+    """Hosts outside the registry's domain that may receive a login which is not in ``credentials``."""
+    client: ClientCertificate | None = None
+    """The certificate by which the registry knows this client."""
+    token: TokenFile | None = None
+    """The file with the login, if it is not in ``credentials``."""
+    verify: Policy | None = None
+    """The policy that artifacts must satisfy; None: all are trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class HelmSource:
+    """A Helm repository over HTTP: packages are the charts in its index."""
+
+    url: str
+    credentials: Credentials | None = field(default=None, repr=False)
+    ca: str = field(default="", repr=False)
+    client: ClientCertificate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSource:
+    """A folder of OCI image layouts: the package ``web`` is the layout in ``path/web``."""
+
+    path: Path
+    verify: Policy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSource:
+    """A folder of package folders, as an author has them: the package ``web`` is the folder ``path/web``."""
+
+    path: Path
+
+
+Source: TypeAlias = RegistrySource | HelmSource | LayoutSource | FolderSource
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The way from this process to the registries: proxies, rules of mirrors, and the logins of this machine's user."""
+
+    proxies: Proxies = NO_PROXIES
+    rules: RegistryRules = NO_RULES
+    logins: DockerLogins | None = None
+    """Logins for a source without credentials of its own, and for mirrors."""
+    patience: Patience = Patience()  # noqa: RUF009 - frozen
+    helm: HelmRepositories = field(default_factory=HelmRepositories)
+    """The indexes of Helm repositories, which all packages share."""
+
+
+@asynccontextmanager
+async def open_source(
+    source: Source, package: str, *, network: Network | None = None
+) -> AsyncIterator[tuple[Registry, str]]:
+    """Open the registry that stands for a source; yield it with the path of ``package`` in it. Raises PackageError."""
+    network = network or Network()
+    match source:
+        case RegistrySource():
+            repository = source.address.child(package)
+            async with open_repository(source, repository, network) as registry:
+                where = str(source.address.registry)
+                yield _trusted(registry, source.verify, where), repository.path
+        case HelmSource():
+            server = await _server(source, network)
+            yield PackedRegistry(HelmPacker(network.helm, server), source.url), _checked(package)
+        case LayoutSource(path, verify):
+            yield _trusted(OciLayout(path), verify, str(path)), _checked(package)
+        case FolderSource(path):
+            yield FolderRegistry(path), _checked(package)
+        case _:
+            assert_never(source)
+
+
+@asynccontextmanager
+async def open_repository(
+    source: RegistrySource, repository: RepositoryAddress, network: Network
+) -> AsyncIterator[Registry]:
+    """Open a repository of a registry, with its mirrors. Raises PackageError."""
+    candidates = network.rules.candidates(repository)
+    open_place = partial(_open_place, source, network)
+    if len(candidates) == 1 and candidates[0].address == repository:
+        async with open_place(candidates[0]) as registry:
+            yield registry
+        return
+    async with AsyncExitStack() as stack:
+        yield MirroredRegistry(repository, network.rules, open_place, stack)
+
+
+@asynccontextmanager
+async def _open_place(source: RegistrySource, network: Network, candidate: Candidate) -> AsyncIterator[Registry]:
+    """Open one place of a repository. Only the source's own registry gets its login and its certificate."""
+    address = candidate.address
+    own = address.registry == source.address.registry and address.scheme == source.address.scheme
+    logins = _Logins(source, address, network.logins, own=own)
+    access = Access(source.client if own else None, network.proxies, logins.renewed)
+    async with open_registry(
+        address.registry,
+        scheme=address.scheme,
+        credentials=await logins.current(),
+        ca=source.ca,
+        patience=network.patience,
+        access=access,
+    ) as registry:
+        yield registry
+
+
+async def _server(source: HelmSource, network: Network) -> WebServer:
+    """Return the server of a Helm repository, with the source's login or the one that this machine's user has."""
+    credentials = source.credentials
+    if credentials is None and network.logins is not None:
+        place = read_url(source.url)
+        credentials = await network.logins.find(place.registry, place.path.strip("/"), scheme=place.scheme)
+    return WebServer(source.url, credentials, source.ca, source.client, network.proxies, network.patience)
+
+
+@dataclass(frozen=True, slots=True)
+class _Logins:
+    """The login for one place: that of the source, or the one that this machine's user has."""
+
+    source: RegistrySource
+    address: RepositoryAddress
+    user: DockerLogins | None
+    own: bool
+
+    async def current(self) -> Credentials | None:
+        """Return the login, or None. Raises RegistryError."""
+        source = self.source
+        if self.own and source.token is not None:
+            return await read_token_file(source.token, source.realms)
+        if self.own and source.credentials is not None:
+            return source.credentials
+        if self.user is None:
+            return None
+        address = self.address
+        found = await self.user.find(address.registry, address.path, scheme=address.scheme)
+        return None if found is None else replace(found, realms=source.realms)
+
+    async def renewed(self) -> Credentials | None:
+        """Return the login after it was refused: the file and the credential helpers are asked again."""
+        if self.user is not None:
+            self.user.forget(self.address.registry)
+        return await self.current()
+
+
+def expecting(source: Source, version: str) -> Source:
+    """Return a source whose signed artifacts must state this version, also if they are requested by digest."""
+    if isinstance(source, RegistrySource | LayoutSource) and source.verify is not None:
+        return replace(source, verify=replace(source.verify, version=version))
+    return source
+
+
+def unverified(source: Source) -> Source:
+    """Return a source without its policy, to list what it has; nothing of it may be installed."""
+    return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource) else source
+
+
+def source_host(source: Source) -> str:
+    """Return the server of a source as ``host:port``; empty for a folder of this machine."""
+    registry = source_server(source)
+    return "" if registry is None else str(registry)
+
+
+def source_server(source: Source) -> RegistryAddress | None:
+    """Return the server of a source; None for a folder of this machine."""
+    match source:
+        case RegistrySource(address):
+            return address.registry
+        case HelmSource(url):
+            return read_url(url).registry
+        case LayoutSource() | FolderSource():
+            return None
+        case _:
+            assert_never(source)
+
+
+def source_text(source: Source) -> str:
+    """Return the name of a source, without secrets; two sources for the same place with the same policy have the same name.
+
+    A package is fetched again when the name changes, so that a new policy is applied to what is installed.
+    """
+    match source:
+        case RegistrySource(address):
+            return f"{address.scheme}://{address}{_policy_text(source.verify)}"
+        case HelmSource(url):
+            return f"helm:{url}"
+        case LayoutSource(path):
+            return f"oci-layout:{path}{_policy_text(source.verify)}"
+        case FolderSource(path):
+            return f"folder:{path}"
+        case _:
+            assert_never(source)
+
+
+def _trusted(registry: Registry, policy: Policy | None, where: str) -> Registry:
+    """Return the trusted part of a registry."""
+    if policy is None:
+        return registry
+    from wharfinger.packages.trust.trusted_registry import TrustedRegistry  # noqa: PLC0415 - cryptography takes 20 MB
+
+    return TrustedRegistry(registry, policy, where)
+
+
+def _policy_text(policy: Policy | None) -> str:
+    return "" if policy is None else f" verified-by:{policy.checksum}"
+
+
+def _checked(package: str) -> str:
+    if not is_repository(package):
+        raise AddressError(
+            f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'"
+        )
+    return package

@@ -1,0 +1,48 @@
+"""Logins from files that a node renews: projected tokens of service accounts, and tokens that an agent of a cloud writes.
+
+The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used at
+once. Its content is in no message.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.packages.errors import RegistryError
+from wharfinger.packages.registry.credentials import Credentials
+
+MAX_TOKEN: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file with a token. With a user name it is a password, without one an identity token for the token realm."""
+
+    path: Path
+    username: str = ""
+
+
+async def read_token_file(file: TokenFile, realms: tuple[str, ...] = ()) -> Credentials:
+    """Return the login that a file has now. Raises RegistryError."""
+    try:
+        token = (await trio.to_thread.run_sync(_content, file.path)).decode("ascii").strip()
+    except OSError as error:
+        raise RegistryError(
+            f"{file.path}: the token file cannot be read: {error.strerror}; check the volume that projects it",
+            transient=True,
+        ) from error
+    except UnicodeDecodeError:
+        token = ""
+    if not token or not token.isprintable():
+        raise RegistryError(f"{file.path}: expected a file with one token; check what writes it", transient=True)
+    if file.username:
+        return Credentials(file.username, token, realms=realms)
+    return Credentials("", "", token, realms)
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(MAX_TOKEN + 1)
+    return data if len(data) <= MAX_TOKEN else b""

@@ -1,0 +1,4 @@
+"""Trust in packages: keys, cosign's signatures in registries, the policy of a repository, and signing.
+
+May import ``registry`` and below.
+"""

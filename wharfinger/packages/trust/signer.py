@@ -1,0 +1,38 @@
+"""The signing of a pushed artifact with a private key: cosign's payload and its signature, pushed beside the artifact."""
+
+from dataclasses import dataclass, field
+
+from wharfinger.packages.registry.registry import Descriptor, WritableRegistry
+from wharfinger.packages.trust.claims import Claim, write_claim
+from wharfinger.packages.trust.keys import PublicKey, Signing, is_signed_by, load_private, public_pem, sign
+from wharfinger.packages.trust.signatures import push_signature
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A private key."""
+
+    key: Signing = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the public half, as messages about policies show it."""
+        return PublicKey("", public_pem(self.key)).fingerprint
+
+    async def sign(self, registry: WritableRegistry, repository: str, claim: Claim) -> Descriptor:
+        """Sign a claim about an artifact of a repository, and push the signature. Raises PackageError."""
+        payload = write_claim(claim)
+        own = self.key.public_key()
+        return await push_signature(
+            registry,
+            repository,
+            claim.digest,
+            payload,
+            sign(self.key, payload),
+            lambda signature: is_signed_by(own, payload, signature),  # other keys keep their signatures
+        )
+
+
+def load_signer(pem: bytes, password: str, what: str) -> Signer:
+    """Return the signer with a private key in PEM text. Raises KeyFormatError."""
+    return Signer(load_private(pem, password, what))

@@ -1,0 +1,4 @@
+"""The memory of all pools: what their processes take, and which idle ones are ended if that is too much.
+
+A pool reports its processes, and asks before it starts another one. May import nothing else of this part.
+"""

@@ -1,0 +1,168 @@
+"""The memory budget of all pools: growth is refused beyond it, and idle processes end if it is exceeded.
+
+Each pool joins the budget as a Holder, and calls `admits` before it starts a process that is to be idle. A task measures all
+processes every MEASURE_S: their sizes change, because a fork copies each page that it writes. A process that is not measured
+yet counts as TYPICAL. One that is to be started counts as much as the largest idle one of its pool: if less were reserved, it
+would be ended by the next measurement, and started again.
+
+The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes,
+which end with their pool.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import trio
+
+from wharfinger.pools.memory.footprint import Footprint, footprint
+
+log = logging.getLogger(__name__)
+
+POOLS_SHARE: Final = 5
+"""The budget is the memory divided by this, unless another budget is given."""
+MEASURE_S: Final = 5.0
+"""The time between two measurements."""
+TYPICAL: Final = 4 * 1024 * 1024
+"""The bytes that a process counts for until it is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdleProcess:
+    """A process that waits for work. ``since`` is a time of trio's clock; ``end`` ends the process and must not block."""
+
+    pid: int
+    since: float
+    end: Callable[[], None]
+
+
+class Holder(Protocol):
+    """A pool whose processes count."""
+
+    def busy_processes(self) -> Iterable[int]:
+        """Return the numbers of the processes that must not be ended."""
+        ...
+
+    def idle_processes(self) -> Iterable[IdleProcess]:
+        """Return the processes that may be ended."""
+        ...
+
+
+def longest_idle(idle: Sequence[IdleProcess], sizes: Mapping[int, Footprint], excess: int) -> list[IdleProcess]:
+    """Return the processes to end, longest idle first, until their private memory is at least ``excess``. Pure."""
+    found: list[IdleProcess] = []
+    for process in sorted(idle, key=lambda each: each.since):
+        if excess <= 0:
+            break
+        if (size := sizes.get(process.pid)) is not None:
+            found.append(process)
+            excess -= size.private
+    return found
+
+
+class MemoryBudget:
+    """The budget of all pools. Made by :func:`open_memory_budget`.
+
+    ``refused`` counts the processes that were not admitted, ``ended`` those that were ended because the budget was exceeded.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.refused = 0
+        self.ended = 0
+        self._sizes: dict[int, Footprint] = {}
+        self._largest: dict[Holder, int] = {}
+        self._holders: list[Holder] = []
+        self._measured = trio.Event()
+
+    @contextmanager
+    def joined(self, holder: Holder) -> Iterator[None]:
+        """Count the processes of a holder, for the block."""
+        self._holders.append(holder)
+        try:
+            yield
+        finally:
+            self._holders.remove(holder)
+            self._largest.pop(holder, None)
+
+    @property
+    def used(self) -> int:
+        """The bytes of all processes that there are now, each as it was measured last."""
+        return self.size_of(self._processes())
+
+    def size_of(self, pids: Iterable[int]) -> int:
+        """Return the bytes of these processes, each as it was measured last."""
+        return sum(self._sizes[pid].total if pid in self._sizes else TYPICAL for pid in pids)
+
+    def has_room(self, holder: Holder | None = None) -> bool:
+        """Return whether one more process would fit, of a pool or of a new one."""
+        expected = self._largest.get(holder, TYPICAL) if holder is not None else TYPICAL
+        return self.used + expected <= self.limit_bytes
+
+    def admits(self, holder: Holder | None = None) -> bool:
+        """Return whether one more process may be started; a refusal is counted."""
+        if self.has_room(holder):
+            return True
+        self.refused += 1
+        return False
+
+    async def wait_measured(self) -> None:
+        """Wait for the next measurement: what was refused may be admitted then."""
+        await self._measured.wait()
+
+    async def measure(self) -> None:
+        """Measure all processes, and end idle ones if they take more than the budget."""
+        self._sizes = await trio.to_thread.run_sync(_measured, self._processes())
+        used = self.used
+        idle: list[IdleProcess] = []
+        for holder in self._holders:
+            own = [*holder.idle_processes()]
+            idle += own
+            found = [self._sizes[process.pid].total for process in own if process.pid in self._sizes]
+            if found:
+                self._largest[holder] = max(TYPICAL, *found)
+        for process in longest_idle(idle, self._sizes, used - self.limit_bytes):
+            log.info(
+                "pools take %d MiB, which is more than %d MiB: idle process %d ends",
+                used >> 20,
+                self.limit_bytes >> 20,
+                process.pid,
+            )
+            self.ended += 1
+            process.end()
+        self._measured.set()
+        self._measured = trio.Event()
+
+    async def keep(self) -> None:
+        """Measure again and again. Runs until cancelled."""
+        while True:
+            await trio.sleep(MEASURE_S)
+            if self._holders:
+                await self.measure()
+
+    def _processes(self) -> list[int]:
+        found: list[int] = []
+        for holder in self._holders:
+            found += holder.busy_processes()
+            found += (process.pid for process in holder.idle_processes())
+        return found
+
+
+def _measured(pids: Iterable[int]) -> dict[int, Footprint]:
+    """Measure processes. Blocking."""
+    found = ((pid, footprint(pid)) for pid in pids)
+    return {pid: size for pid, size in found if size is not None}
+
+
+@asynccontextmanager
+async def open_memory_budget(limit_bytes: int) -> AsyncGenerator[MemoryBudget]:
+    """Keep the pools within so many bytes, for the block."""
+    budget = MemoryBudget(limit_bytes)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(budget.keep, name="memory of pools")
+        try:
+            yield budget
+        finally:
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,86 @@
+"""The memory of processes and of the machine, read from /proc and from the control group. Blocking, for a worker thread.
+
+A page that several processes share is counted by its share (PSS, proc_pid_smaps(5)), so that the sum over a zygote and its
+workers is what they really take. ``private`` is the part that no other process has: that much is free when the process ends.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_KIB: Final = 1024
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The memory of one process in bytes."""
+
+    total: int
+    private: int
+
+
+def footprint(pid: int) -> Footprint | None:
+    """Return the memory of a process; None if it has ended.
+
+    If the kernel does not show the shares, for example because this process may not trace the other, all resident pages count.
+    """
+    try:
+        return _shares(Path(f"/proc/{pid}/smaps_rollup").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except OSError:
+        return _resident(pid)
+
+
+def _shares(text: bytes) -> Footprint:
+    found: dict[bytes, int] = {}
+    for line in text.splitlines()[1:]:
+        name, _, value = line.partition(b":")
+        found[name] = int(value.split()[0]) * _KIB
+    swapped = found.get(b"SwapPss", 0)
+    private = found.get(b"Private_Clean", 0) + found.get(b"Private_Dirty", 0) + swapped
+    return Footprint(found.get(b"Pss", 0) + swapped, private)
+
+
+def _resident(pid: int) -> Footprint | None:
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_bytes().split()
+    except (OSError, ValueError):
+        return None
+    return Footprint(int(resident) * _PAGE, (int(resident) - int(shared)) * _PAGE)
+
+
+def memory_of_machine() -> int:
+    """Return the bytes that this process and its children may use: the machine's, or less if a control group limits them."""
+    machine = os.sysconf("SC_PHYS_PAGES") * _PAGE
+    return min([machine, *_limits_of_groups()])
+
+
+def _limits_of_groups(root: Path = _CGROUPS, own: Path = Path("/proc/self/cgroup")) -> list[int]:
+    """Return the limits of this process's control group and of those above it (cgroup v2 and v1)."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return []
+    found: list[int] = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        base, name = (root, "memory.max") if not controllers else (root / "memory", "memory.limit_in_bytes")
+        place = base / path.lstrip("/")
+        while place.is_relative_to(base):
+            found += _number(place / name)
+            place = place.parent
+    return found
+
+
+def _number(path: Path) -> list[int]:
+    """Return the number in a file; nothing if there is none, or if it says ``max``."""
+    try:
+        return [int(path.read_text())]
+    except (OSError, ValueError):
+        return []

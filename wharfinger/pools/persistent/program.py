@@ -1,0 +1,219 @@
+"""One program that keeps running and serves one run after another.
+
+It is started with VARIABLE in its environment, reads a line for each run, and answers with a line when the run is over. After
+anything that is not as agreed (no answer in time, a line that is no answer, output that nobody asked for, a cancelled run) its
+state is not known any more: it is ended with everything that it has started, and only that run fails.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+import trio
+
+from wharfinger.pools.persistent.line_protocol import MAX_ANSWER_BYTES, Answer, AnswerError, read_answer, run_line
+from wharfinger.pools.persistent.usage import Moment, begin, since
+from wharfinger.process.command import Command, Ending, Limits, Outcome, Sinks, Usage
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.output import TailBuffer
+from wharfinger.process.worker import Worker, open_worker
+
+VARIABLE: Final = "WHARFINGER_POOL"
+"""The variable by which a hook knows that it is to serve runs; its value is ``persistent``."""
+VALUE: Final = "persistent"
+UNANSWERED: Final = 1
+"""The exit status of a run whose program ended with 0, but gave no valid answer."""
+SETTLE_S: Final = 1.0
+"""The time for which the stderr of a run is still read after its answer."""
+
+
+class NotBegunError(Exception):
+    """A program that has served runs before ended without reading this one; nothing of it has been done."""
+
+
+@dataclass(slots=True)
+class _Output:
+    """The stderr of the run that is under way: passed on, and its last bytes kept."""
+
+    tail: TailBuffer
+    sinks: Sinks
+    error: Exception | None = None
+
+    def take(self, chunk: bytes) -> None:
+        self.tail.add(chunk)
+        if self.sinks.stderr is not None and self.error is None:
+            try:
+                self.sinks.stderr(chunk)
+            except Exception as error:  # noqa: BLE001 - raised to the caller of the run, as for any child
+                self.error = error
+
+
+class Program:
+    """A program that serves runs. Its owner runs `live` in a task, and one run at a time."""
+
+    def __init__(self, command: Command, limits: Limits) -> None:
+        self.runs = 0
+        self.pid = 0
+        self.idle_since = trio.current_time()
+        self.over = trio.Event()
+        """Set when it and all that it has started are dead."""
+        self._command = command
+        self._limits = limits
+        self._worker: Worker | None = None
+        self._ending = trio.Event()
+        self._output: _Output | None = None
+        self._unread = 0
+
+    @property
+    def usable(self) -> bool:
+        """Return whether another run may be given to it."""
+        return not self._ending.is_set() and self._worker is not None and not self._worker.has_output()
+
+    def end(self) -> None:
+        """End it: SIGTERM to all of its processes, the grace of a cancellation, SIGKILL."""
+        self._ending.set()
+
+    async def live(
+        self, ledger: ProcessLedger | None, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Start it, and end it when that is asked for or when it ends by itself. Raises ProcessError."""
+        environment = {**self._command.env, VARIABLE: VALUE}
+        try:
+            async with open_worker(
+                replace(self._command, env=environment),
+                bounds=self._limits,
+                ledger=ledger,
+                term_grace_s=self._limits.cancel_grace_s,
+                on_stderr=self._hear,
+            ) as worker:
+                self._worker, self.pid = worker, worker.pid
+                task_status.started()
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._note_end, worker)
+                    await self._ending.wait()
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._ending.set()
+            self.over.set()
+
+    async def run(self, variables: Mapping[str, str], limits: Limits, sinks: Sinks) -> Outcome:
+        """Serve one run. It must be `usable` and idle. Raises NotBegunError, StuckError, and what a sink raises.
+
+        When this returns or raises and the program is not usable any more, it is dead.
+        """
+        worker = self._worker
+        if worker is None:
+            raise AssertionError("it was not started")
+        self.runs += 1
+        output = self._output = _Output(TailBuffer(limits.stderr_bytes), sinks)
+        usage: Usage | None = None
+        why, found = "", Ending.EXITED
+        answer: Answer | None = None
+        try:
+            moment = _begin(self.pid)
+            with trio.move_on_after(limits.wall_s) as deadline:
+                try:
+                    answer = await self._exchange(worker, variables)
+                except AnswerError as error:
+                    why = str(error)
+            if deadline.cancelled_caught:
+                found = Ending.DEADLINE
+            if answer is not None:
+                usage = _since(self.pid, moment)
+                with trio.move_on_after(SETTLE_S):
+                    await worker.settle_stderr()
+        finally:
+            if answer is None:
+                self.end()
+                with trio.CancelScope(shield=True):
+                    await self.over.wait()
+            self._output = None
+            self.idle_since = trio.current_time()
+        if output.error is not None:
+            raise output.error
+        if answer is not None:
+            returncode, why = answer.status, answer.message
+        else:
+            # A program that exits with 0 at the end of its input has not answered either.
+            returncode = await worker.wait() or UNANSWERED
+        return _outcome(found, returncode, output.tail, why, usage or _rest(worker, moment))
+
+    async def _exchange(self, worker: Worker, variables: Mapping[str, str]) -> Answer:
+        """Send the run, and return its answer. Raises NotBegunError or AnswerError; the latter also without an answer."""
+        line = run_line(self.runs, variables)
+        try:
+            await worker.send(line)
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            raise self._unread_error() from error  # the line ends with its last byte, so it was not read whole
+        said = b""
+        while b"\n" not in said:
+            try:
+                chunk = await worker.receive_some(MAX_ANSWER_BYTES)
+                unread = 0 if chunk else worker.unread_bytes()
+            except trio.ClosedResourceError:
+                chunk, unread = b"", self._unread
+            if unread >= len(line):
+                raise self._unread_error()
+            if not chunk:
+                raise AnswerError("it ended before it answered" if not said else "it ended within its answer")
+            said += chunk
+            if len(said) > MAX_ANSWER_BYTES:
+                raise AnswerError(f"its answer is longer than {MAX_ANSWER_BYTES} bytes; print logs to stderr")
+        found, _, rest = said.partition(b"\n")
+        answer = read_answer(found, self.runs)
+        if rest:
+            self.end()  # the run is answered, and what comes after it is not: another run could not be told from that
+        return answer
+
+    def _unread_error(self) -> Exception:
+        """Return the error for a run that the program has not read.
+
+        If it was the first run, the program may have done anything instead of reading it, so the run is not given to another one.
+        """
+        if self.runs > 1:
+            return NotBegunError()
+        return AnswerError(f"it ended without reading its run; serve runs from stdin if {VARIABLE} is set")
+
+    async def _note_end(self, worker: Worker) -> None:
+        with suppress(trio.ClosedResourceError):
+            await worker.wait()
+            self._unread = worker.unread_bytes()
+        self._ending.set()
+
+    def _hear(self, chunk: bytes) -> None:
+        """Take its stderr: what it prints between two runs belongs to none, and is dropped."""
+        if self._output is not None:
+            self._output.take(chunk)
+
+
+def _begin(pid: int) -> Moment | None:
+    try:
+        return begin(pid)
+    except OSError:
+        return None
+
+
+def _since(pid: int, moment: Moment | None) -> Usage | None:
+    try:
+        return since(pid, moment) if moment is not None else None
+    except OSError:
+        return None
+
+
+def _rest(worker: Worker, moment: Moment | None) -> Usage:
+    """Return the usage of the last run of a program that has ended: the usage of the program, less that before the run."""
+    usage = worker.usage
+    if usage is None:
+        return Usage(0.0, 0.0, 0)
+    if moment is None:
+        return usage
+    kernel_s = moment.kernel_s + moment.children_kernel_s
+    user_s = moment.own_s + moment.children_s - kernel_s
+    return Usage(max(0.0, usage.user_s - user_s), max(0.0, usage.system_s - kernel_s), usage.max_rss_bytes)
+
+
+def _outcome(ending: Ending, returncode: int, tail: TailBuffer, why: str, usage: Usage) -> Outcome:
+    if why:
+        tail.add(why.encode(errors="replace") + b"\n")
+    return Outcome(ending, returncode, b"", tail.value(), usage)

@@ -1,0 +1,60 @@
+"""The processor time and memory of one run in a process that serves many: the difference between two moments. Blocking.
+
+The time of the process itself is exact (its clock, clock_getcpuclockid(3)); that of children that it has waited for is
+counted in ticks of the kernel, and so is the part that was spent in the kernel. The peak of the memory is reset before the
+run, where the kernel allows that (clear_refs in proc(5)); otherwise it is the peak since the start of the program.
+"""
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.process.command import Usage
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_KIB: Final = 1024
+_RESET_PEAK: Final = "5"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The sums of a process since its start, in seconds: all of its own time, that in the kernel, and that of its children."""
+
+    own_s: float
+    kernel_s: float
+    children_s: float
+    children_kernel_s: float
+
+
+def begin(pid: int) -> Moment:
+    """Return the sums before a run, and reset the peak of the memory. Raises OSError if the process has ended."""
+    with suppress(OSError):
+        Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK)
+    return _moment(pid)
+
+
+def since(pid: int, before: Moment) -> Usage:
+    """Return the usage since a moment. Raises OSError if the process has ended."""
+    now = _moment(pid)
+    kernel_s = now.kernel_s - before.kernel_s + now.children_kernel_s - before.children_kernel_s
+    all_s = now.own_s - before.own_s + now.children_s - before.children_s
+    return Usage(max(0.0, all_s - kernel_s), min(kernel_s, all_s), _peak(pid))
+
+
+def _moment(pid: int) -> Moment:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
+    # utime, stime, cutime and cstime are the fields 14 to 17 of proc_pid_stat(5); the first after the name is number 3.
+    _, kernel, children, children_kernel = (int(field) / _TICKS for field in fields[11:15])
+    # The number of the clock of all threads of a process: CPUCLOCK_SCHED (2) below the inverted pid (kernel's posix-timers.h).
+    own_s = time.clock_gettime((~pid << 3) | 2)
+    return Moment(own_s, kernel, children + children_kernel, children_kernel)
+
+
+def _peak(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_bytes().splitlines():
+        if line.startswith(b"VmHWM:"):
+            return int(line.split()[1]) * _KIB
+    return 0

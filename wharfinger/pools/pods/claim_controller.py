@@ -1,0 +1,337 @@
+"""The controller of WorkerClaims: the trio shell around :mod:`~wharfinger.pools.pods.claim_machine`.
+
+Everything is level-triggered: each change of a claim, of its pods, of its pool or of its request puts the claim's key into one
+queue, and a few workers reconcile one key at a time. Only the request is remembered between two reconciliations.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol, assert_never
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.watch.informer import Informer
+from wharfinger.cluster.watch.work_queue import WorkQueue
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.pools.claims.events import Answer
+from wharfinger.pools.pods.claim_machine import (
+    FINAL,
+    Ask,
+    Asked,
+    ClaimStatus,
+    GiveUp,
+    Known,
+    Wait,
+    Write,
+    decide,
+    read_status,
+    status_patch,
+)
+from wharfinger.pools.pods.pod_backend import NotPermittedError
+from wharfinger.pools.pods.pod_pool import PodPool, PodRequest
+from wharfinger.pools.pods.pod_state import PodState
+from wharfinger.pools.pods.resources import WORKER_CLAIM, ClaimSpec, PoolSpecError, read_claim
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 8
+WAITED_S: Final = 1.0
+"""The time after which the status of a claim says that it waits."""
+_ROUNDING_S: Final = 0.01
+FULL_S: Final = 1.0
+"""The time after which a full pool is asked again."""
+NO_STATUS: Final = ClaimStatus("", "", "")
+
+
+class Pods(Protocol):
+    """The pods and pools that claims need."""
+
+    def pool(self, namespace: str, name: str) -> PodPool | None:
+        """Return a pool that serves, or None."""
+        ...
+
+    def pods_of(self, claim: ObjectKey) -> tuple[PodState, ...]:
+        """Return the pods that have the name of a claim, apart from those that were deleted."""
+        ...
+
+    def deleted(self, pod: PodState) -> None:
+        """Record that the deletion of a pod was accepted."""
+        ...
+
+
+@dataclass(slots=True)
+class Pending:
+    """The request of a claim, and the pool that has it."""
+
+    uid: str
+    pool: PodPool
+    request: PodRequest
+    since: float
+
+
+class ClaimController:
+    """The controller; `work` handles keys of ``keys``, in any number of tasks."""
+
+    def __init__(self, client: ClusterClient, claims: Informer, pods: Pods, now: Callable[[], datetime]) -> None:
+        self.keys: WorkQueue[ObjectKey] = WorkQueue()
+        self.closing = False
+        """True if nothing is requested any more."""
+        self._client = client
+        self._claims = claims
+        self._pods = pods
+        self._now = now
+        self._pending: dict[ObjectKey, Pending] = {}
+        self._full: set[ObjectKey] = set()
+        self._written: dict[ObjectKey, int] = {}
+        self._reconciled = trio.Event()
+        self._watchers: trio.Nursery | None = None
+
+    def pending(self) -> Mapping[ObjectKey, Pending]:
+        """Return the requests that wait, or whose result is not written yet."""
+        return self._pending
+
+    async def wait_written(self) -> None:
+        """Wait until each claim that got a pod has a status that names the pod."""
+        while any(each.request.answer is Answer.CLAIMED for each in self._pending.values()):
+            self._reconciled = trio.Event()
+            await self._reconciled.wait()
+
+    def look_at_pool(self, namespace: str, name: str) -> None:
+        """Queue the claims of a pool that have no final status, because the pool may serve them now."""
+        objects = self._claims.objects()
+        of_pool = (
+            key for key, obj in objects.items() if key.namespace == namespace and find(obj, "spec", "pool") == name
+        )
+        for key in sorted(of_pool, key=self._age):
+            if not _is_final(objects[key]):
+                self.keys.add(key)
+
+    async def follow_claims(self) -> None:
+        """Queue every claim that changes."""
+        with self._claims.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait(), key=self._age):
+                    self.keys.add(key)
+
+    def _age(self, key: ObjectKey) -> tuple[str, ObjectKey]:
+        """Return the key that sorts claims by age, the oldest first, and claims of the same second by name."""
+        return find_str(self._claims.get(key), "metadata", "creationTimestamp"), key
+
+    async def work(self) -> None:
+        """Reconcile one claim after the other, until cancelled."""
+        while True:
+            key = await self.keys.take()
+            try:
+                await self.reconcile(key)
+            except (ClusterError, FormatError) as error:
+                pause_s = self.keys.failed(key)
+                log.info("%s: %s; retrying in %.1f s", key, error, pause_s)
+            except Exception:
+                # The outermost guard: a defect triggered by one claim must not end the daemon for all others.
+                log.exception("%s: a defect while reconciling it", key)
+                self.keys.failed(key)
+            else:
+                self.keys.succeeded(key)
+            finally:
+                self.keys.done(key)
+                self._reconciled.set()
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Do what is next for one claim. Raises ClusterError and ShapeError; repeating the call is always safe."""
+        obj = self._claims.get(key)
+        if self._is_behind(key, obj):
+            return  # the cache has yet to show what was written last
+        known, spec = self._known(key, obj)
+        step = decide(known)
+        match step:
+            case Ask():
+                if spec is not None:
+                    self._ask(key, spec)
+            case Write():
+                if obj is not None:
+                    await self._write(key, obj, step.status)
+            case GiveUp():
+                await self._give_up(key, step)
+            case Wait():
+                await trio.lowlevel.checkpoint()
+                if not known.uid or known.written.phase in FINAL:
+                    self._pending.pop(key, None)
+                elif spec is not None and not known.leaving:
+                    self._look_later(key, known, spec)
+            case _:
+                assert_never(step)
+
+    def _look_later(self, key: ObjectKey, known: Known, spec: ClaimSpec) -> None:
+        """Queue a claim that waits for when time alone changes what is to be done. Any `add` in between drops that time."""
+        asked = known.asked
+        if asked is not None and asked.answer is None and not asked.waited:
+            self.keys.add_later(key, WAITED_S + _ROUNDING_S)
+        if asked is None and spec.expires is not None:
+            left_s = (spec.expires - self._now()).total_seconds()
+            self.keys.add_later(key, max(left_s, 0.0) + _ROUNDING_S)
+
+    def known(self, key: ObjectKey) -> Known | None:
+        """Return what is known of a claim, for an explanation; None if there is no such claim."""
+        obj = self._claims.get(key)
+        return self._known(key, obj)[0] if obj is not None else None
+
+    def _known(self, key: ObjectKey, obj: JsonObject | None) -> tuple[Known, ClaimSpec | None]:
+        pods = self._pods.pods_of(key)
+        pending = self._pending.get(key)
+        if obj is None:
+            return Known("", pods=pods, asked=_asked(pending)), None
+        uid = find_str(obj, "metadata", "uid")
+        if pending is not None and pending.uid != uid:
+            self._withdraw(key)  # an earlier claim of this name; its pod is a stranger to this one
+            del self._pending[key]
+            pending = None
+        problem, spec = "", None
+        try:
+            spec = read_claim(obj)
+        except PoolSpecError as error:
+            problem = str(error)
+        expired = spec is not None and spec.expires is not None and spec.expires <= self._now()
+        pool = self._pods.pool(key.namespace, spec.pool) if spec is not None else None
+        known = Known(
+            uid=uid,
+            leaving=find(obj, "metadata", "deletionTimestamp") is not None,
+            written=read_status(obj),
+            pods=pods,
+            asked=_asked(pending),
+            problem=problem,
+            expired=expired,
+            pool=find_str(obj, "spec", "pool") if spec is not None else "",
+            open=pool is not None,
+            full=key in self._full,
+        )
+        return known, spec
+
+    def _is_behind(self, key: ObjectKey, obj: JsonObject | None) -> bool:
+        written = self._written.get(key, 0)
+        if obj is not None and _version(obj) < written:
+            return True
+        self._written.pop(key, None)
+        return False
+
+    # --- what is done
+
+    def _ask(self, key: ObjectKey, spec: ClaimSpec) -> None:
+        pool = self._pods.pool(key.namespace, spec.pool)
+        if self.closing or pool is None:
+            return
+        request = PodRequest(spec)
+        if spec.expires is not None:
+            request.deadline = trio.current_time() + max((spec.expires - self._now()).total_seconds(), 0.0)
+        if pool.enqueue(request):
+            self._pending[key] = Pending(spec.uid, pool, request, trio.current_time())
+            self._watch(key, request)
+            self.keys.add_later(key, WAITED_S + _ROUNDING_S)
+            return
+        self._full.add(key)
+        self.keys.add(key)  # its status says so
+        self._tasks().start_soon(self._retry, key)
+
+    def _watch(self, key: ObjectKey, request: PodRequest) -> None:
+        async def watch() -> None:
+            await request.answered.wait()
+            if _answer(request) is Answer.CONFLICTED:
+                await trio.sleep(FULL_S)  # others change the pods of the pool all the time, or the daemon may not now
+            self.keys.add(key)
+
+        self._tasks().start_soon(watch, name=f"request of {key}")
+
+    async def _retry(self, key: ObjectKey) -> None:
+        await trio.sleep(FULL_S)
+        self._full.discard(key)
+        self.keys.add(key)
+
+    async def _write(self, key: ObjectKey, obj: JsonObject, status: ClaimStatus) -> None:
+        version, uid = find_str(obj, "metadata", "resourceVersion"), find_str(obj, "metadata", "uid")
+        patch = status_patch(status, uid, version, self._now())
+        try:
+            answer = await self._client.merge_patch(key, patch, subresource="status")
+        except NotFoundError:
+            return  # the cache will show it
+        self._written[key] = _version(answer)
+
+    async def _give_up(self, key: ObjectKey, step: GiveUp) -> None:
+        if step.withdraw:
+            self._withdraw(key)
+        live = await self._live(key) if step.pods else None
+        for pod in step.pods:
+            if live is None or not _needs(live, pod):
+                await self._delete(pod)
+        if step.withdraw:
+            self._pending.pop(key, None)
+
+    async def _live(self, key: ObjectKey) -> JsonObject | None:
+        """Return the claim as the API server has it, because the cache may be older than the pods; None if it is gone."""
+        try:
+            return await self._client.get(key)
+        except NotFoundError:
+            return None
+
+    async def _delete(self, pod: PodState) -> None:
+        try:
+            await self._client.delete(pod.key, uid=pod.uid)
+        except (NotFoundError, ConflictError):
+            log.debug("%s is gone", pod.key)
+        self._pods.deleted(pod)
+
+    def _withdraw(self, key: ObjectKey) -> None:
+        pending = self._pending.get(key)
+        if pending is not None and pending.request.answer is None:
+            pending.pool.withdraw(pending.request)
+
+    def _tasks(self) -> trio.Nursery:
+        if self._watchers is None:
+            raise AssertionError("requests are made by `work`, and that runs in a nursery")
+        return self._watchers
+
+    def run_in(self, nursery: trio.Nursery) -> None:
+        """Start the tasks of the controller; what watches requests runs there, too."""
+        self._watchers = nursery
+        nursery.start_soon(self.follow_claims, name="follow WorkerClaims")
+        for number in range(WORKERS):
+            nursery.start_soon(self.work, name=f"WorkerClaims {number}")
+
+
+def claim_key(namespace: str, name: str) -> ObjectKey:
+    """Return the key of a WorkerClaim."""
+    return ObjectKey(WORKER_CLAIM, namespace, name)
+
+
+def _asked(pending: Pending | None) -> Asked | None:
+    if pending is None:
+        return None
+    request = pending.request
+    waited = trio.current_time() - pending.since >= WAITED_S
+    return Asked(_answer(request), request.prize, str(request.error or ""), waited, request.uid)
+
+
+def _answer(request: PodRequest) -> Answer | None:
+    """Return the answer to a request. It is like a conflict if the daemon may not claim: the claim is requested again later."""
+    refused = request.answer is Answer.FAILED and isinstance(request.error, NotPermittedError)
+    return Answer.CONFLICTED if refused else request.answer
+
+
+def _is_final(obj: JsonObject) -> bool:
+    return find(obj, "status", "phase") in FINAL
+
+
+def _needs(obj: JsonObject, pod: PodState) -> bool:
+    """Return whether a pod must be kept for a claim: the claim is bound to it, or may be soon."""
+    if find_str(obj, "metadata", "uid") != pod.claim_uid or find(obj, "metadata", "deletionTimestamp") is not None:
+        return False
+    return not _is_final(obj) or find(obj, "status", "podUID") == pod.uid
+
+
+def _version(obj: JsonObject) -> int:
+    version = find_str(obj, "metadata", "resourceVersion")
+    return int(version) if version.isascii() and version.isdigit() else 0

@@ -1,0 +1,210 @@
+"""The life of a WorkerClaim as a pure function: what is to be done next, given what is known.
+
+A claim is *pending* until one final status is written: Bound, Failed or Expired. The status is written under the
+resourceVersion of the claim as it was seen, so a daemon with an outdated view cannot write a second result; that daemon gives
+up its pod as soon as it sees the first result.
+
+What survives a crash: a pod that was claimed has the uid of its claim. If the daemon ends between the claim and the status, the
+next one finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
+
+============================================= ===========================================================================
+what is known                                 what is done
+============================================= ===========================================================================
+the claim is gone, or is being deleted        its request is withdrawn, and its pods are deleted
+it has a final status                         a request for it is withdrawn, and all pods but the bound one are deleted
+its request was answered                      the result is written; after a conflict or a shutdown it is requested again
+a pod has its uid, and its request waits      it is bound to that pod, unless that is the pod under claim for it just now
+its request waits                             nothing; after a while the status says that it is pending
+a pod has its uid, and it has no request      it is bound to that pod
+its specification cannot be used              Failed is written
+its time is over                              Expired is written
+there is no such pool                         Pending is written, with the reason
+otherwise                                     a pod is requested from the pool
+============================================= ===========================================================================
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, TypeAlias, assert_never
+
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
+from wharfinger.kube.times import format_time
+from wharfinger.pools.claims.events import Answer
+from wharfinger.pools.pods.pod_state import PodState
+
+PENDING: Final = "Pending"
+BOUND: Final = "Bound"
+FAILED: Final = "Failed"
+EXPIRED: Final = "Expired"
+FINAL: Final = frozenset({BOUND, FAILED, EXPIRED})
+
+
+class Reason(StrEnum):
+    """The reasons in the status of a WorkerClaim."""
+
+    POD_CLAIMED = "PodClaimed"
+    WAITING = "WaitingForPod"
+    NO_POOL = "NoSuchPool"
+    POOL_FULL = "PoolFull"
+    SPEC_INVALID = "SpecInvalid"
+    REFUSED = "Refused"
+    TIMEOUT = "Timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimStatus:
+    """The status of a WorkerClaim."""
+
+    phase: str
+    reason: str
+    message: str
+    pod: str = ""
+    pod_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The request of a claim. ``answer`` is None while it waits; ``pod`` and ``problem`` are its result."""
+
+    answer: Answer | None = None
+    pod: PodState | None = None
+    problem: str = ""
+    waited: bool = False
+    """True once the request has waited for so long that the status of the claim reports it."""
+    trying: str = ""
+    """The uid of the pod that was claimed for it last. The answer says whether that claim succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Everything that is known of a claim. ``pods`` have its name, and ``uid`` is its own; empty if there is no such claim.
+
+    ``written`` is the status in the cache. ``open``: its pool serves; ``full``: it took no more requests just now.
+    """
+
+    uid: str
+    leaving: bool = False
+    written: ClaimStatus = ClaimStatus("", "", "")
+    pods: tuple[PodState, ...] = ()
+    asked: Asked | None = None
+    problem: str = ""
+    expired: bool = False
+    pool: str = ""
+    open: bool = True
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Request a pod of the pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write a status."""
+
+    status: ClaimStatus
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Delete these pods, and withdraw the request if the claim needs none any more."""
+
+    pods: tuple[PodState, ...]
+    withdraw: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do nothing before something changes."""
+
+
+Step: TypeAlias = Ask | Write | GiveUp | Wait
+
+
+def decide(known: Known) -> Step:
+    """Return what is to be done next with a claim."""
+    if not known.uid or known.leaving or known.written.phase in FINAL:
+        return _finish(known)
+    if strangers := tuple(pod for pod in _present(known.pods) if pod.claim_uid != known.uid):
+        return GiveUp(strangers, withdraw=False)  # an earlier claim of this name had them
+    own = _present(known.pods)
+    if (asked := known.asked) is not None:
+        others = [pod for pod in own if pod.uid != asked.trying]
+        if asked.answer is None and others:
+            return Write(bound(others[0]))
+        if (step := _asked(known, asked)) is not None:
+            return step
+    if own:
+        return Write(bound(own[0]))
+    if known.problem:
+        return Write(ClaimStatus(FAILED, Reason.SPEC_INVALID, known.problem))
+    if known.expired:
+        return Write(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
+    if not known.open:
+        return _pending(known, Reason.NO_POOL, f"no WorkerPool {known.pool} serves in this namespace; create it")
+    if known.full:
+        return _pending(known, Reason.POOL_FULL, f"too many claims wait for pool {known.pool}; retried each second")
+    return Ask()
+
+
+def _finish(known: Known) -> Step:
+    """Give up everything but the pod that the claim is bound to."""
+    got = (known.asked.pod,) if known.asked is not None and known.asked.pod is not None else ()
+    kept = known.written.pod_uid if known.uid and not known.leaving else ""
+    others = {pod.uid: pod for pod in (*_present(known.pods), *got) if pod.uid != kept}
+    waits = known.asked is not None and known.asked.answer is None
+    return GiveUp(tuple(others.values())) if others or waits else Wait()
+
+
+def _asked(known: Known, asked: Asked) -> Step | None:
+    """Return what follows from the state of its request; None if it is to be requested again."""
+    match asked.answer:
+        case None:
+            return _pending(known, Reason.WAITING, f"waits for a pod of pool {known.pool}") if asked.waited else Wait()
+        case Answer.CLAIMED:
+            return Write(bound(asked.pod)) if asked.pod is not None else None
+        case Answer.FAILED:
+            return Write(ClaimStatus(FAILED, Reason.REFUSED, asked.problem))
+        case Answer.EXPIRED:
+            return Write(ClaimStatus(EXPIRED, Reason.TIMEOUT, f"no pod of pool {known.pool} was ready in time"))
+        case Answer.CONFLICTED | Answer.CLOSED | Answer.WITHDRAWN:
+            return None
+        case _:
+            assert_never(asked.answer)
+
+
+def _pending(known: Known, reason: Reason, message: str) -> Step:
+    wanted = ClaimStatus(PENDING, reason, message)
+    return Wait() if known.written == wanted else Write(wanted)
+
+
+def _present(pods: tuple[PodState, ...]) -> tuple[PodState, ...]:
+    return tuple(pod for pod in pods if not pod.leaving)
+
+
+def bound(pod: PodState) -> ClaimStatus:
+    """Return the status of a claim that has a pod."""
+    return ClaimStatus(BOUND, Reason.POD_CLAIMED, "", pod.name, pod.uid)
+
+
+def read_status(obj: JsonObject) -> ClaimStatus:
+    """Return the status of a WorkerClaim as it is written. Raises ShapeError."""
+    status = find_object(obj, "status")
+    names = ("phase", "reason", "message", "podName", "podUID")
+    return ClaimStatus(*(find_str(status, name) for name in names))
+
+
+def status_patch(status: ClaimStatus, uid: str, version: str, now: datetime) -> JsonObject:
+    """Return the patch that writes a status, which fails if the claim is not as it was seen."""
+    written: JsonObject = {
+        "phase": status.phase,
+        "reason": status.reason,
+        "message": status.message,
+        "podName": status.pod or None,
+        "podUID": status.pod_uid or None,
+    }
+    if status.phase in FINAL:
+        written["finishedAt"] = format_time(now)
+    return {"metadata": {"uid": uid, "resourceVersion": version}, "status": written}

@@ -1,0 +1,100 @@
+"""The status of a WorkerPool. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
+from wharfinger.kube.times import format_time
+from wharfinger.pools.pods.pod_state import Phase
+from wharfinger.pools.pods.sizing_machine import SizingState, current_idle, total, wanted_idle
+
+READY: Final = "Ready"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolNumbers:
+    """The pods of a pool: ``desired`` idle ones, ``ready`` and ``starting`` idle ones, ``claimed`` ones, and all of them.
+
+    ``waiting``: claims without a pod. ``reason`` is empty if the pool is as wanted; else it and ``problem`` say why it is not.
+    """
+
+    desired: int
+    ready: int
+    starting: int
+    claimed: int
+    pods: int
+    waiting: int
+    reason: str = ""
+    problem: str = ""
+
+
+def numbers(state: SizingState, now: float) -> PoolNumbers:
+    """Return the numbers of a pool at a time of its machine."""
+    idle = current_idle(state)
+    ready = sum(pod.ready for pod in idle)
+    claimed = sum(pod.phase is Phase.CLAIMED and not pod.ended for pod in state.pods.values())
+    wanted = wanted_idle(state, now)
+    desired = min(wanted, max(state.spec.max - claimed, 0))
+    reason, problem = "", ""
+    if state.problem:
+        reason, problem = "WriteFailed", state.problem
+    elif wanted > len(idle) + len(state.making) and total(state) >= state.spec.max:
+        reason, problem = "MaxReached", f"{total(state)} pods exist, and spec.max is {state.spec.max}"
+    elif ready < desired:
+        stuck = next((f"{pod.name}: {pod.problem}" for pod in idle if not pod.ready and pod.problem), "")
+        reason, problem = (
+            "Starting",
+            f"{desired - ready} of {desired} idle pods are not ready" + (f"; {stuck}" if stuck else ""),
+        )
+    return PoolNumbers(
+        desired=desired,
+        ready=ready,
+        starting=len(idle) - ready + len(state.making),
+        claimed=claimed,
+        pods=len(state.pods),
+        waiting=state.waiting,
+        reason=reason,
+        problem=problem,
+    )
+
+
+def pool_status(found: PoolNumbers, generation: int, written: JsonObject, now: datetime) -> JsonObject:
+    """Return the status to write; ``written`` is the last one, whose time of transition is kept."""
+    condition = _condition(found.reason or "AsWanted", found.problem, not found.reason, generation, written, now)
+    return {
+        "observedGeneration": generation,
+        "desired": found.desired,
+        "ready": found.ready,
+        "starting": found.starting,
+        "claimed": found.claimed,
+        "waiting": found.waiting,
+        "conditions": [condition],
+    }
+
+
+def invalid_status(problem: str, generation: int, written: JsonObject, now: datetime) -> JsonObject:
+    """Return the status of a WorkerPool whose specification cannot be used."""
+    condition = _condition("SpecInvalid", problem, False, generation, written, now)  # noqa: FBT003 - the condition's status
+    return {"observedGeneration": generation, "conditions": [condition]}
+
+
+def _condition(
+    reason: str,
+    message: str,
+    holds: bool,  # noqa: FBT001 - the value of the condition
+    generation: int,
+    written: JsonObject,
+    now: datetime,
+) -> JsonValue:
+    status = "True" if holds else "False"
+    known = next((one for one in find_list(written, "conditions") if find(one, "type") == READY), None)
+    since = find_str(known, "lastTransitionTime") if find(known, "status") == status else ""
+    return {
+        "type": READY,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or format_time(now),
+        "observedGeneration": generation,
+    }

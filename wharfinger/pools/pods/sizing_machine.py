@@ -1,0 +1,324 @@
+"""The number of pods of one pool as a pure machine: which pods are made, retired and deleted.
+
+The wanted number of idle pods follows demand, never the number of pods that there are::
+
+    wanted = requests that wait + (size, or min if no request came for idle_s)
+
+Idle pods, pods that start and pods that are being made count against it, so that a pod is never made twice for one request.
+Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
+
+* A pod that was made counts as *being made* until the cache shows it. No timer ends that: after CHECK_S the API server is asked.
+* A surplus pod is retired once it was idle for ``idle_s``, and at once if there are more than ``max`` pods. Pods of an earlier
+  template, or of an earlier pool of the same name, are retired at once.
+* To retire a pod is a conditional write. If it meets a conflict, the pod may have been claimed meanwhile, and nothing is done
+  before the cache shows a later version of it, unless the pod turns out to be unchanged. A doomed pod, which a claim may have
+  got, is retired in the same way. Only a pod that is retiring or has ended while idle is deleted, never a claimed one.
+* A pod that does not become ready within ``start_s`` is retired.
+* After a failure nothing is made or changed for a pause, which doubles with each further failure.
+
+No clock and no I/O.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final, assert_never
+
+from wharfinger.pools.pods.pod_state import Phase, PodState
+from wharfinger.pools.pods.resources import PoolSpec
+from wharfinger.pools.pods.sizing_events import (
+    Checked,
+    CheckPod,
+    DeletePod,
+    Demand,
+    Doomed,
+    Made,
+    MakePod,
+    MakingEvent,
+    Passed,
+    PodGone,
+    PodSeen,
+    Refused,
+    RetirePod,
+    Settled,
+    SizingEffect,
+    SizingEvent,
+    Troubled,
+    Unsure,
+    Wanted,
+)
+
+AT_ONCE: Final = 32
+"""Pods that may be in the making at once."""
+CHECK_S: Final = 30.0
+PAUSE_FIRST_S: Final = 1.0
+PAUSE_MAX_S: Final = 60.0
+NEVER: Final = float("inf")
+
+
+# --- state -----------------------------------------------------------------------------------------------------------------
+
+
+class Stage(Enum):
+    """The stage of a pod in the making."""
+
+    SENT = auto()
+    UNSURE = auto()
+    MADE = auto()
+    CHECKING = auto()
+
+
+@dataclass(slots=True)
+class Making:
+    """A pod in the making, and since when it is in this stage."""
+
+    stage: Stage
+    since: float
+
+
+@dataclass(slots=True)
+class SizingState:
+    """Everything that the machine knows of a pool. It belongs to the machine.
+
+    ``busy`` are pods that are left alone: those under a write (None), and those whose write met a conflict, until the cache
+    shows a later version than the one given here.
+    ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure, until a pod is made.
+    """
+
+    prefix: str
+    spec: PoolSpec
+    used_at: float
+    pods: dict[str, PodState] = field(default_factory=dict)
+    first_seen: dict[str, float] = field(default_factory=dict)
+    idle_since: dict[str, float] = field(default_factory=dict)
+    making: dict[str, Making] = field(default_factory=dict)
+    busy: dict[str, int | None] = field(default_factory=dict)
+    doomed: set[str] = field(default_factory=set)
+    waiting: int = 0
+    accepted: int = 0
+    serial: int = 0
+    failures: int = 0
+    paused_until: float = -NEVER
+    problem: str = ""
+    replaced: int = 0
+
+
+def fresh(spec: PoolSpec, prefix: str, now: float) -> SizingState:
+    """Return the state of a pool without pods. Pods are named ``prefix`` and a number, so the prefix must be new each time."""
+    return SizingState(prefix, spec, now)
+
+
+def wanted_idle(state: SizingState, now: float) -> int:
+    """Return how many idle pods the pool should have now, without regard to ``max``."""
+    used = now - state.used_at < state.spec.idle_s
+    return state.waiting + (state.spec.size if used else state.spec.min)
+
+
+def current_idle(state: SizingState) -> list[PodState]:
+    """Return the idle pods of the present template, ready or not, that nothing is being done with."""
+    return [pod for pod in state.pods.values() if _is_current(state, pod)]
+
+
+def total(state: SizingState) -> int:
+    """Return the number of all pods that have not ended, and of those in the making."""
+    return sum(not pod.ended for pod in state.pods.values()) + len(state.making)
+
+
+def step(state: SizingState, event: SizingEvent, now: float) -> tuple[SizingState, tuple[SizingEffect, ...]]:
+    """Return the state after ``event``, and the effects in order. The state that was passed belongs to the machine."""
+    match event:
+        case Wanted():
+            _want(state, event.spec, now)
+        case PodSeen():
+            _see(state, event.pod, now)
+        case PodGone():
+            _lose(state, event.uid)
+        case Doomed():
+            state.doomed.add(event.uid)
+        case Demand():
+            if event.waiting or event.accepted != state.accepted:
+                state.used_at = now
+            state.waiting, state.accepted = event.waiting, event.accepted
+        case Made() | Refused() | Unsure() | Checked():
+            _make(state, event, now)
+        case Settled():
+            _settle(state, event.uid, event.version)
+        case Troubled():
+            state.busy.pop(event.uid, None)
+            _pause(state, event.problem, now)
+        case Passed():
+            pass
+        case _:
+            assert_never(event)
+    return state, tuple(_decide(state, now))
+
+
+def next_time(state: SizingState, now: float) -> float:
+    """Return the time at which Passed is due; infinite if nothing depends on the time."""
+    spec = state.spec
+    due = [state.paused_until, state.used_at + spec.idle_s]
+    due += [since + spec.idle_s for since in state.idle_since.values()]
+    due += [each.since + CHECK_S for each in state.making.values() if each.stage is Stage.MADE]
+    due += [state.first_seen[pod.uid] + spec.start_s for pod in current_idle(state) if not pod.ready]
+    return min((time for time in due if time > now), default=NEVER)
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------------
+
+
+def _want(state: SizingState, spec: PoolSpec, now: float) -> None:
+    if spec.template_hash != state.spec.template_hash:
+        state.failures, state.paused_until, state.problem = 0, -NEVER, ""  # the cause may be gone
+    state.spec = spec
+    for pod in state.pods.values():
+        _note_idle(state, pod, now)
+
+
+def _see(state: SizingState, pod: PodState, now: float) -> None:
+    known = state.pods.get(pod.uid)
+    if known is not None and pod.version < known.version:
+        return
+    state.pods[pod.uid] = pod
+    state.making.pop(pod.name, None)
+    state.first_seen.setdefault(pod.uid, now)
+    until = state.busy.get(pod.uid)
+    if until is not None and pod.version > until:
+        del state.busy[pod.uid]
+    _note_idle(state, pod, now)
+
+
+def _note_idle(state: SizingState, pod: PodState, now: float) -> None:
+    if pod.usable(state.spec):
+        state.idle_since.setdefault(pod.uid, now)
+    else:
+        state.idle_since.pop(pod.uid, None)
+
+
+def _lose(state: SizingState, uid: str) -> None:
+    state.pods.pop(uid, None)
+    for times in (state.first_seen, state.idle_since):
+        times.pop(uid, None)
+    state.busy.pop(uid, None)
+    state.doomed.discard(uid)
+
+
+def _make(state: SizingState, event: MakingEvent, now: float) -> None:
+    match event:
+        case Made():
+            _stage(state, event.name, Stage.MADE, now)
+            state.failures, state.problem = 0, ""
+        case Refused():
+            state.making.pop(event.name, None)
+            _pause(state, event.problem, now)
+        case Unsure():
+            _stage(state, event.name, Stage.UNSURE, now)
+            _pause(state, event.problem, now)
+        case Checked():
+            if event.found:
+                _stage(state, event.name, Stage.MADE, now)
+            else:
+                state.making.pop(event.name, None)
+        case _:
+            assert_never(event)
+
+
+def _stage(state: SizingState, name: str, stage: Stage, now: float) -> None:
+    """Note the stage of a pod in the making; nothing if the cache has shown it meanwhile."""
+    if name in state.making:
+        state.making[name] = Making(stage, now)
+
+
+def _settle(state: SizingState, uid: str, version: int) -> None:
+    """Let a pod be decided on again once its state is known to be later than ``version``."""
+    pod = state.pods.get(uid)
+    if pod is None or uid not in state.busy:
+        return
+    if pod.version > version:
+        del state.busy[uid]
+    else:
+        state.busy[uid] = version
+
+
+def _pause(state: SizingState, problem: str, now: float) -> None:
+    state.failures += 1
+    state.problem = problem
+    pause_s = min(PAUSE_FIRST_S * 2 ** min(state.failures - 1, 10), PAUSE_MAX_S)
+    state.paused_until = max(state.paused_until, now + pause_s)
+
+
+# --- what is done ----------------------------------------------------------------------------------------------------------
+
+
+def _is_current(state: SizingState, pod: PodState) -> bool:
+    return (
+        pod.phase is Phase.IDLE
+        and pod.alive
+        and pod.pool_uid == state.spec.uid
+        and pod.template == state.spec.template_hash
+        and pod.uid not in state.busy
+        and pod.uid not in state.doomed
+    )
+
+
+def _decide(state: SizingState, now: float) -> list[SizingEffect]:
+    if now < state.paused_until:
+        return []
+    effects: list[SizingEffect] = []
+    for pod in state.pods.values():
+        if pod.uid not in state.busy and not pod.leaving:
+            effects += _disposal(state, pod)
+    _replace_late(state, now, effects)
+    for name, making in state.making.items():
+        if making.stage is Stage.UNSURE:
+            state.making[name] = Making(Stage.SENT, now)
+            effects.append(MakePod(name))
+        elif making.stage is Stage.MADE and now >= making.since + CHECK_S:
+            state.making[name] = Making(Stage.CHECKING, now)
+            effects.append(CheckPod(name))
+    missing = wanted_idle(state, now) - len(current_idle(state)) - len(state.making)
+    over = total(state) - state.spec.max
+    for _ in range(min(missing, -over, AT_ONCE - len(state.making))):
+        state.serial += 1
+        name = f"{state.prefix}-{state.serial}"
+        state.making[name] = Making(Stage.SENT, now)
+        effects.append(MakePod(name))
+    effects += [_retired(state, pod) for pod in _surplus(state, -missing, over, now)]
+    return effects
+
+
+def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
+    """Return what is done with a pod that is of no use."""
+    ours = pod.phase is not Phase.CLAIMED
+    if ours and (pod.phase is Phase.RETIRING or pod.ended):
+        state.busy[pod.uid] = None
+        return [DeletePod(pod)]
+    strange = pod.pool_uid != state.spec.uid or pod.template != state.spec.template_hash
+    if ours and (strange or pod.uid in state.doomed):
+        return [_retired(state, pod)]
+    return []
+
+
+def _replace_late(state: SizingState, now: float, effects: list[SizingEffect]) -> None:
+    """Retire pods that should have become ready long ago."""
+    late = [
+        pod for pod in current_idle(state) if not pod.ready and now >= state.first_seen[pod.uid] + state.spec.start_s
+    ]
+    if late:
+        effects += [_retired(state, pod) for pod in late]
+        state.replaced += len(late)
+
+
+def _surplus(state: SizingState, surplus: int, over: int, now: float) -> list[PodState]:
+    """Return the pods to retire: those that start before ready ones, the newest of them first."""
+    if surplus <= 0 and over <= 0:
+        return []
+    idle = current_idle(state)
+    order = {pod.uid: number for number, pod in enumerate(idle)}
+    idle.sort(key=lambda pod: (pod.ready, -state.idle_since.get(pod.uid, now), -order[pod.uid]))
+    long = [pod for pod in idle if now >= state.idle_since.get(pod.uid, NEVER) + state.spec.idle_s]
+    chosen = {pod.uid: pod for pod in (*idle[: max(over, 0)], *long[: max(surplus, 0)])}
+    return list(chosen.values())
+
+
+def _retired(state: SizingState, pod: PodState) -> RetirePod:
+    state.busy[pod.uid] = None
+    return RetirePod(pod)

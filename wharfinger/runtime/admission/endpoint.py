@@ -1,0 +1,99 @@
+"""The address of the admission server: where it listens, how API servers reach it, and the configuration that tells them."""
+
+import base64
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.names import is_label
+from wharfinger.runtime.resources.resources import GROUP, VERSION
+
+CONFIGURATION: Final = "wharfinger.dev"
+"""The name of the ValidatingWebhookConfiguration."""
+WEBHOOK: Final = "packages.wharfinger.dev"
+PATH: Final = "/validate"
+TIMEOUT_S: Final = 3
+SERVICE_PORT: Final = 443
+MAX_PORT: Final = 65_535
+
+
+class AdmissionAddressError(ValueError):
+    """An option with an address of the admission server is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address that the server listens on, and the Service in front of it; without one, API servers call the address."""
+
+    host: str
+    port: int
+    service: tuple[str, str] | None = None
+    """The namespace and the name of the Service."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the certificate must have."""
+        if self.service is None:
+            return (self.host,)
+        namespace, name = self.service
+        return (f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
+
+
+def read_endpoint(address: str, service: str) -> Endpoint:
+    """Parse ``HOST:PORT`` and ``NAMESPACE/NAME`` ("" for none). Raises AdmissionAddressError."""
+    host, colon, digits = address.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not (colon and digits.isascii() and digits.isdecimal() and len(digits) <= len(str(MAX_PORT))):
+        raise AdmissionAddressError(
+            f"--admission {address[:80]!r}: expected HOST:PORT, [IPv6]:PORT, or :PORT with a Service"
+        )
+    if int(digits) > MAX_PORT:
+        raise AdmissionAddressError(f"--admission {address[:80]!r}: expected a port up to {MAX_PORT}")
+    if not service:
+        if not host:
+            raise AdmissionAddressError(
+                f"--admission {address[:80]!r}: expected the host by which API servers reach this machine; name it, or the "
+                "Service with --admission-service"
+            )
+        return Endpoint(host, int(digits))
+    namespace, _, name = service.partition("/")
+    if not (is_label(namespace) and is_label(name)):
+        raise AdmissionAddressError(f"--admission-service {service[:80]!r}: expected NAMESPACE/NAME of a Service")
+    return Endpoint(host, int(digits), (namespace, name))
+
+
+def webhook_configuration(endpoint: Endpoint, port: int, bundle: str) -> JsonObject:
+    """Return the ValidatingWebhookConfiguration. ``port`` is the port that the server listens on, ``bundle`` the authorities.
+
+    A daemon that is stopped must not block the cluster: its absence is ignored, and an answer is awaited for TIMEOUT_S only.
+    """
+    client: dict[str, JsonValue] = {"caBundle": base64.b64encode(bundle.encode()).decode()}
+    if endpoint.service is not None:
+        namespace, name = endpoint.service
+        client["service"] = {"namespace": namespace, "name": name, "port": SERVICE_PORT, "path": PATH}
+    else:
+        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+        client["url"] = f"https://{host}:{port}{PATH}"
+    rule: JsonObject = {
+        "apiGroups": [GROUP],
+        "apiVersions": [VERSION],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["applications", "modules", "packagerepositories"],
+        "scope": "*",
+    }
+    webhook: JsonObject = {
+        "name": WEBHOOK,
+        "clientConfig": client,
+        "rules": [rule],
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_S,
+        "admissionReviewVersions": ["v1"],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": CONFIGURATION, "labels": {"app.kubernetes.io/managed-by": "wharfinger"}},
+        "webhooks": [webhook],
+    }

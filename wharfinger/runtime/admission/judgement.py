@@ -1,0 +1,147 @@
+"""The judgement of an Application, a Module or a PackageRepository that is about to be stored.
+
+Refused is only what the daemon would refuse in any case, whatever else changes later:
+
+* a spec that cannot be read, and a name that allows no release;
+* a release that another package has, and a Module whose release would have to move;
+* settings that the version of the package that is loaded now refuses (schemas and rules, with their messages), if the resource
+  asks for that version, and all of its settings are in the resource itself;
+* a cycle of dependencies.
+
+Requirements that are not met now are only a warning, because the package that is missing may be created next. A resource that
+is being deleted is always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers and
+statuses must be writable in any case.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, assert_never
+
+from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspector import InvalidSettings, UnknownSettings, ValidSettings
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.resources.identity import IdentityError, ModuleId, PackageId
+from wharfinger.runtime.resources.repositories import read_repository
+from wharfinger.runtime.resources.resources import (
+    PackageSpec,
+    SpecError,
+    is_deleting,
+    read_application,
+    read_module,
+)
+from wharfinger.runtime.scheduler.graph import CycleError
+from wharfinger.runtime.scheduler.package_node import node_of
+from wharfinger.runtime.scheduler.scheduler import ConstraintsError
+
+SHOWN: Final = 10
+"""The number of problems and of warnings that an answer lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The answer; ``refusal`` is empty if the resource is admitted."""
+
+    refusal: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+ADMITTED: Final = Judgement()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The judge of a daemon's resources. ``local_packages`` are the folders in which repositories may lie."""
+
+    runtime: Runtime
+    local_packages: Sequence[Path] = ()
+    enabled_by_default: bool | None = True
+    token_folders: Sequence[Path] = ()
+
+    async def judge(self, obj: JsonObject, old: JsonObject | None) -> Judgement:
+        """Judge an object that is about to be stored; ``old`` is the stored one, None for a new object."""
+        if is_deleting(obj) or (old is not None and _asks_for_the_same(obj, old)):
+            return ADMITTED
+        try:
+            match find_str(obj, "kind"):
+                case "PackageRepository":
+                    read_repository(obj, self.local_packages, self.token_folders)
+                    return ADMITTED
+                case "Application":
+                    spec = read_application(obj)
+                case _:
+                    spec = read_module(obj, enabled_by_default=self.enabled_by_default)
+            self._check_identity(spec.id, old)
+            warnings = self._check_requirements(spec)
+        except (SpecError, IdentityError, PackageError) as error:
+            return Judgement(str(error))
+        settings = await self._judge_settings(spec)
+        return Judgement(settings.refusal, (*warnings, *settings.warnings)[:SHOWN])
+
+    def _check_identity(self, identity: PackageId, old: JsonObject | None) -> None:
+        """Check that the package may have its release. Raises IdentityError and SpecError."""
+        if isinstance(identity, ModuleId) and "." in identity.name:
+            raise IdentityError(f"Module {identity}: expected a name without a dot; choose another name")
+        placed = find_str(old, "status", "release", "namespace") if old is not None else ""
+        if placed and placed != identity.namespace:
+            raise SpecError(
+                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
+            )
+        owner = self.runtime.claims.owner_of(identity.namespace, identity.release)
+        if owner is not None and owner.name != identity.name:
+            raise SpecError(
+                f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+                "choose another name"
+            )
+
+    def _check_requirements(self, spec: PackageSpec) -> tuple[str, ...]:
+        """Return a warning about a requirement that is not met. Raises SpecError for a cycle of dependencies."""
+        instance = self._loaded(spec)
+        if instance is None or instance.files.definition is None:
+            return ()
+        try:
+            self.runtime.scheduler.check_constraints(node_of(spec.id, instance.files.definition, spec.directives))
+        except ConstraintsError as error:
+            return (f"it is paused for now: {error.reason}: {error}",)
+        except CycleError as error:
+            raise SpecError(f"spec.dependsOn: {error}") from error
+        return ()
+
+    async def _judge_settings(self, spec: PackageSpec) -> Judgement:
+        instance = self._loaded(spec)
+        if instance is None or spec.settings_from:
+            return ADMITTED
+        version = spec.directives.settings_version
+        answer = await self.runtime.validate_settings(spec.id.name, spec.settings, version)
+        match answer:
+            case None | UnknownSettings():
+                return ADMITTED
+            case ValidSettings(warnings=warnings):
+                return Judgement(warnings=_shown(warnings))
+            case InvalidSettings():
+                problems = "; ".join(_shown(answer.problems))
+                why = f"version {answer.version} of {spec.package} refuses these settings: {problems}"
+                return Judgement(why, _shown(answer.warnings))
+            case _:
+                assert_never(answer)
+
+    def _loaded(self, spec: PackageSpec) -> Instance | None:
+        """Return the package, if the version that the resource asks for is loaded."""
+        instance = self.runtime.instances.get(spec.id.name)
+        if instance is None or instance.files.definition is None:
+            return None
+        same = (instance.wish.package, instance.wish.version) == (spec.package, spec.version)
+        return instance if same and instance.files.definition.version == spec.version else None
+
+
+def _shown(problems: Sequence[Problem]) -> tuple[str, ...]:
+    """Return problems of settings as texts that begin with their place in the resource."""
+    return tuple(f"spec.settings{'.' if one.path else ''}{one.path}: {one.message}" for one in problems[:SHOWN])
+
+
+def _asks_for_the_same(obj: JsonObject, old: JsonObject) -> bool:
+    annotations = [find_object(one, "metadata", "annotations") for one in (obj, old)]
+    return find(obj, "spec") == find(old, "spec") and annotations[0] == annotations[1]

@@ -1,0 +1,156 @@
+"""The admission server: HTTPS for API servers, with a certificate that it keeps valid, and the webhook's configuration.
+
+Nothing here can block a package or the daemon: what fails is logged and repeated. A daemon on standby does not serve, because it
+has no packages to judge by; API servers ignore that. A judgement that takes too long admits the resource with a warning.
+
+When a certificate is replaced, the order matters: the Secret, then the configuration with both authorities, then the server.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.httpd.messages import Answer, Request, Response
+from wharfinger.httpd.server import HttpLimits, open_server
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.admission.certificates import (
+    Certificate,
+    new_certificate,
+    new_context,
+    read_certificate,
+    secret_data,
+    use,
+)
+from wharfinger.runtime.admission.endpoint import PATH, Endpoint, webhook_configuration
+from wharfinger.runtime.admission.judgement import Judge, Judgement
+from wharfinger.runtime.admission.reviews import MAX_REVIEW_BYTES, answer_to, read_review
+from wharfinger.runtime.controllers.state_dir import StartError
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import SECRET
+
+log = logging.getLogger(__name__)
+
+SECRET_NAME: Final = "wharfinger-admission"  # noqa: S105 - a name
+CHECK_S: Final = 3600.0
+"""The interval at which the certificate and the configuration are checked."""
+RETRY_S: Final = 10.0
+JUDGE_S: Final = 2.0
+"""The time for one judgement, which is less than API servers wait."""
+LIMITS: Final = HttpLimits(body_bytes=MAX_REVIEW_BYTES, connections=64, idle_s=120)
+_KEY: Final = ObjectKey(SECRET, SYSTEM_NAMESPACE, SECRET_NAME)
+
+
+class AdmissionServer:
+    """The server of one daemon. Made by :func:`open_admission`."""
+
+    def __init__(
+        self, client: ClusterClient, judge: Judge, endpoint: Endpoint, now: Callable[[], datetime], manager: str
+    ) -> None:
+        self._client = client
+        self._judge = judge
+        self._endpoint = endpoint
+        self._now = now
+        self._manager = manager
+        self.context = new_context()
+        self.port = 0
+        self.ready = trio.Event()
+        """Set once API servers have been told of the server."""
+        self._serving: Certificate | None = None
+
+    async def handle(self, request: Request) -> Answer:
+        """Answer a review."""
+        if request.path != PATH or request.method != "POST":
+            return Response(404, f"expected a POST to {PATH}\n".encode(), "text/plain; charset=utf-8")
+        try:
+            review = read_review(request.body)
+        except FormatError as error:
+            return Response(400, f"{error}\n".encode(), "text/plain; charset=utf-8")
+        judgement = Judgement(
+            warnings=("wharfinger did not check it in time; the daemon checks it when it acts on it",)
+        )
+        with trio.move_on_after(JUDGE_S):
+            judgement = await self._judge.judge(review.obj, review.old)
+        return Response(200, answer_to(review, judgement.refusal, judgement.warnings))
+
+    async def run(self) -> None:
+        """Keep the certificate and the configuration, until cancelled."""
+        said = ""
+        while True:
+            try:
+                await self.keep()
+            except (ClusterError, OSError) as error:  # ssl.SSLError is an OSError
+                if str(error) != said:
+                    log.warning("admission: %s; trying again each %.0f s", error, RETRY_S)
+                said = str(error)
+                await trio.sleep(RETRY_S)
+                continue
+            said = ""
+            await trio.sleep(CHECK_S)
+
+    async def keep(self) -> None:
+        """Have a valid certificate served, and trusted by API servers. Raises ClusterError."""
+        certificate = await self._certificate()
+        configuration = webhook_configuration(self._endpoint, self.port, certificate.bundle)
+        await self._client.apply(configuration, field_manager=self._manager, force=True)
+        if certificate != self._serving:
+            await trio.to_thread.run_sync(use, certificate, self.context)
+            self._serving = certificate
+            log.info("admission: serving a certificate that is valid until %s", certificate.not_after.date())
+        self.ready.set()
+
+    async def _certificate(self) -> Certificate:
+        """Return the kept certificate, or a new one that is kept from now on. Raises ClusterError."""
+        try:
+            secret: JsonObject | None = await self._client.get(_KEY)
+        except NotFoundError:
+            secret = None
+        kept = read_certificate(secret) if secret is not None else None
+        if kept is not None and kept.is_fit(self._endpoint.names, self._now()):
+            return kept
+        made = new_certificate(self._endpoint.names, self._now(), kept)
+        body: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "kubernetes.io/tls",
+            "metadata": {"name": SECRET_NAME, "namespace": SYSTEM_NAMESPACE},
+            "data": secret_data(made),
+        }
+        if secret is None:
+            await self._client.create(body)
+        else:
+            await self._client.merge_patch(_KEY, {"data": secret_data(made)})
+        return made
+
+
+@asynccontextmanager
+async def open_admission(
+    client: ClusterClient, judge: Judge, endpoint: Endpoint, now: Callable[[], datetime], manager: str
+) -> AsyncGenerator[AdmissionServer, None]:
+    """Serve admission while the block runs; ``manager`` is the field manager of the configuration. Raises StartError if the
+    address cannot be listened on.
+
+    The configuration stays when the block is left: without a server it has no effect but a refused connection.
+    """
+    server = AdmissionServer(client, judge, endpoint, now, manager)
+    host = None if endpoint.service is not None and not endpoint.host else endpoint.host
+    try:
+        listeners = await trio.open_tcp_listeners(endpoint.port, host=host)
+    except (OSError, UnicodeError) as error:
+        raise StartError(
+            f"--admission {endpoint.host}:{endpoint.port}: cannot listen: {error}; choose another address"
+        ) from error
+    server.port = listeners[0].socket.getsockname()[1]
+    secure = [trio.SSLListener(listener, server.context, https_compatible=True) for listener in listeners]
+    async with open_server(secure, server.handle, LIMITS), trio.open_nursery() as nursery:
+        nursery.start_soon(server.run, name="admission")
+        log.info("admission on port %d", server.port)
+        yield server
+        nursery.cancel_scope.cancel(reason="admission is not served any more")

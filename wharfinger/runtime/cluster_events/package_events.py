@@ -1,0 +1,71 @@
+"""The Events about packages: changes of status and corrections of drift, recorded on the resource that a person describes."""
+
+from collections.abc import Callable
+from typing import Final
+
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.cluster_events.reasons import EventReason
+from wharfinger.runtime.cluster_events.recorder import Recorder, subject_of
+from wharfinger.runtime.cluster_events.story import Note, Story, begin, tell
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.resources.identity import package_id
+from wharfinger.runtime.resources.resources import DEFAULT_REPOSITORY, PACKAGE_REPOSITORY, resource_key
+from wharfinger.runtime.status.package_status import PackageStatus
+
+_SPARE: Final = 64
+"""The number of stories beyond those of known packages at which the rest is forgotten."""
+
+
+def nothing_found(_key: ObjectKey) -> JsonObject | None:
+    """Return None: no object is known."""
+    return None
+
+
+class PackageEvents:
+    """The recorder's connection to a runtime. Nothing is recorded before ``runtime`` and ``find`` are set."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._stories: dict[str, Story] = {}
+        self.runtime: Runtime | None = None
+        self.find: Callable[[ObjectKey], JsonObject | None] = nothing_found
+        """The lookup of Applications, Modules and PackageRepositories, as they were seen last."""
+
+    def status_changed(self, name: str, before: PackageStatus, after: PackageStatus) -> None:
+        """Record what a change of a package's status means."""
+        story = self._stories.get(name)
+        after_story, notes = tell(begin(before) if story is None else story, before, after)
+        if after_story != story:
+            self._stories[name] = after_story
+            self._sweep()
+        obj = self.find(resource_key(package_id(name))) if notes else None
+        if obj is not None:
+            for note in notes:
+                self._record(obj, note)
+
+    def drift_corrected(self, owner: Owner, drift: Drift) -> None:
+        """Record that an object of a release was applied again, because another program had changed it."""
+        identity = self.runtime.claims.owner_of(owner.namespace, owner.name) if self.runtime is not None else None
+        instance = self.runtime.instances.get(identity.name) if self.runtime and identity else None
+        obj = self.find(resource_key(instance.id)) if instance is not None else None
+        if instance is not None and obj is not None:
+            text = f"{drift}; applied again" if drift.missing else f"corrected {drift}"
+            self._recorder.record(subject_of(obj), EventReason.DRIFT_CORRECTED, instance.masked(text))
+
+    def _record(self, obj: JsonObject, note: Note) -> None:
+        subject = subject_of(obj)
+        self._recorder.record(subject, note.reason, note.text)
+        if note.of_repository:
+            name = find_str(obj, "spec", "packageRepositoryName") or DEFAULT_REPOSITORY
+            repository = self.find(ObjectKey(PACKAGE_REPOSITORY, "", name))
+            if repository is not None:
+                self._recorder.record(subject_of(repository), EventReason.REPOSITORY_FAILED, note.text, subject)
+
+    def _sweep(self) -> None:
+        """Forget the stories of packages that are gone."""
+        known = self.runtime.instances if self.runtime is not None else {}
+        if len(self._stories) > 2 * len(known) + _SPARE:
+            self._stories = {name: story for name, story in self._stories.items() if name in known}

@@ -1,0 +1,108 @@
+"""The reasons of the Kubernetes Events that the daemon writes, with the type and the action of each.
+
+These words are an interface: programs match on them, docs/events.md explains each, and none changes its meaning.
+"""
+
+from enum import StrEnum
+from typing import Self
+
+
+class EventType(StrEnum):
+    """The ``type`` of an Event."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+class EventReason(StrEnum):
+    """The reasons; the string value of each is the Event's ``reason`` itself. ``meaning`` completes "the Event says that"."""
+
+    type: EventType
+    action: str
+    meaning: str
+
+    def __new__(cls, word: str, type_: EventType, action: str, meaning: str) -> Self:
+        """Make a reason from its word and its properties."""
+        reason = str.__new__(cls, word)
+        reason._value_ = word
+        reason.type, reason.action, reason.meaning = type_, action, meaning
+        return reason
+
+    INSTALLED = ("Installed", EventType.NORMAL, "Install", "the package is installed, and all of its objects are ready")
+    UPGRADED = (
+        "Upgraded",
+        EventType.NORMAL,
+        "Upgrade",
+        "a newer version is installed, and all of its objects are ready",
+    )
+    ROLLED_BACK = (
+        "RolledBack",
+        EventType.NORMAL,
+        "Upgrade",
+        "an older version is installed, and all of its objects are ready",
+    )
+    RECOVERED = (
+        "Recovered",
+        EventType.NORMAL,
+        "Reconcile",
+        "the package is ready again after a problem that an Event reported",
+    )
+    FAILED = ("Failed", EventType.WARNING, "Reconcile", "an install, an upgrade or a reconciliation failed")
+    UNHEALTHY = (
+        "Unhealthy",
+        EventType.WARNING,
+        "Reconcile",
+        "an object of the package failed, or has not been ready for a while",
+    )
+    HOOK_FAILED = (
+        "HookFailed",
+        EventType.WARNING,
+        "RunHook",
+        "a hook of the package, or a Helm hook of its chart, failed",
+    )
+    REQUIREMENT_MISSING = (
+        "RequirementMissing",
+        EventType.WARNING,
+        "Decide",
+        "the package is not installed, because a requirement is not met",
+    )
+    REQUIREMENT_LOST = (
+        "RequirementLost",
+        EventType.WARNING,
+        "Decide",
+        "the installed package is paused, because a requirement is not met any more; nothing is deleted",
+    )
+    HELD = (
+        "Held",
+        EventType.WARNING,
+        "Decide",
+        "a change or a removal has not begun, because it would break other packages",
+    )
+    DRIFT_CORRECTED = (
+        "DriftCorrected",
+        EventType.NORMAL,
+        "Correct",
+        "an object was changed or deleted by another program, and was applied again; the message names the program",
+    )
+    DRIFT_FOUGHT = (
+        "DriftFought",
+        EventType.WARNING,
+        "Correct",
+        "another program changes an object again each time that it is corrected",
+    )
+    SUSPENDED = ("Suspended", EventType.NORMAL, "Suspend", "a user suspended the package")
+    RESUMED = ("Resumed", EventType.NORMAL, "Resume", "a user resumed the package")
+    DISABLED = (
+        "Disabled",
+        EventType.NORMAL,
+        "Decide",
+        "the package was uninstalled, because it is not wanted any more",
+    )
+    REMOVING = ("Removing", EventType.NORMAL, "Remove", "the removal of the package has begun")
+    REPOSITORY_FAILED = (
+        "RepositoryFailed",
+        EventType.WARNING,
+        "Download",
+        "a package could not be downloaded from the repository",
+    )
+    LEADER_CHANGED = ("LeaderChanged", EventType.NORMAL, "Lead", "another daemon is at work on the cluster")

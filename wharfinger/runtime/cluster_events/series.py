@@ -1,0 +1,155 @@
+"""The series of one Event: when it is created, and when a higher count of it is written. Pure.
+
+Equal Events (same object, reason and text) are one series, as client-go's recorder has it. The first one is written at once.
+Each repetition only counts, and the count is written at most every UPDATE_S.
+
+=========  ================================  ==========================  =================================
+event      when                              new state                   effects
+=========  ================================  ==========================  =================================
+Observed   always                            one more, seen now          write when UPDATE_S is over since
+                                                                         the last write
+Due        nothing new                       unchanged                   none
+Due        never written                     unchanged                   create
+Due        written less than UPDATE_S ago    unchanged                   write when UPDATE_S is over
+Due        otherwise                         unchanged                   update
+Written    always                            written now                 none; write the rest later if the
+                                                                         count has risen meanwhile
+Lost       the Event is gone                 as if observed once, never  create
+                                             written
+=========  ================================  ==========================  =================================
+"""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, TypeAlias, assert_never
+
+UPDATE_S: Final = 30.0
+FORGET_S: Final = 360.0
+"""The time after which a series without repetitions ends; a later repetition is a new Event. client-go has the same time."""
+BURST: Final = 25.0
+"""The number of different Events about one object that are written without a pause."""
+REFILL_S: Final = 60.0
+"""The time after which one more Event about an object may be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The state of one series. ``first`` and ``last`` are the times of the first and the last occurrence."""
+
+    first: datetime
+    last: datetime
+    count: int = 1
+    written: int = 0
+    """The count that the API server has; 0: the Event has not been created."""
+    written_s: float = -math.inf
+    seen_s: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The same happened again."""
+
+    now_s: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """It is the turn of this series."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The API server has this count."""
+
+    now_s: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The API server has deleted the Event."""
+
+
+SeriesEvent: TypeAlias = Observed | Due | Written | Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Make the series due after a delay."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create the Event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Write the count and the time of the last occurrence."""
+
+
+Effect: TypeAlias = Wait | Create | Update
+
+
+def begun(now_s: float, at: datetime) -> Series:
+    """Return the series of something that happened for the first time."""
+    return Series(at, at, seen_s=now_s)
+
+
+def step(series: Series, event: SeriesEvent) -> tuple[Series, Effect | None]:
+    """Return the new state and the effect of an event; see the table above."""
+    match event:
+        case Observed(now_s, at):
+            after = replace(series, count=series.count + 1, last=max(at, series.last), seen_s=now_s)
+            return after, Wait(_pause(after, now_s))
+        case Due() if series.count == series.written:
+            return series, None
+        case Due() if series.written == 0:
+            return series, Create()
+        case Due(now_s) if (pause_s := _pause(series, now_s)) > 0:
+            return series, Wait(pause_s)
+        case Due():
+            return series, Update()
+        case Written(now_s, count):
+            after = replace(series, written=count, written_s=now_s)
+            return after, Wait(UPDATE_S) if after.count > count else None
+        case Lost():
+            return replace(series, first=series.last, count=1, written=0), Create()
+        case _:
+            assert_never(event)
+
+
+def is_over(series: Series, now_s: float) -> bool:
+    """Return whether the series may be forgotten: all of it is written, and nothing repeated it for FORGET_S."""
+    return series.count == series.written and now_s - series.seen_s >= FORGET_S
+
+
+def _pause(series: Series, now_s: float) -> float:
+    """Return the seconds until the next write."""
+    return max(0.0, series.written_s + UPDATE_S - now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The Events about one object that may still be begun; it grows by one each REFILL_S, up to BURST."""
+
+    left: float = BURST
+    at_s: float = -math.inf
+
+    def use(self, now_s: float) -> "Allowance | None":
+        """Return what is left after one more Event; None if it may not be written."""
+        left = self._grown(now_s)
+        return Allowance(left - 1, now_s) if left >= 1 else None
+
+    def is_full(self, now_s: float) -> bool:
+        """Return whether nothing has to be remembered any more."""
+        return self._grown(now_s) >= BURST
+
+    def _grown(self, now_s: float) -> float:
+        return BURST if self.at_s == -math.inf else min(BURST, self.left + (now_s - self.at_s) / REFILL_S)

@@ -1,0 +1,29 @@
+"""The releases that may have objects in their own namespace only."""
+
+from collections.abc import Callable, Container
+
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.resources.release_claims import ReleaseClaims
+
+
+class Confinement:
+    """The answer for each release, from the claims and the names of the known packages."""
+
+    def __init__(self, claims: ReleaseClaims, known: Container[str]) -> None:
+        self._claims = claims
+        self._known = known
+        self.reaches_cluster: Callable[[str], bool] = lambda _namespace: False
+        """The test whether Applications of a namespace reach the whole cluster; set by the controller, which watches
+        namespaces. Until then, none does.
+        """
+
+    def __call__(self, owner: Owner) -> bool:
+        """Return whether a release may have objects in its own namespace only: the release of an Application, unless its
+        namespace allows more.
+        """
+        holder = self._claims.owner_of(owner.namespace, owner.name)
+        is_application = isinstance(holder, AppId)
+        if holder is None:
+            is_application = AppId(owner.namespace, owner.name).name in self._known
+        return is_application and not self.reaches_cluster(owner.namespace)

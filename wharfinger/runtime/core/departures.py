@@ -1,0 +1,25 @@
+"""The packages whose removal is over, until they are forgotten outside of their queues, which are removed too."""
+
+from collections import deque
+
+import trio
+
+
+class Departures:
+    """A line of names; any number may be put in, and one task takes them out."""
+
+    def __init__(self) -> None:
+        self._names: deque[str] = deque()
+        self._arrived = trio.Event()
+
+    def put(self, name: str) -> None:
+        """Add a package whose last task succeeded."""
+        self._names.append(name)
+        self._arrived.set()
+
+    async def take(self) -> str:
+        """Return the first name, once there is one."""
+        while not self._names:
+            self._arrived = trio.Event()
+            await self._arrived.wait()
+        return self._names.popleft()

@@ -1,0 +1,21 @@
+"""The events of hooks: a changed object, or a schedule that is due, becomes a task in a lane of its package."""
+
+from wharfinger.hooks.running.discovery import HookKind
+from wharfinger.hooks.running.inbox import Inbox
+from wharfinger.hooks.running.package_hooks import PackageHooks
+from wharfinger.runtime.package.instance import Host, Instance, Tools
+from wharfinger.runtime.tasks.event_tasks import EventHookTask
+
+
+def event_task(instance: Instance, hooks: PackageHooks, inbox: Inbox, tools: Tools, host: Host) -> EventHookTask | None:
+    """Return the task that notifies a hook of what is in its inbox; None if the hooks of its package are stopped.
+
+    A task carries the scope of its package's hooks, so a task that is due after the hooks were stopped runs nothing.
+    """
+    scope = instance.hooks.scope
+    if scope is None or scope.cancelled:
+        return None
+    if inbox.hook.kind is HookKind.READINESS:
+        inbox.told(inbox.offered())  # it runs when a readiness check is due, with its snapshots
+        return None
+    return EventHookTask(inbox.hook, inbox, hooks, instance, tools, host, scope=scope)

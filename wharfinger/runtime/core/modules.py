@@ -1,0 +1,55 @@
+"""The Modules that are on, as packages and their hooks see them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.resources.identity import GLOBAL, ModuleId, is_global
+from wharfinger.runtime.resources.manifests import global_values
+from wharfinger.runtime.scheduler.scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """A view of the packages of one cluster; it changes nothing."""
+
+    instances: Mapping[str, Instance]
+    scheduler: Scheduler
+    kubernetes_version: str
+
+    def global_values(self) -> JsonObject:
+        """Return the values that every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
+        If the Module ``global`` exists, its values are included.
+        """
+        modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
+        on = [each for each in modules if self.scheduler.enabled(each.id.name) and not is_global(each.id)]
+        own = self.instances.get(GLOBAL)
+        values = None
+        if own is not None and own.configuration.configured_by is not None:
+            values = own.configuration.values
+        return global_values(self.kubernetes_version, {each.id.name: each.crds.established for each in on}, values)
+
+    def global_settings(self) -> JsonObject:
+        """Return the part of the global values that a user set; hooks find it in CONFIG_VALUES_PATH."""
+        own = self.instances.get(GLOBAL)
+        return own.configuration.configured.settings if own is not None else {}
+
+    def global_secrets(self) -> tuple[str, ...]:
+        """Return the secret texts of the global values."""
+        own = self.instances.get(GLOBAL)
+        return own.secrets if own is not None else ()
+
+    def before(self, instance: Instance) -> tuple[str, ...]:
+        """Return the names of the Modules of a lower order that are on."""
+        if instance.files.definition is None:
+            return ()
+        place = instance.files.definition.weight, instance.id.name
+        return tuple(
+            name
+            for name, each in sorted(self.instances.items())
+            if isinstance(each.id, ModuleId)
+            and each.files.definition is not None
+            and (each.files.definition.weight, name) < place
+            and self.scheduler.enabled(name)
+        )

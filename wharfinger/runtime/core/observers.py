@@ -1,0 +1,20 @@
+"""The observers of the runtime's machines: callbacks for each step, which the recorder provides."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.queue.worker import Observe as ObserveQueue
+from wharfinger.runtime.lifecycle.store import Observe as ObserveLifecycle
+from wharfinger.runtime.scheduler.scheduler import Observe as ObserveScheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """The observers of one runtime; None for a machine that is not observed."""
+
+    lifecycle: ObserveLifecycle | None = None
+    scheduler: ObserveScheduler | None = None
+    queue: ObserveQueue | None = None
+
+
+UNOBSERVED: Final = Observers()

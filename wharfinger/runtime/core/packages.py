@@ -1,0 +1,431 @@
+"""All packages of one cluster, and the loop that does what follows from their events.
+
+An event of a package is one step of its machine (:mod:`~wharfinger.runtime.package.machine`). Its effects are put before all
+others that wait, and performed one after the other; the outcome of an effect is another event. The scheduler is told at once,
+and its orders wait until no effect does: one entry for each package, in which the last order replaces the one before
+(:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, rounds of global hooks are looked at, and enabled scripts
+are asked again that see other Modules than before. So no effect is performed within another one, nothing has to guard against
+being entered twice, and the whole is one atomic step between two awaits of the event loop.
+
+The lifecycle store gives each operation its scope and cancels those that the operation supersedes; the scope and the tasks are
+made together, so nothing comes between a decision and its consequences.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from typing import Final, assert_never
+
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.running.inbox import Inbox
+from wharfinger.hooks.running.package_hooks import PackageHooks
+from wharfinger.packages.definition.definition import Layout
+from wharfinger.queue.events import MAIN_LANE
+from wharfinger.queue.machine import QueueFull
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import Queues
+from wharfinger.queue.task import Task
+from wharfinger.runtime.core.decision_reporting import UnreportedDecisions
+from wharfinger.runtime.core.departures import Departures
+from wharfinger.runtime.core.global_rounds import Others, Rounds
+from wharfinger.runtime.core.hook_events import event_task
+from wharfinger.runtime.core.modules import Modules
+from wharfinger.runtime.core.observers import UNOBSERVED, Observers
+from wharfinger.runtime.core.operations import begun, enqueue
+from wharfinger.runtime.core.release_events import health_seen
+from wharfinger.runtime.core.status_changes import StatusChanges
+from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.effects import (
+    Attempt,
+    BeginBase,
+    Cancel,
+    CastVote,
+    Effect,
+    EnqueueBase,
+    EnqueueRemoval,
+    GiveWay,
+    Log,
+    Offer,
+    Order,
+    Phase,
+    Simple,
+    Tell,
+)
+from wharfinger.runtime.package.events import (
+    CrdsStarted,
+    DecisionMade,
+    DecisionReported,
+    DisableOrdered,
+    Event,
+    NeedsChanged,
+    NodeAccepted,
+    NodeRefused,
+    NodeSettled,
+    OthersTurned,
+    Resumed,
+    RunOrdered,
+    SuspendStarted,
+    VoteRecorded,
+)
+from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.resources.identity import GLOBAL
+from wharfinger.runtime.scheduler.events import (
+    Decided,
+    Disable,
+    Failed,
+    IntentSet,
+    NodeAdded,
+    NodeRemoved,
+    Schedule,
+    ScriptVoted,
+)
+from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
+from wharfinger.runtime.scheduler.graph import CycleError
+from wharfinger.runtime.scheduler.package_node import node_of
+from wharfinger.runtime.scheduler.pending_decisions import Orders, PackageOrders
+from wharfinger.runtime.scheduler.scheduler import Scheduler
+from wharfinger.runtime.status.failures import Failure
+from wharfinger.runtime.status.reasons import Reason
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = 3
+"""The number of attempts for which a failing task holds back packages of a higher order. So they wait during a short outage,
+but not during a lasting one.
+"""
+
+
+class Packages:
+    """The packages with their machines, the scheduler and the lifecycle store, and what is to be done for them."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        queues: Queues,
+        changes: StatusChanges,
+        instances: dict[str, Instance],
+        kubernetes_version: str = "",
+        observers: Observers = UNOBSERVED,
+    ) -> None:
+        self.tools = tools
+        self.changes = changes
+        self.instances = instances
+        self.departures = Departures()
+        self.lifecycle = LifecycleStore(observe=observers.lifecycle)
+        self.scheduler = Scheduler(observers.scheduler)
+        self.unreported = UnreportedDecisions(self.scheduler)
+        self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
+        self._queues = queues
+        self._effects: deque[tuple[Instance, Effect]] = deque()
+        self._orders = Orders()
+        self._told = False
+        """True if the scheduler was told something since rounds were last looked at."""
+        self._provisional: set[str] = set()
+        """The packages whose enabled script voted before all installed packages were loaded."""
+        self._seeing: set[str] = set()
+        """The packages from module folders whose enabled script is passed the names of the Modules that are on."""
+        self._turned = False
+        """True if a decision has changed since these packages were last checked."""
+        others = Others(
+            self.instances, self.scheduler, self.lifecycle, self.unreported.unheard,
+            self.note, self.settle, queues, tools, self,
+        )  # fmt: skip
+        self.rounds = Rounds(others)
+
+    # --- what happened ---------------------------------------------------------------------------------------------------
+
+    def emit(self, instance: Instance, event: Event) -> None:
+        """Take an event of a package, and do all that follows from it."""
+        self._take(instance, event)
+        self.settle()
+
+    def tell(self, event: SchedulerEvent) -> None:
+        """Tell the scheduler, and do all that follows from it. Raises CycleError; nothing has changed then."""
+        self.note(event)
+        self.settle()
+
+    def note(self, event: SchedulerEvent) -> None:
+        """Tell the scheduler; `settle` performs its orders. Raises CycleError; nothing has changed then."""
+        self._orders.put(self.scheduler.apply(event, self.changes.now()))
+        self._told = True
+        if isinstance(event, NodeRemoved):
+            self._turned = True
+            self._seeing.discard(event.name)
+            self.rounds.decided(event.name, on=False)
+
+    def heard(self, names: Iterable[str]) -> None:
+        """Record that these packages are known from now on, and report the decisions that waited for them."""
+        heard, due = self.unreported.heard(names)
+        self._restate(due)
+        if heard:
+            self._told = True
+            self._ask_provisional()
+        self.settle()
+
+    def expect_global(self) -> None:
+        """Prepare for global hooks: no package is run before them."""
+        self.rounds.expect()
+        self.settle()
+
+    def forget(self, name: str) -> None:
+        """Forget a package whose removal is over, and whose queue is gone."""
+        self.instances.pop(name, None)
+        self._provisional.discard(name)
+        self.lifecycle.complete_removal(name)
+        self.tell(IntentSet(name, None))
+        if name == GLOBAL:
+            self.rounds.gone()
+            self.settle()
+
+    # --- the tasks' host -------------------------------------------------------------------------------------------------
+
+    def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
+        """Put a hook's run into a lane of its own; return False if it was not taken."""
+        return self.enqueue_hook(instance, task, lane, instance.hooks.scope, unique=False)
+
+    def enqueue_hook(self, instance: Instance, task: Task, lane: str, scope: WorkScope | None, *, unique: bool) -> bool:
+        """Put a hook's run into a lane of its own; return False if it was not taken."""
+        if scope is None:
+            return False
+        try:
+            return self._queues.enqueue(instance.id.name, task, scope, lane=lane, unique=unique)
+        except QueueFull as error:
+            # The event waits in the hook's inbox; the hook's next event enqueues a task again.
+            log.warning("%s: %s", instance.id, error)
+            return False
+
+    def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        """Run a hook for the events that wait in its inbox."""
+        instance = self.instances.get(hooks.package)
+        if instance is not None and (task := event_task(instance, hooks, inbox, self.tools, self)) is not None:
+            self.enqueue_hook(instance, task, task.lane, task.scope, unique=True)
+
+    def modules_before(self, instance: Instance) -> tuple[str, ...]:
+        """Return the names of the Modules of a lower order that are on."""
+        return self.modules.before(instance)
+
+    def global_values(self) -> JsonObject:
+        """Return what every package sees under ``global``."""
+        return self.modules.global_values()
+
+    def global_settings(self) -> JsonObject:
+        """Return the part of the global values that a user set."""
+        return self.modules.global_settings()
+
+    # --- the loop --------------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Do everything that waits, until nothing does."""
+        while True:
+            if self._effects:
+                self._perform(*self._effects.popleft())
+            elif (orders := self._orders.take()) is not None:
+                self._carry_out(orders)
+            elif self._told:
+                self._told = False
+                self.rounds.look()
+                self._ask_who_sees_others()
+            else:
+                return
+
+    def _take(self, instance: Instance, event: Event) -> None:
+        before = instance.status
+        around = Around(self.changes.now(), self.lifecycle.package(instance.id.name))
+        effects = instance.take(event, around)
+        self._effects.extendleft((instance, effect) for effect in reversed(effects))
+        if instance.status is not before:
+            self.changes.report(instance, before)
+
+    def _perform(self, instance: Instance, effect: Effect) -> None:
+        match effect:
+            case Simple():
+                self._perform_simple(instance, effect)
+            case Tell(event):
+                self.note(event)
+            case Offer():
+                self._offer(instance, effect)
+            case Order(order):
+                self._order(instance, order)
+            case Cancel(scope, cause):
+                scope.cancel(cause)
+            case Log(text, warning):
+                log.log(logging.WARNING if warning else logging.INFO, "%s: %s", instance.id, text)
+            case Attempt() | GiveWay() | CastVote():
+                self._perform_for_others(instance, effect)
+            case BeginBase():
+                if (start := begun(effect, instance.id.name, self.lifecycle)) is not None:
+                    self._take(instance, start)
+            case EnqueueBase():
+                enqueue(effect, instance, self.tools, self._queues, self, partial(self.emit, instance))
+            case _:
+                assert_never(effect)
+
+    def _perform_for_others(self, instance: Instance, effect: Attempt | GiveWay | CastVote) -> None:
+        """Perform an effect that other packages wait for, or that depends on them."""
+        name = instance.id.name
+        match effect:
+            case Attempt(phase, begins):
+                tries = self.tools.crd_phase if phase is Phase.CRDS else self.tools.load_phase
+                (tries.begin if begins else tries.end)(name)
+            case GiveWay(run, at_once):
+                if at_once or self._attempts(name) >= PATIENCE:
+                    self.note(Failed(name, run))
+            case CastVote(enabled, reason, error, may_be_early):
+                early = may_be_early and self._misses_others(name)
+                (self._provisional.add if early else self._provisional.discard)(name)
+                self._take(instance, VoteRecorded(ScriptVoted(name, enabled, reason, error, provisional=early)))
+            case _:
+                assert_never(effect)
+
+    def _perform_simple(self, instance: Instance, effect: Simple) -> None:  # noqa: C901 - a table
+        name = instance.id.name
+        match effect:
+            case Simple.SUSPEND:
+                if (scope := self.lifecycle.begin_suspend(name)) is not None:
+                    self._take(instance, SuspendStarted(scope))
+            case Simple.CRDS:
+                self._take(instance, CrdsStarted(WorkScope(f"CRDs of {name}")))
+            case Simple.UNPARK:
+                self._queues.unpark(name)
+            case Simple.RESUMED:
+                self._take(instance, Resumed())
+            case Simple.NEEDS_CHANGED:
+                self._take(instance, NeedsChanged())
+            case Simple.UPDATE_COMPLETE:
+                self.lifecycle.complete_update(name)
+            case Simple.RUN_COMPLETE:
+                self.lifecycle.complete_run(name)
+            case Simple.RESTART_REMOVAL:
+                if (scope := self.lifecycle.restart_removal(name)) is not None:
+                    self._effects.appendleft((instance, EnqueueRemoval(scope)))
+            case Simple.RESTATE:
+                if (decided := self.scheduler.decision(name)) is not None:
+                    self._say(instance, decided)
+            case Simple.SETTLE:
+                enabled, unwanted = self.scheduler.enabled(name), self.scheduler.unwanted(name)
+                self._take(instance, NodeSettled(enabled, unwanted))
+            case Simple.NOTIFY:
+                self.changes.on_change(name)
+            case Simple.REST_RELEASE:
+                self.tools.releases.rest(Owner(instance.id.release, instance.id.namespace))
+            case Simple.LOOK_AT_HEALTH:
+                health = self.tools.releases.health(Owner(instance.id.release, instance.id.namespace))
+                if health.known and health.laggards:
+                    self._take(instance, health_seen(health, instance.masked))
+            case Simple.ROUND_BEGINS:
+                self.rounds.begins()
+            case Simple.ROUND_RAN:
+                self.rounds.has_run(instance)
+            case Simple.FLAGS_SEEN:
+                self.rounds.adopt_flags()
+            case Simple.ASK_PROVISIONAL:
+                self._ask_provisional()
+            case Simple.SEE_OTHERS:
+                self._ask_if_it_sees_others(instance)
+            case Simple.CLEAN:
+                self.lifecycle.finish_removal(name)
+                self.departures.put(name)
+            case _:
+                assert_never(effect)
+
+    def _attempts(self, name: str) -> int:
+        """Return how many attempts the present task of a package's main lane has had."""
+        tasks = self._queues.dump_one(name).tasks
+        return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
+
+    # --- the scheduler ---------------------------------------------------------------------------------------------------
+
+    def _offer(self, instance: Instance, offer: Offer) -> None:
+        """Pass a package's node to the scheduler. If that would close a cycle, it is refused."""
+        definition = offer.definition
+        try:
+            self.note(NodeAdded(node_of(instance.id, definition, instance.wish.directives)))
+        except CycleError as error:
+            if offer.stored:
+                log.warning("%s: %s", instance.id, error)
+                return
+            failure = Failure(Reason.DEPENDENCY_CYCLE, str(error), permanent=True)
+            self._take(instance, NodeRefused(failure, offer.fresh, offer.established))
+        else:
+            self._take(instance, NodeAccepted(definition, offer.fresh, offer.stored))
+
+    def _carry_out(self, orders: PackageOrders) -> None:
+        """Carry out the scheduler's orders for one package."""
+        decided = orders.decided
+        if decided is not None:
+            self._turned = True
+            self.rounds.decided(orders.name, on=decided.allowed)
+        instance = self.instances.get(orders.name)
+        if instance is None:
+            return
+        # While the script's vote is pending, it follows at once, and the decision is reported then.
+        if decided is not None and decided.reason != Reason.SCRIPT_PENDING:
+            self._say(instance, decided)
+            self._take(instance, DecisionMade(decided.allowed))
+        if orders.order is not None:
+            self._effects.append((instance, Order(orders.order)))
+
+    def _order(self, instance: Instance, order: Schedule | Disable) -> None:
+        match order:
+            case Schedule(_, run, reason):
+                self._take(instance, RunOrdered(run, reason))
+            case Disable(_, reason, _, uninstall):
+                self._take(instance, DisableOrdered(reason, uninstall))
+            case _:
+                assert_never(order)
+
+    def _say(self, instance: Instance, decided: Decided) -> None:
+        """Report a decision, unless it must not be reported yet."""
+        installed = instance.status.installed_since is not None
+        if not self.unreported.holds_back(decided, installed=installed):
+            self._take(instance, DecisionReported(decided))
+            self._restate(self.unreported.due(decided.name))
+
+    def _restate(self, names: Iterable[str]) -> None:
+        """Report the decisions about these packages again, after what waits now."""
+        known = (self.instances.get(name) for name in names)
+        self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
+
+    # --- enabled scripts -------------------------------------------------------------------------------------------------
+
+    def _misses_others(self, name: str) -> bool:
+        """Return whether any package beside ``name`` is installed but not loaded by this process, also one that failed to
+        load.
+        """
+        return self.unreported.others_unheard(name) or any(
+            instance.status.installed_since is not None
+            and instance.files.definition is None
+            and each != name
+            and not self.lifecycle.is_removing(each)
+            for each, instance in self.instances.items()
+        )
+
+    def _ask_provisional(self) -> None:
+        """Run the enabled scripts again that voted before all installed packages were loaded."""
+        for name in sorted(self._provisional):
+            instance = self.instances.get(name)
+            if instance is not None and instance.files.definition is not None and not self._misses_others(name):
+                self._take(instance, OthersTurned(self.modules.before(instance), forced=True))
+
+    def _ask_who_sees_others(self) -> None:
+        """Ask the enabled scripts of module folders again if the Modules before them that are on have changed since they
+        were last asked.
+        """
+        if not self._turned:
+            return
+        self._turned = False
+        for name in sorted(self._seeing):
+            if (instance := self.instances.get(name)) is not None:
+                self._ask_if_it_sees_others(instance)
+
+    def _ask_if_it_sees_others(self, instance: Instance) -> None:
+        name, definition = instance.id.name, instance.files.definition
+        if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
+            self._seeing.discard(name)
+            return
+        self._seeing.add(name)
+        if not self.lifecycle.is_loading(name):  # otherwise Load asks the script, and its end considers it again
+            self._take(instance, OthersTurned(self.modules.before(instance), forced=False))

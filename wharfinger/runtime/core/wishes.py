@@ -1,0 +1,36 @@
+"""The desired state of a package, as its resource, its source and its settings say."""
+
+from wharfinger.packages.definition.depends_on import depends_on_checksum
+from wharfinger.packages.rendering.resource_overrides import overrides_checksum
+from wharfinger.packages.sources.source import Source, source_text
+from wharfinger.runtime.lifecycle.desired_state import DesiredState
+from wharfinger.runtime.resources.resources import Directives, PackageSpec
+from wharfinger.runtime.resources.settings import ResolvedSettings
+
+
+def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings) -> DesiredState:
+    """Return the state for the lifecycle store, which compares it with the one before."""
+    directives = spec.directives
+    return DesiredState(
+        source=source_text(source),
+        package=spec.package,
+        version=spec.version,
+        settings_checksum=settings.checksum,
+        requested=directives.requested,
+        namespace=spec.id.namespace,
+        settings_version=directives.settings_version,
+        maintenance=directives.maintenance,
+        resources=overrides_checksum(directives.overrides),
+        upkeep=directives.upkeep.digest,
+        forced=directives.forced,
+        reset=directives.reset,
+        digest=directives.digest,
+        suspended=directives.suspended,
+        cluster_scope=directives.cluster_scope,
+    )
+
+
+def have_other_needs(before: Directives, after: Directives) -> bool:
+    """Return whether those parts of a resource differ that become part of the scheduler's node."""
+    judged = ((depends_on_checksum(one.depends_on), one.default) for one in (before, after))
+    return len(set(judged)) > 1

@@ -1,0 +1,41 @@
+"""The options of ``wharfinger run`` about its admission server."""
+
+import argparse
+from importlib.util import find_spec
+from typing import Final
+
+from wharfinger.runtime.admission.endpoint import TIMEOUT_S, AdmissionAddressError, Endpoint, read_endpoint
+
+LIBRARY: Final = "cryptography"
+
+
+def add_admission(parser: argparse.ArgumentParser) -> None:
+    """Add ``--admission`` and ``--admission-service``."""
+    group = parser.add_argument_group(
+        "admission",
+        "a validating webhook for Applications, Modules and PackageRepositories, which refuses what the daemon would refuse "
+        f"later; API servers wait for it for {TIMEOUT_S} s at most, and do without it if it does not answer",
+    )
+    group.add_argument(
+        "--admission",
+        default="",
+        metavar="HOST:PORT",
+        help="serve admission on this address, by which API servers must reach this machine (default: no admission)",
+    )
+    group.add_argument(
+        "--admission-service",
+        default="",
+        metavar="NAMESPACE/NAME",
+        help="the Service, at port 443, by which API servers reach the address of --admission, in a cluster",
+    )
+
+
+def admission_endpoint(args: argparse.Namespace) -> Endpoint | None:
+    """Return the endpoint that the options describe; None without --admission. Raises AdmissionAddressError."""
+    if not args.admission:
+        if args.admission_service:
+            raise AdmissionAddressError("--admission-service applies to --admission; give both")
+        return None
+    if find_spec(LIBRARY) is None:
+        raise AdmissionAddressError(f"--admission needs the library {LIBRARY}; pip install 'wharfinger[admission]'")
+    return read_endpoint(args.admission, args.admission_service)

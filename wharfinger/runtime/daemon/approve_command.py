@@ -1,0 +1,97 @@
+"""``wharfinger approve``: let a package be updated to a version that waits.
+
+The command writes the annotation of the resource with the rights of the user who runs it. The debug socket is read-only.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import ConnectionConfigError, load_connection
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.terminal_text import printable
+from wharfinger.packages.errors import AddressError
+from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.runtime.resources.identity import package_id
+from wharfinger.runtime.resources.resources import resource_key
+from wharfinger.runtime.versions.version_policy import APPROVED
+
+EXIT_NOTHING: Final = 3
+
+
+class NothingToApproveError(Exception):
+    """No version of the package waits."""
+
+
+def add_approve(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger approve NAME [VERSION]`."""
+    parser.description = (
+        "Let a package that follows a range or a channel be updated to a version that waits, by an annotation of its resource. "
+        "`wharfinger why NAME` shows the version that waits. The approval counts for this version only, in every mode of "
+        f"updates. Exit code 0: it is approved; {EXIT_NOTHING}: no version waits; 1: it cannot be approved."
+    )
+    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
+    parser.add_argument("version", metavar="VERSION", nargs="?", default="", help="default: the version that waits")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+    )
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.set_defaults(handler=_approve)
+
+
+async def approve(client: ClusterClient, name: str, version: str) -> str:
+    """Approve a version, "" the one that waits; return it. Raises ClusterError or NothingToApproveError."""
+    key = resource_key(package_id(name))
+    obj = await client.get(key)
+    if find_str(obj, "spec", "packageVersion"):
+        raise NothingToApproveError("it has an exact version, which needs no approval")
+    if not version:
+        version = find_str(obj, "status", "update", "pending")
+        if not version:
+            raise NothingToApproveError(
+                find_str(obj, "status", "update", "message") or "it has an exact version, which needs no approval"
+            )
+    patch: JsonObject = {"metadata": {"annotations": {APPROVED: version}}}
+    await client.merge_patch(key, patch)
+    return version
+
+
+def _approve(args: argparse.Namespace) -> int:
+    name, version = cast("str", args.name), cast("str", args.version)
+    try:
+        tag_of_version(version or "0.0.0")
+    except AddressError as error:
+        return _failed(f"VERSION: {error}", 2)
+
+    async def run() -> str:
+        connection = await trio.to_thread.run_sync(
+            load_connection, cast("Path | None", args.kubeconfig), cast("str", args.context), abandon_on_cancel=True
+        )
+        async with open_client(connection) as client:
+            return await approve(client, name, version)
+
+    try:
+        approved = trio.run(run)
+    except NothingToApproveError as error:
+        return _failed(f"{name}: no version waits: {printable(str(error))}", EXIT_NOTHING)
+    except NotFoundError:
+        kind = "Application" if "." in name else "Module"
+        return _failed(f"{printable(name)}: there is no such {kind}; `wharfinger get packages` lists all", 1)
+    except (ClusterError, ConnectionConfigError) as error:
+        return _failed(printable(str(error)), 1)
+    sys.stdout.write(f"{name}: version {approved} is approved\n")
+    return 0
+
+
+def _failed(message: str, code: int) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return code

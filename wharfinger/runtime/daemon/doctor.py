@@ -1,0 +1,248 @@
+"""The examination of a machine and a cluster for everything that the daemon needs, each finding with its remedy.
+
+Nothing is changed, neither here nor in the cluster. An examination that needs the result of a failed one is skipped, and says
+so; so the first failed finding is the one to mend.
+"""
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import trio
+
+import wharfinger
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection, ConnectionConfigError, load_connection
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.formats.json.value import find_str
+from wharfinger.kube.resource import name_of
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_engine
+from wharfinger.packages.rendering.helm_program import HelmProgram
+from wharfinger.packages.rendering.helm_renderer import RenderLimits
+from wharfinger.runtime.daemon.engine import ENGINE
+from wharfinger.runtime.daemon.rights import FOR_POOLS, NEEDED, REMEDY, listed, missing_rights
+from wharfinger.runtime.resources.custom_resources import OF_POOLS, own_crds
+
+LEAST_HELM: Final = (3, 14)
+LEAST_FREE: Final = 1024**3
+"""The free space below which the state folder gets a warning, in bytes; one large chart takes some tens of megabytes."""
+CLUSTER_S: Final = 20.0
+"""The time for each examination that asks the API server."""
+_NEEDED_BY_HOOKS: Final = {"bash": "hooks that are shell scripts", "jq": "hooks that are shell scripts"}
+
+
+class Verdict(StrEnum):
+    """The result of one examination."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one examination, with its ``remedy`` unless it is ok."""
+
+    subject: str
+    verdict: Verdict
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """The options of the daemon that are examined."""
+
+    kubeconfig: Path | None
+    context: str
+    state_dir: Path
+    socket: Path
+    helm: str
+    worker_pools: bool = False
+
+
+AskDaemon = Callable[[Path], str]
+"""The function that returns the version of the daemon on a socket. Raises DaemonAbsentError; blocks."""
+
+
+class DaemonAbsentError(Exception):
+    """No daemon answers on a socket; the message says why."""
+
+
+async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
+    """Examine everything, and ``tell`` each finding as soon as it is known."""
+    tell(await _helm(patient.helm, _on_path(patient.helm)))
+    tell(await _engine(_on_path(ENGINE)))
+    for program, users in _NEEDED_BY_HOOKS.items():
+        tell(_program(program, users))
+    tell(_state_folder(patient.state_dir))
+    tell(await _daemon(patient.socket, ask_daemon))
+    async with _connected(patient, tell) as client:
+        if client is None:
+            for subject in ("API server", "rights", "definitions"):
+                tell(Finding(subject, Verdict.SKIPPED, "there is no kubeconfig that can be used", "see kubeconfig"))
+            return
+        reached = await _within(client, "API server", _server)
+        tell(reached)
+        for subject, ask in (("rights", _rights_of(patient)), ("definitions", _definitions_of(patient))):
+            if reached.verdict is Verdict.FAILED:
+                tell(Finding(subject, Verdict.SKIPPED, "the API server does not answer", "see API server"))
+            else:
+                tell(await _within(client, subject, ask))
+
+
+# --- this machine
+
+
+def _on_path(name: str) -> Path | None:
+    found = shutil.which(name)
+    return Path(found).absolute() if found else None
+
+
+async def _helm(name: str, path: Path | None) -> Finding:
+    remedy = f"install Helm {'.'.join(map(str, LEAST_HELM))} or newer, or name it with --helm"
+    if path is None:
+        return Finding("helm", Verdict.FAILED, f"no {name!r} on PATH", remedy)
+    program = HelmProgram(path, RenderLimits().memory_bytes, None)
+    try:
+        version = await program.version(_scratch)
+    except RenderError as error:
+        return Finding("helm", Verdict.FAILED, str(error), remedy)
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    if numbers < LEAST_HELM:
+        return Finding("helm", Verdict.FAILED, f"{path} is {version}", remedy)
+    return Finding("helm", Verdict.OK, f"{path}, {version}")
+
+
+async def _engine(path: Path | None) -> Finding:
+    remedy = "build it with `make engine`; without it each render starts a process of helm"
+    if path is None:
+        return Finding("chart engine", Verdict.WARNING, f"no {ENGINE!r} on PATH", remedy)
+    bounds, version = RenderLimits(), ""
+    limits = EngineLimits(bounds.wall_s, bounds.output_bytes, bounds.memory_bytes, workers=1)
+    try:
+        async with _scratch() as folder, open_chart_engine(path, folder, None, limits) as engine:
+            version = engine.versions.helm
+    except RenderError as error:
+        return Finding("chart engine", Verdict.WARNING, str(error), remedy)
+    return Finding("chart engine", Verdict.OK, f"{path}, helm {version}")
+
+
+@asynccontextmanager
+async def _scratch() -> AsyncIterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        await trio.lowlevel.checkpoint()
+        yield Path(folder)
+
+
+def _program(name: str, users: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, Verdict.WARNING, f"no {name!r} on PATH, which {users} need", f"install {name}")
+    return Finding(name, Verdict.OK, path)
+
+
+def _state_folder(path: Path) -> Finding:
+    # `Path.exists` raises for what this user may not look at; then the folder that hides it is found.
+    existing = next(each for each in (path, *path.parents) if os.path.exists(each))  # noqa: PTH110
+    remedy = "run this as the daemon's user, or choose another folder with --state-dir"
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return Finding("state folder", Verdict.FAILED, f"{existing} cannot be written by this user", remedy)
+    found = existing.stat()
+    if existing == path and found.st_uid != os.geteuid():
+        return Finding("state folder", Verdict.FAILED, f"{path} belongs to user {found.st_uid}", remedy)
+    if existing == path and stat.S_IMODE(found.st_mode) & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        return Finding("state folder", Verdict.WARNING, f"{path} has mode {mode:o}", f"chmod 700 {path}")
+    free = shutil.disk_usage(existing).free
+    if free < LEAST_FREE:
+        room = f"{free // 1024**2} MiB are free in {existing}"
+        return Finding("state folder", Verdict.WARNING, room, "free some space: packages and renders are kept there")
+    return Finding("state folder", Verdict.OK, f"{path}{'' if existing == path else ' (will be made)'}")
+
+
+async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
+    try:
+        version = await trio.to_thread.run_sync(ask_daemon, socket, abandon_on_cancel=True)
+    except DaemonAbsentError as error:
+        return Finding("daemon", Verdict.WARNING, str(error))  # with its remedy
+    if version != wharfinger.__version__:
+        told = f"the daemon on {socket} has version {version}, this program {wharfinger.__version__}"
+        return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use the program of its version")
+    return Finding("daemon", Verdict.OK, f"version {version} answers on {socket}")
+
+
+# --- the cluster
+
+
+@asynccontextmanager
+async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> AsyncIterator[ClusterClient | None]:
+    """Yield a client; None if there is no usable kubeconfig, which is told."""
+    with tempfile.TemporaryDirectory() as certificates:
+        try:
+            connection: Connection = await trio.to_thread.run_sync(
+                load_connection, patient.kubeconfig, patient.context, Path(certificates), abandon_on_cancel=True
+            )
+        except ConnectionConfigError as error:
+            tell(Finding("kubeconfig", Verdict.FAILED, str(error)))  # with its remedy
+            yield None
+            return
+        if connection.verify_tls:
+            tell(Finding("kubeconfig", Verdict.OK, connection.server))
+        else:
+            unchecked = f"{connection.server}, whose certificate is not checked"
+            tell(Finding("kubeconfig", Verdict.WARNING, unchecked, "replace insecure-skip-tls-verify by the CA"))
+        async with open_client(connection) as client:
+            yield client
+
+
+async def _within(client: ClusterClient, subject: str, ask: Callable[[ClusterClient], Awaitable[Finding]]) -> Finding:
+    """Return the finding, or why there is none."""
+    remedy = "check the address and the credentials of the kubeconfig with `kubectl version`"
+    with trio.move_on_after(CLUSTER_S):
+        try:
+            return await ask(client)
+        except ClusterError as error:
+            return Finding(subject, Verdict.FAILED, str(error), remedy)
+    return Finding(subject, Verdict.FAILED, f"no answer within {CLUSTER_S:g} s", remedy)
+
+
+async def _server(client: ClusterClient) -> Finding:
+    return Finding("API server", Verdict.OK, await client.server_version())
+
+
+def _rights_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
+    needed = (*NEEDED, *FOR_POOLS) if patient.worker_pools else NEEDED
+
+    async def ask(client: ClusterClient) -> Finding:
+        if missing := await missing_rights(client, needed):
+            return Finding("rights", Verdict.FAILED, f"missing: {listed(missing)}", REMEDY)
+        return Finding("rights", Verdict.OK, "all that the daemon needs for itself; packages may need more")
+
+    return ask
+
+
+def _definitions_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
+    crds = own_crds()
+    names = [
+        name_of(crd) for crd in crds if patient.worker_pools or find_str(crd, "spec", "names", "kind") not in OF_POOLS
+    ]
+
+    async def ask(client: ClusterClient) -> Finding:
+        served = {f"{each.plural}.{each.group}" for each in (await client.served_kinds()).kinds}
+        if lacking := [name for name in names if name not in served]:
+            return Finding("definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes them at its start")
+        return Finding("definitions", Verdict.OK, f"{', '.join(names)} are served")
+
+    return ask

@@ -1,0 +1,94 @@
+"""``wharfinger doctor``: everything that the daemon needs, examined, each finding on a line as soon as it is known."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final, assert_never, cast
+
+import msgspec
+import trio
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.formats.terminal_text import printable
+from wharfinger.runtime.daemon.doctor import AskDaemon, Finding, Patient, Verdict, examine
+from wharfinger.runtime.paths import default_socket, default_state_dir
+
+_TEXT: Final = "text"
+_JSON: Final = "json"
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``wharfinger doctor``."""
+    parser.description = (
+        "Examine this machine and the cluster for everything that the daemon needs: programs, the state folder, a running "
+        "daemon, the kubeconfig, the API server, rights, and definitions. Each failure is shown with a remedy, and nothing is "
+        "changed. Exit code 0 if nothing failed, although there may be warnings; 1 otherwise."
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+    )
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument(
+        "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {default_state_dir()})"
+    )
+    parser.add_argument(
+        "--socket", type=Path, default=None, metavar="FILE", help="debug socket (default: in the state folder)"
+    )
+    parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
+    parser.add_argument("--worker-pools", action="store_true", help="examine also what `run --worker-pools` needs")
+    parser.add_argument("-o", "--output", choices=(_TEXT, _JSON), default=_TEXT, help="text (default) or json")
+    parser.set_defaults(handler=run_doctor)
+
+
+def run_doctor(args: argparse.Namespace) -> int:
+    """Examine, print the findings, and return the exit code. ``args.ask_daemon`` comes from the composition root."""
+    named = cast("Path | None", args.state_dir)
+    patient = Patient(
+        kubeconfig=cast("Path | None", args.kubeconfig),
+        context=args.context,
+        state_dir=named or default_state_dir(),
+        socket=cast("Path | None", args.socket) or default_socket(named),
+        helm=args.helm,
+        worker_pools=args.worker_pools,
+    )
+    findings: list[Finding] = []
+
+    def tell(finding: Finding) -> None:
+        findings.append(finding)
+        if args.output == _TEXT:
+            _print(finding_text(finding))
+
+    trio.run(examine, patient, cast("AskDaemon", args.ask_daemon), tell)
+    if args.output == _JSON:
+        document = msgspec.json.encode([msgspec.to_builtins(finding) for finding in findings])
+        _print(msgspec.json.format(document, indent=2).decode() + "\n")
+    return 1 if any(finding.verdict is Verdict.FAILED for finding in findings) else 0
+
+
+def finding_text(finding: Finding) -> str:
+    """Return a finding as one line, and its remedy as a second one."""
+    remedy = f"{'':8}remedy: {printable(finding.remedy)}\n" if finding.remedy else ""
+    return f"{_word(finding.verdict):8}{finding.subject}: {printable(finding.message)}\n{remedy}"
+
+
+def _word(verdict: Verdict) -> str:
+    match verdict:
+        case Verdict.OK:
+            return "ok"
+        case Verdict.WARNING:
+            return "warning"
+        case Verdict.FAILED:
+            return "FAILED"
+        case Verdict.SKIPPED:
+            return "skipped"
+        case _:
+            assert_never(verdict)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
+    sys.stdout.flush()

@@ -1,0 +1,59 @@
+"""The options of the daemon about the network to the sources of packages: mirrors, tokens, and the proxies of the environment."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from wharfinger.packages.errors import RegistryError
+from wharfinger.packages.network.proxies import NO_PROXIES, Proxies, read_proxies
+from wharfinger.packages.sources.registry_rules import NO_RULES, RegistryRules, RulesFileError, read_registry_rules
+
+
+class SourceOptionsError(Exception):
+    """An option or the environment is wrong; the daemon does not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The proxies, the rules of registries, and the folders that may have token files."""
+
+    proxies: Proxies = NO_PROXIES
+    rules: RegistryRules = NO_RULES
+    tokens: tuple[Path, ...] = ()
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """Add ``--registry-tokens`` and ``--registries-conf``."""
+    parser.add_argument(
+        "--registry-tokens",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder below which PackageRepositories may name token files as logins of their registries (may be repeated)",
+    )
+    parser.add_argument(
+        "--registries-conf",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="mirrors and rewrite rules of registries by prefix, in the format of containers-registries.conf(5)",
+    )
+
+
+def source_options(args: argparse.Namespace, environ: Mapping[str, str]) -> SourceOptions:
+    """Return the options, with the proxies of the environment. Blocking. Raises SourceOptionsError."""
+    tokens = cast("list[Path]", args.registry_tokens)
+    for path in tokens:
+        if not path.is_dir():
+            raise SourceOptionsError(f"--registry-tokens {path}: not a folder; name an existing one")
+    file = cast("Path | None", args.registries_conf)
+    try:
+        rules = NO_RULES if file is None else read_registry_rules(file)
+        return SourceOptions(read_proxies(environ), rules, tuple(path.resolve() for path in tokens))
+    except RulesFileError as error:
+        raise SourceOptionsError(f"--registries-conf {error}") from error
+    except RegistryError as error:
+        raise SourceOptionsError(str(error)) from error

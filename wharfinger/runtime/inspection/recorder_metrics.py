@@ -1,0 +1,45 @@
+"""The metrics of the recorder: what it keeps in memory, and what it writes to disk."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from wharfinger.formats.exposition import Description, MetricKind
+from wharfinger.runtime.recording.flight_log import FlightLog
+from wharfinger.runtime.recording.recorder import Recorder
+
+KEPT: Final = Description("wharfinger_recorder_kept_events", MetricKind.GAUGE, "Events that are kept in memory.", ())
+EVENTS: Final = Description("wharfinger_recorder_events_total", MetricKind.COUNTER, "Events that were recorded.", ())
+FAILURES: Final = Description(
+    "wharfinger_recorder_failures_total", MetricKind.COUNTER, "Events that a defect of the recorder lost.", ()
+)
+WRITTEN: Final = Description(
+    "wharfinger_flight_recorder_written_bytes_total",
+    MetricKind.COUNTER,
+    "Bytes written to the flight recorder's log.",
+    (),
+)
+LOST: Final = Description(
+    "wharfinger_flight_recorder_lost_total",
+    MetricKind.COUNTER,
+    "Records that the flight recorder's log lost, because the disk was full or too slow.",
+    (),
+)
+FAILING: Final = Description(
+    "wharfinger_flight_recorder_failing", MetricKind.GAUGE, "1 while the flight recorder's log cannot be written.", ()
+)
+
+RECORDER_METRICS: Final = (KEPT, EVENTS, FAILURES, WRITTEN, LOST, FAILING)
+
+_Rows = tuple[tuple[tuple[str, ...], float], ...]
+
+
+def recorder_families(recorder: Recorder, flight_log: FlightLog | None) -> Iterator[tuple[Description, _Rows]]:
+    """Yield the families; those of the log only if there is one."""
+    yield KEPT, (((), recorder.rings.count()),)
+    yield EVENTS, (((), recorder.records),)
+    yield FAILURES, (((), recorder.failures),)
+    if flight_log is not None:
+        counters = flight_log.counters
+        yield WRITTEN, (((), counters.bytes),)
+        yield LOST, (((), counters.lost),)
+        yield FAILING, (((), float(counters.failing)),)

@@ -1,0 +1,224 @@
+"""The effects of a package's events: what is to be done after a step.
+
+The runtime does it (:mod:`~wharfinger.runtime.core.packages`), and applies the outcome as another event.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.scheduler.events import Disable, Schedule
+from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
+
+
+class BeginBase:
+    """The base of all effects that ask the lifecycle store for an operation."""
+
+    __slots__ = ()
+
+
+class EnqueueBase:
+    """The base of all effects that enqueue tasks."""
+
+    __slots__ = ()
+
+
+class Phase(Enum):
+    """The first attempts that other packages wait for."""
+
+    CRDS = "crds"
+    LOAD = "load"
+
+
+class Simple(Enum):
+    """The effects without a parameter; each value says what is done."""
+
+    SUSPEND = "ask the lifecycle store for a suspension"
+    CRDS = "ensure the definitions, in a lane of their own"
+    UNPARK = "run parked tasks again, because a permanent failure may have been due to the settings"
+    RESUMED = "show that the package is not suspended any more"
+    NEEDS_CHANGED = "offer the node again, because the dependencies of the resource changed"
+    UPDATE_COMPLETE = "tell the lifecycle store that the version is loaded"
+    RUN_COMPLETE = "tell the lifecycle store that the version is applied"
+    RESTART_REMOVAL = "interrupt the removal, and begin it again"
+    RESTATE = "report the standing decision of the scheduler again"
+    SETTLE = "ask what the scheduler made of the node"
+    NOTIFY = "notify the controller, because changes may be held until the package is known"
+    REST_RELEASE = "stop the correction of drift while the package is suspended"
+    LOOK_AT_HEALTH = "report the health of the release, which was ignored while it was waited for"
+    ROUND_BEGINS = "begin a round of global hooks"
+    ROUND_RAN = "run the other packages of the round"
+    FLAGS_SEEN = "compare the switches of global hooks with those in effect"
+    ASK_PROVISIONAL = "ask the enabled scripts again that did not see all packages"
+    CLEAN = "forget the removed package, outside of its queue"
+    SEE_OTHERS = "ask the enabled script again if it would see other Modules"
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Tell the scheduler."""
+
+    event: SchedulerEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Offer a definition to the scheduler as the package's node; ``established`` are the CRDs in force before it."""
+
+    definition: Definition
+    fresh: bool
+    stored: bool
+    established: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Carry out an order of the scheduler, after the effects of its decision."""
+
+    order: Schedule | Disable
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel everything that runs or waits in this scope."""
+
+    scope: WorkScope
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Log a line about the package."""
+
+    text: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Begin or end the package's attempt, which other packages wait for."""
+
+    phase: Phase
+    begins: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GiveWay:
+    """Let packages of a higher order go first: at once, or only after some failed attempts."""
+
+    run: int
+    at_once: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CastVote:
+    """Record the vote of the script; it is provisional if installed packages are not loaded yet and ``may_be_early``."""
+
+    enabled: bool | None
+    reason: str
+    error: str
+    may_be_early: bool
+
+
+# --- operations to ask the lifecycle store for -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BeginUpdate(BeginBase):
+    """Ask for an update."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginReconciliation(BeginBase):
+    """Ask for a reconciliation."""
+
+    run: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BeginDisable(BeginBase):
+    """Ask for a Disable."""
+
+    reason: str
+    uninstall: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BeginVote(BeginBase):
+    """Ask for a vote, because the specification changed for this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatVote(BeginBase):
+    """Ask for a vote, because these Modules are on now."""
+
+    before: tuple[str, ...]
+
+
+# --- tasks to enqueue ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueUpdate(EnqueueBase):
+    """Enqueue the tasks of an update."""
+
+    scope: WorkScope
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueReconciliation(EnqueueBase):
+    """Enqueue the tasks of a reconciliation."""
+
+    scope: WorkScope
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueDisable(EnqueueBase):
+    """Enqueue the task of a Disable; ``keep``: the objects in the cluster are kept."""
+
+    scope: WorkScope
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueSuspend(EnqueueBase):
+    """Enqueue the task of a suspension."""
+
+    scope: WorkScope
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueVote(EnqueueBase):
+    """Enqueue the enabled script, because of ``reason``; empty: because other Modules are on."""
+
+    scope: WorkScope
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueCrds(EnqueueBase):
+    """Enqueue the task that ensures the definitions."""
+
+    scope: WorkScope
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueRemoval(EnqueueBase):
+    """Enqueue the tasks of a removal."""
+
+    scope: WorkScope
+
+
+Begin: TypeAlias = BeginUpdate | BeginReconciliation | BeginDisable | BeginVote | RepeatVote
+Enqueue: TypeAlias = (
+    EnqueueUpdate | EnqueueReconciliation | EnqueueDisable | EnqueueSuspend | EnqueueVote | EnqueueCrds | EnqueueRemoval
+)
+Effect: TypeAlias = Simple | Tell | Offer | Order | Cancel | Log | Attempt | GiveWay | CastVote | Begin | Enqueue

@@ -1,0 +1,484 @@
+"""The events of one package: what happened that changes its status, or calls for an action.
+
+:func:`~wharfinger.runtime.package.machine.step` returns the package after an event and the effects. The events of the first
+section are reported by tasks and hooks; the others are the outcomes of effects, the decisions of the scheduler, and the
+requests of users.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.lifecycle.desired_state import Decision
+from wharfinger.runtime.resources.release_policy import DeletionPolicy
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.scheduler.events import Decided, ScriptVoted
+from wharfinger.runtime.status.failures import Failure
+from wharfinger.runtime.status.package_status import PackageStatus, Stage
+
+
+class ReportBase:
+    """The base of all reports, by which one look recognizes them."""
+
+    __slots__ = ()
+
+
+class OutcomeBase:
+    """The base of all outcomes of effects."""
+
+    __slots__ = ()
+
+
+class RequestBase:
+    """The base of all decisions and requests."""
+
+    __slots__ = ()
+
+
+# --- what tasks and hooks report -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed(ReportBase):
+    """A stage is at work."""
+
+    stage: Stage
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded(ReportBase):
+    """A stage is done."""
+
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailed(ReportBase):
+    """A stage failed."""
+
+    stage: Stage
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(ReportBase):
+    """There may be objects of the package in its namespace from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released(ReportBase):
+    """The version is applied as this revision of its release; 0 if it has no release."""
+
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked(ReportBase):
+    """The progress on the cluster's objects, by their names."""
+
+    completed: tuple[str, ...]
+    remaining: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable(ReportBase):
+    """The URLs of the package, each with its purpose; they replace those reported before."""
+
+    urls: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarnedOf(ReportBase):
+    """There are warnings about one subject, which works but should be changed. They replace the earlier ones about it."""
+
+    subject: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uninstalled(ReportBase):
+    """Nothing of the package is in the cluster any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removing(ReportBase):
+    """The reason why a removal waits, or how it failed."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Voted(ReportBase):
+    """The enabled script voted; ``enabled`` None: there is no script, or it failed for this reason."""
+
+    enabled: bool | None
+    reason: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HookDone(ReportBase):
+    """A hook ran; ``error`` is empty if it succeeded."""
+
+    hook: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventHookDone(ReportBase):
+    """An event hook ran in a lane; ``error`` is empty if it succeeded. A lane's failure lasts until its next success."""
+
+    hook: str
+    lane: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesChanged(ReportBase):
+    """An event hook changed the values, so that the last render is out of date."""
+
+    hook: str
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSeen(ReportBase):
+    """The readiness of the release's objects: the text about those that failed, or stalled, or are rolling out.
+
+    All three are empty if all objects are ready. ``any_stalled``: an object is stalled, whatever the texts are about.
+    """
+
+    failed: str = ""
+    stalled: str = ""
+    rolling: str = ""
+    any_stalled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReported(ReportBase):
+    """These fields of the release differ from what was applied, and these are fought for."""
+
+    drift: tuple[str, ...]
+    fought: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRevision(ReportBase):
+    """Another writer made a revision of the release; it is kept."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled(ReportBase):
+    """These objects cannot be corrected or pruned; a user has to act."""
+
+    texts: tuple[str, ...]
+
+
+Report: TypeAlias = (
+    Progressed
+    | Succeeded
+    | StageFailed
+    | Placed
+    | Released
+    | Tracked
+    | Reachable
+    | WarnedOf
+    | Uninstalled
+    | Removing
+    | Voted
+    | HookDone
+    | EventHookDone
+    | ValuesChanged
+    | HealthSeen
+    | DriftReported
+    | ForeignRevision
+    | Troubled
+)
+
+OF_EVERY_OPERATION: Final = (HookDone, EventHookDone, ValuesChanged)
+"""The reports that are true whatever became of the operation that started the hook."""
+
+
+# --- the outcomes of effects ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStarted(OutcomeBase):
+    """The lifecycle store gave an update its scope."""
+
+    scope: WorkScope
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateDone(OutcomeBase):
+    """The last task of an update succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAccepted(OutcomeBase):
+    """The scheduler accepted the definition as the package's node. ``fresh``: it is not the definition before.
+
+    ``stored``: it is the installed version of a suspended package.
+    """
+
+    definition: Definition
+    fresh: bool
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRefused(OutcomeBase):
+    """The definition would close a cycle; the CRDs in force are those that were ``established`` before it was offered."""
+
+    failure: Failure
+    fresh: bool
+    established: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettled(OutcomeBase):
+    """The scheduler has the node and the vote of another definition than before, and decided this."""
+
+    enabled: bool
+    unwanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRecorded(OutcomeBase):
+    """The vote is complete: it is known whether the script saw all installed packages."""
+
+    vote: ScriptVoted
+
+
+@dataclass(frozen=True, slots=True)
+class VoteStarted(OutcomeBase):
+    """The lifecycle store gave a vote its scope, because the specification changed for ``reason``, or because Modules
+    ``before`` it are on now (None: not because of them).
+    """
+
+    scope: WorkScope
+    reason: str
+    before: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class VoteDone(OutcomeBase):
+    """The enabled script ran because the specification changed for this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRepeated(OutcomeBase):
+    """The enabled script ran again because other Modules are on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReconciliationStarted(OutcomeBase):
+    """The lifecycle store gave a reconciliation its scope; None: it may not begin, because of a suspension or a removal."""
+
+    run: int
+    scope: WorkScope | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDone(OutcomeBase):
+    """The task Run of the reconciliation with this number succeeded."""
+
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class DisableStarted(OutcomeBase):
+    """The lifecycle store gave a Disable its scope; ``updating``: an update was cut short for it."""
+
+    reason: str
+    uninstall: bool
+    scope: WorkScope
+    updating: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DisableDone(OutcomeBase):
+    """The task of a Disable succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendStarted(OutcomeBase):
+    """The lifecycle store gave a suspension its scope."""
+
+    scope: WorkScope
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLoaded(OutcomeBase):
+    """The installed version of a suspended package was read, if it is on the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrdsStarted(OutcomeBase):
+    """The task that ensures the definitions has its scope."""
+
+    scope: WorkScope
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalStarted(OutcomeBase):
+    """The lifecycle store gave a removal its scope.
+
+    ``settings`` are for its hooks, ``deletion`` is the policy for its objects; None: not known. ``disowned``: the release of its
+    name belongs to another package.
+    """
+
+    scope: WorkScope
+    settings: ResolvedSettings | None
+    deletion: DeletionPolicy | None
+    disowned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalDone(OutcomeBase):
+    """The last task of a removal succeeded."""
+
+
+# --- decisions and requests ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WishAdopted(RequestBase):
+    """A desired state was adopted, and the lifecycle store decided what it requires.
+
+    ``new_login``: a version that is being fetched needs another login. ``needs_changed``: the dependencies of the resource, or
+    its default, are not those of the node.
+    """
+
+    decision: Decision
+    generation: int
+    new_login: bool
+    needs_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(RequestBase):
+    """The update that resumes a suspended package was begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateWanted(RequestBase):
+    """The wanted version has to be fetched and loaded."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReconfigureWanted(RequestBase):
+    """The specification changed for this reason, without another version."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsChanged(RequestBase):
+    """The dependencies of the resource changed, or its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class OthersTurned(RequestBase):
+    """Other Modules may be on now: the names of those before this one."""
+
+    before: tuple[str, ...]
+    forced: bool
+    """True if the script is asked even if it saw exactly these Modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionReported(RequestBase):
+    """The decision of the scheduler may be reported."""
+
+    decided: Decided
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionMade(RequestBase):
+    """The scheduler decided whether the package may be on."""
+
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrdered(RequestBase):
+    """The scheduler ordered a run with this number, for this reason."""
+
+    run: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisableOrdered(RequestBase):
+    """The scheduler ordered to disable the package for this reason."""
+
+    reason: str
+    uninstall: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionChanged(RequestBase):
+    """Another policy for the objects was given while the package is being removed."""
+
+    deletion: DeletionPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class SkipDeleteHooks(RequestBase):
+    """A user wants the removal to continue without the package's own delete hooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed(RequestBase):
+    """The status changed by a computation that needs nothing else of the package."""
+
+    status: PackageStatus
+
+
+Outcome: TypeAlias = (
+    UpdateStarted
+    | UpdateDone
+    | NodeAccepted
+    | NodeRefused
+    | NodeSettled
+    | VoteRecorded
+    | VoteStarted
+    | VoteDone
+    | VoteRepeated
+    | ReconciliationStarted
+    | RunDone
+    | DisableStarted
+    | DisableDone
+    | SuspendStarted
+    | StoredLoaded
+    | CrdsStarted
+    | RemovalStarted
+    | RemovalDone
+)
+Request: TypeAlias = (
+    WishAdopted
+    | Resumed
+    | UpdateWanted
+    | ReconfigureWanted
+    | NeedsChanged
+    | OthersTurned
+    | DecisionReported
+    | DecisionMade
+    | RunOrdered
+    | DisableOrdered
+    | DeletionChanged
+    | SkipDeleteHooks
+    | Changed
+)
+Event: TypeAlias = Report | Outcome | Request

@@ -1,0 +1,276 @@
+"""The effect of reports on the status of a package: what its tasks, its hooks and its release made known. Pure.
+
+A stage's report replaces the condition of that stage. Health is shown only once a package was ready: until then, the waiting task
+reports what it waits for. If objects are unready for a while, as during each scaling and each rollout, the package stays Ready,
+and is Reconciling; it becomes Degraded once an object failed or stalled. Drift that is only reported, and revisions made by
+another writer, are warnings, because a retry would not help. Fields that another manager sets again and again make the package
+Degraded, with that manager's name, until it stops.
+"""
+
+from typing import Final, assert_never
+
+from wharfinger.cluster.objects.drift_policy import DriftMode
+from wharfinger.formats.listing import listed
+from wharfinger.runtime.package.around import Around, Next
+from wharfinger.runtime.package.effects import Attempt, CastVote, Effect, GiveWay, Log, Phase, Simple, Tell
+from wharfinger.runtime.package.events import (
+    DriftReported,
+    EventHookDone,
+    ForeignRevision,
+    HealthSeen,
+    HookDone,
+    Placed,
+    Progressed,
+    Reachable,
+    Released,
+    Removing,
+    Report,
+    StageFailed,
+    Succeeded,
+    Tracked,
+    Troubled,
+    Uninstalled,
+    ValuesChanged,
+    Voted,
+    WarnedOf,
+)
+from wharfinger.runtime.package.facts import (
+    DriftSeen,
+    HookRan,
+    LaneFailed,
+    LaneRecovered,
+    StatusSet,
+    ValuesOutdated,
+    Warned,
+)
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.package.transitions import applied
+from wharfinger.runtime.resources.identity import has_release, is_global
+from wharfinger.runtime.scheduler.events import Rescheduled
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.failures import Failure
+from wharfinger.runtime.status.package_status import PackageStatus, Stage, Truth
+from wharfinger.runtime.status.reasons import Reason
+
+SHOWN_FIGHTS: Final = 3
+UPKEEP: Final = "upkeep"
+"""The subject of warnings about objects that could not be corrected or pruned."""
+RELEASE: Final = "release"
+"""The subject of warnings about another writer's revisions; it is cleared when the package is applied again."""
+DRIFT: Final = "drift"
+
+
+def with_status(package: Package, status: PackageStatus) -> Package:
+    """Return the package with this status."""
+    return package if status == package.status else applied(package, StatusSet(status))
+
+
+def reported(package: Package, event: Report, around: Around) -> Next:
+    """Return the package after a report, and the effects."""
+    match event:
+        case Progressed() | Placed() | Released() | Tracked() | Reachable() | Removing():
+            return _shown(package, event, around)
+        case Succeeded() | StageFailed() | Uninstalled():
+            return _ended(package, event, around)
+        case HookDone() | EventHookDone() | ValuesChanged() | Voted():
+            return _by_hook(package, event, around)
+        case WarnedOf(subject, warnings):
+            return warned(package, around, subject, warnings), ()
+        case HealthSeen() | DriftReported() | ForeignRevision() | Troubled():
+            return _by_release(package, event, around)
+        case _:
+            assert_never(event)
+
+
+def _shown(
+    package: Package, event: Progressed | Placed | Released | Tracked | Reachable | Removing, around: Around
+) -> Next:
+    """Show what a task reports about its progress."""
+    before, now, effects = package.status, around.now, tuple[Effect, ...]()
+    match event:
+        case Progressed(stage, reason, message):
+            status = statuses.progressing(before, stage, reason, message, now)
+        case Placed():
+            status = statuses.placed(before, package.id.namespace)
+        case Released(revision):
+            manifest = package.files.manifest
+            digest = str(manifest.descriptor.digest) if manifest else ""
+            status = statuses.released(before, package.wish.version, digest, revision)
+        case Tracked(completed, remaining):
+            status = statuses.tracking(before, completed, remaining, now)
+        case Reachable(urls):
+            status = statuses.reachable(before, urls, now)
+        case Removing(reason, message):
+            status = statuses.removing(before, reason, message, now)
+            if reason != "Removing":
+                effects = (Log(f"removal: {reason}: {message}", warning=True),)
+        case _:
+            assert_never(event)
+    return with_status(package, status), effects
+
+
+def _ended(package: Package, event: Succeeded | StageFailed | Uninstalled, around: Around) -> Next:
+    match event:
+        case Succeeded(stage):
+            return _succeeded(package, stage, around)
+        case StageFailed(stage, failure):
+            return failed(package, stage, failure, around)
+        case Uninstalled():
+            return with_status(package, statuses.uninstalled(package.status, around.now)), (Simple.RESTATE,)
+        case _:
+            assert_never(event)
+
+
+def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
+    """Report that a stage is done.
+
+    After a complete run no hook counts as failed, except event hooks that wait for their next run.
+    """
+    status = package.status
+    if stage in (Stage.HOOKS, Stage.APPLIED) and not package.hooks.failing:
+        status = statuses.succeeded(status, Stage.HOOKS, around.now)
+    if stage is not Stage.HOOKS:
+        status = statuses.succeeded(status, stage, around.now)
+    package = with_status(package, status)
+    if stage is Stage.APPLIED and package.applied.fought:
+        return _fought(package, around)
+    if stage is Stage.SCALED and has_release(package.id):
+        return package, (Simple.LOOK_AT_HEALTH,)
+    return package, ()
+
+
+def failed(package: Package, stage: Stage, failure: Failure, around: Around) -> Next:
+    """Report that a stage failed. Other packages wait for one attempt only."""
+    text = f"{stage}: {failure.reason}: {failure.message}"
+    return _with_failure(package, stage, failure, around), (
+        Log(text, warning=True),
+        Attempt(Phase.CRDS, begins=False),
+        Attempt(Phase.LOAD, begins=False),
+        # The run may still be completed; meanwhile it holds back its dependents, and no other package.
+        GiveWay(package.node.run, failure.permanent),
+    )
+
+
+def _with_failure(package: Package, stage: Stage, failure: Failure, around: Around) -> Package:
+    status = statuses.failed(
+        package.status, stage, failure.reason, failure.message, around.now, permanent=failure.permanent
+    )
+    return with_status(package, status)
+
+
+def warned(package: Package, around: Around, subject: str, warnings: tuple[str, ...]) -> Package:
+    """Return the package with these warnings about a subject, which replace the earlier ones."""
+    if package.warnings.get(subject, ()) == warnings:
+        return package
+    package = applied(package, Warned(subject, warnings))
+    every = tuple(warning for _, some in sorted(package.warnings.items()) for warning in some)
+    return with_status(package, statuses.warned(package.status, every, around.now))
+
+
+# --- hooks -------------------------------------------------------------------------------------------------------------------
+
+
+def _by_hook(package: Package, event: HookDone | EventHookDone | ValuesChanged | Voted, around: Around) -> Next:
+    match event:
+        case HookDone(hook, error):
+            package = applied(package, HookRan(hook, error, around.now))
+            return package, (Simple.FLAGS_SEEN,) if is_global(package.id) else ()
+        case EventHookDone(hook, lane, error):
+            return _lane_done(package, hook, lane, error, around)
+        case ValuesChanged(hook):
+            said = Log(f"{hook} changed the values")
+            # A run under way is not interrupted; otherwise a busy hook would keep the package from ever being applied.
+            if around.applying and not statuses.is_stalled(package.status):
+                return applied(package, ValuesOutdated()), (said,)
+            return package, (said, Tell(Rescheduled(package.id.name, "HookValuesChanged")))
+        case Voted(enabled, reason, script_failed):
+            has_script = package.files.definition is not None and package.files.definition.enabled_script
+            words = ("", reason) if script_failed else (reason, "")
+            return package, (CastVote(enabled, *words, may_be_early=has_script),)
+        case _:
+            assert_never(event)
+
+
+def _lane_done(package: Package, hook: str, lane: str, error: str, around: Around) -> Next:
+    if error:
+        failure = Failure(Reason.EVENT_HOOK_FAILED, error, permanent=False)
+        return failed(applied(package, LaneFailed(hook, lane, error)), Stage.HOOKS, failure, around)
+    if (hook, lane) not in package.hooks.failing:
+        return package, ()
+    package = applied(package, LaneRecovered(hook, lane))
+    if not package.hooks.failing:
+        return with_status(package, statuses.succeeded(package.status, Stage.HOOKS, around.now)), ()
+    _, left = min(package.hooks.failing.items())
+    failure = Failure(Reason.EVENT_HOOK_FAILED, left, permanent=False)
+    return _with_failure(package, Stage.HOOKS, failure, around), ()
+
+
+# --- the release -------------------------------------------------------------------------------------------------------------
+
+
+def _by_release(
+    package: Package, event: HealthSeen | DriftReported | ForeignRevision | Troubled, around: Around
+) -> Next:
+    match event:
+        case HealthSeen():
+            return _health(package, event, around), ()
+        case DriftReported(drift, fought):
+            return _drifted(package, drift, fought, around)
+        case ForeignRevision(text):
+            said = () if package.warnings.get(RELEASE) == (text,) else (Log(text, warning=True),)
+            package = warned(package, around, RELEASE, (text,))
+            return _warned_of_drift(package, around), said
+        case Troubled(texts):
+            before = package.warnings.get(UPKEEP, ())
+            new = tuple(Log(text, warning=True) for text in texts if text not in before)
+            done = (Log("everything that failed to be corrected or pruned is done"),) if before and not texts else ()
+            return warned(package, around, UPKEEP, texts), (*new, *done)
+        case _:
+            assert_never(event)
+
+
+def _health(package: Package, seen: HealthSeen, around: Around) -> Package:
+    status, now = package.status, around.now
+    # The status has Ready from an earlier process, but WaitReady would wait for the failed object forever.
+    if not status.scale_checked and not (status.is_being_verified and seen.any_stalled):
+        return package
+    if seen.failed:
+        after = statuses.failed(status, Stage.SCALED, Reason.WORKLOAD_FAILED, seen.failed, now, permanent=False)
+    elif seen.stalled:
+        after = statuses.progressing(status, Stage.SCALED, Reason.UNHEALTHY, seen.stalled, now)
+    elif seen.rolling:
+        after = statuses.rolling_out(status, seen.rolling, now)
+    else:
+        after = statuses.succeeded(status, Stage.SCALED, now)
+    return with_status(package, after)
+
+
+def _drifted(package: Package, drift: tuple[str, ...], fought: tuple[str, ...], around: Around) -> Next:
+    said = tuple(Log(f"drift: {text}") for text in drift if text not in package.applied.drift)
+    package = _warned_of_drift(applied(package, DriftSeen(drift, fought)), around)
+    if fought:
+        package, more = _fought(package, around)
+        return package, (*said, *more)
+    if package.status.stages[Stage.APPLIED].reason == Reason.DRIFT_FOUGHT:
+        package = with_status(package, statuses.succeeded(package.status, Stage.APPLIED, around.now))
+    return package, said
+
+
+def _fought(package: Package, around: Around) -> Next:
+    stage = package.status.stages[Stage.APPLIED]
+    if stage.truth is not Truth.TRUE and stage.reason != Reason.DRIFT_FOUGHT:
+        return package, ()  # being applied: reported when that is done
+    text = listed(package.applied.fought, SHOWN_FIGHTS, "; ")
+    failure = Failure(Reason.DRIFT_FOUGHT, text, permanent=False)
+    after = _with_failure(package, Stage.APPLIED, failure, around)
+    return after, (Log(f"fields are fought for: {text}", warning=True),)
+
+
+def _warned_of_drift(package: Package, around: Around) -> Package:
+    """Warn about drift that is not corrected, because of the package's mode or because another writer changed the release
+    last.
+    """
+    mode = package.wish.directives.upkeep.drift.mode
+    shown = mode is DriftMode.WARN or bool(package.warnings.get(RELEASE))
+    texts = tuple(f"drift: {drift}" for drift in package.applied.drift if shown)
+    return warned(package, around, DRIFT, texts)

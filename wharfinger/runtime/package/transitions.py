@@ -1,0 +1,339 @@
+"""The effect of facts on the records of a package. Pure.
+
+==================  =============================================  ==========================================================
+record              changed by                                     rule
+==================  =============================================  ==========================================================
+status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
+wish                Wished, FoundInstalled, SettingsGiven,         another request for a reconciliation asks the registry;
+                    RefreshWanted, UpdateBegun, Downloaded         only a download that asked it ends that
+files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
+                    WebhooksSearched
+node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
+                    Reconciliation…, Disable…, SuspendBegun        Disables, and a suspension makes one that runs a missed one
+vote                VoteCast, ScriptAsked, ScriptAnswered,         a failure is not an answer, but counts as asked
+                    VoteReported, ScriptDone
+configuration       SettingsConverted, Configured,                 settings for a removal are in force without being
+                    AdoptedForRemoval, ValuesPatched               configured by any definition
+applied             ObjectsKnown, ChartApplied, OverridesMatched,  other inputs end the fights about the earlier ones
+                    ValuesRead, ValuesOutdated, Verified,
+                    DriftSeen
+hooks               HooksStarting, HooksStarted, HooksStopped,     stopped hooks have no scope, no failure and no startup
+                    StartupHookDone, HookRan, LaneFailed,          behind them; their history stays
+                    LaneRecovered
+crds                Offered, JoinRefused, CrdsBegun, CrdsEnded,    a new definition with CRDs has none established
+                    CrdsEstablished
+removal             RemovalBegun, DeletionChosen,                  delete hooks that were skipped stay skipped
+                    DeleteHooksSkipped
+==================  =============================================  ==========================================================
+
+Each record is replaced here and nowhere else. No trio, no clock, no I/O: a fact carries what it needs.
+"""
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from wharfinger.runtime.package.facts import (
+    AdoptedForRemoval,
+    ChartApplied,
+    ChartSearched,
+    ConfigurationBase,
+    ConfigurationFact,
+    Configured,
+    CrdsBase,
+    CrdsBegun,
+    CrdsEnded,
+    CrdsEstablished,
+    CrdsFact,
+    DeleteHooksSkipped,
+    DeletionChosen,
+    DisableBegun,
+    DisableEnded,
+    DisableMissed,
+    Downloaded,
+    DriftSeen,
+    Fact,
+    FilesBase,
+    FilesFact,
+    FoundInstalled,
+    FoundStored,
+    HookRan,
+    HooksBase,
+    HooksFact,
+    HooksStarted,
+    HooksStarting,
+    HooksStopped,
+    HooksUnusable,
+    Joined,
+    JoinRefused,
+    LaneFailed,
+    LaneRecovered,
+    LoadCompleted,
+    MissedDisableDropped,
+    NodeBase,
+    NodeFact,
+    ObjectsKnown,
+    Offered,
+    OverridesMatched,
+    PackageRead,
+    ReconciliationBegun,
+    ReconciliationOrdered,
+    RefreshWanted,
+    ReleaseBase,
+    ReleaseFact,
+    RemovalBase,
+    RemovalBegun,
+    RemovalFact,
+    Renamed,
+    ScriptAnswered,
+    ScriptAsked,
+    ScriptBase,
+    ScriptDone,
+    ScriptFact,
+    SettingsConverted,
+    SettingsGiven,
+    StartupHookDone,
+    StatusSet,
+    SuspendBegun,
+    Unpacked,
+    UpdateBegun,
+    ValuesOutdated,
+    ValuesPatched,
+    ValuesRead,
+    Verified,
+    VoteCast,
+    VoteReported,
+    Warned,
+    WebhooksSearched,
+    WishBase,
+    Wished,
+    WishFact,
+)
+from wharfinger.runtime.package.state import (
+    NO_FAILURES,
+    Applied,
+    Configuration,
+    Crds,
+    Files,
+    HookHistory,
+    HookState,
+    Node,
+    Package,
+    Removal,
+    Vote,
+    Wish,
+)
+
+_NEVER_RAN: Final = HookHistory()
+
+
+def applied(package: Package, event: Fact) -> Package:
+    """Return the package after a fact."""
+    match event:
+        case StatusSet() | Warned() | Renamed() | Downloaded() | Offered() | JoinRefused():
+            return _whole(package, event)
+        case HooksBase():
+            return replace(package, hooks=_hooks(package.hooks, event))
+        case ReleaseBase():
+            return replace(package, applied=_release(package.applied, event))
+        case NodeBase():
+            return replace(package, node=_node(package.node, event))
+        case WishBase():
+            return replace(package, wish=_wish(package.wish, event))
+        case FilesBase():
+            return replace(package, files=_files(package.files, event))
+        case ConfigurationBase():
+            return replace(package, configuration=_configuration(package.configuration, event))
+        case ScriptBase():
+            return replace(package, vote=_vote(package.vote, event))
+        case CrdsBase():
+            return replace(package, crds=_crds(package.crds, event))
+        case RemovalBase():
+            return replace(package, removal=_removal(package.removal, event))
+        case _:
+            assert_never(event)
+
+
+def _whole(package: Package, event: StatusSet | Warned | Renamed | Downloaded | Offered | JoinRefused) -> Package:
+    """Return the package after an event that does not change exactly one record."""
+    match event:
+        case StatusSet(status):
+            return replace(package, status=status)
+        case Renamed(identity):
+            return replace(package, id=identity)
+        case Warned(subject, warnings):
+            return replace(package, warnings={**package.warnings, subject: warnings})
+        case Downloaded(_, asked):
+            wish = replace(package.wish, refresh=False) if asked else package.wish
+            return replace(package, wish=wish, files=_files(package.files, event))
+        case Offered(established):
+            # Before the scheduler is notified, because that begins operations at once.
+            crds = replace(package.crds, established=established)
+            return replace(package, node=replace(package.node, refused=None), crds=crds)
+        case JoinRefused(failure, established):
+            crds = replace(package.crds, established=established)
+            return replace(package, node=replace(package.node, refused=failure), crds=crds)
+        case _:
+            assert_never(event)
+
+
+def _wish(wish: Wish, event: WishFact) -> Wish:
+    match event:
+        case Wished(package, version, source, settings, directives, first):
+            again = not first and wish.directives.requested != directives.requested
+            return Wish(package, version, source, settings, directives, wish.begun, wish.refresh or again)
+        case FoundInstalled(package, version, directives):
+            return replace(wish, package=package, version=version, directives=directives or wish.directives)
+        case SettingsGiven(settings):
+            return replace(wish, settings=settings)
+        case RefreshWanted():
+            return replace(wish, refresh=True)
+        case UpdateBegun(at):
+            return replace(wish, begun=at)
+        case _:
+            assert_never(event)
+
+
+def _files(files: Files, event: FilesFact) -> Files:
+    match event:
+        case Downloaded(manifest, _):
+            return replace(files, manifest=manifest)
+        case Unpacked(tree):
+            return replace(files, tree=tree)
+        case FoundStored(manifest, tree):
+            return replace(files, manifest=manifest, tree=tree)
+        case PackageRead(definition, hooks):
+            return replace(files, definition=definition, hooks=hooks)
+        case HooksUnusable():
+            return replace(files, hooks=())
+        case LoadCompleted():
+            return replace(files, loaded_once=True)
+        case ChartSearched(digest, use):
+            return replace(files, chart_use=(digest, use))
+        case WebhooksSearched(digest, mentioned):
+            return replace(files, mentions_webhooks=(digest, mentioned))
+        case _:
+            assert_never(event)
+
+
+def _node(node: Node, event: NodeFact) -> Node:
+    match event:
+        case Offered(_):
+            return replace(node, refused=None)
+        case Joined(definition):
+            return replace(node, joined=definition)
+        case JoinRefused(failure, _):
+            return replace(node, refused=failure)
+        case ReconciliationOrdered(run):
+            return replace(node, run=run)
+        case ReconciliationBegun():
+            return replace(node, disabling=None, missed_disable=None)
+        case DisableBegun(reason, uninstall):
+            return replace(node, disabling=(reason, uninstall))
+        case DisableEnded():
+            return replace(node, disabling=None)
+        case DisableMissed(reason, uninstall):
+            return replace(node, missed_disable=(reason, uninstall))
+        case MissedDisableDropped():
+            return replace(node, missed_disable=None)
+        case SuspendBegun():
+            return replace(node, disabling=None, missed_disable=node.disabling or node.missed_disable)
+        case _:
+            assert_never(event)
+
+
+def _vote(vote: Vote, event: ScriptFact) -> Vote:
+    match event:
+        case VoteCast(cast):
+            return replace(vote, cast=cast)
+        case ScriptAsked(before, scope):
+            return replace(vote, saw=before, voting=scope or vote.voting)
+        case ScriptAnswered(kept):
+            return replace(vote, kept=kept)
+        case VoteReported(about):
+            return replace(vote, asked_about=about)
+        case ScriptDone():
+            return replace(vote, voting=None)
+        case _:
+            assert_never(event)
+
+
+def _configuration(now: Configuration, event: ConfigurationFact) -> Configuration:
+    match event:
+        case SettingsConverted(newest):
+            return replace(now, newest=newest)
+        case Configured(by, newest, settings, values):
+            return replace(now, configured=newest, configured_by=by, settings=settings, values=values)
+        case AdoptedForRemoval(newest, values):
+            return replace(now, configured=newest, configured_by=None, values=values)
+        case ValuesPatched(values):
+            return replace(now, values=values)
+        case _:
+            assert_never(event)
+
+
+def _release(release: Applied, event: ReleaseFact) -> Applied:
+    match event:
+        case ObjectsKnown(objects):
+            return replace(release, objects=objects)
+        case ChartApplied(objects, inputs, brought):
+            same = release.brought is not None and release.brought.inputs == inputs
+            # The recorded fights were about the earlier inputs.
+            return replace(release, objects=objects, brought=brought, fought=release.fought if same else ())
+        case OverridesMatched(unmatched):
+            return replace(release, unmatched=unmatched)
+        case ValuesRead():
+            return replace(release, dirty=False)
+        case ValuesOutdated():
+            return replace(release, dirty=True)
+        case Verified():
+            return replace(release, verified=True)
+        case DriftSeen(drift, fought):
+            return replace(release, drift=drift, fought=fought)
+        case _:
+            assert_never(event)
+
+
+def _hooks(hooks: HookState, event: HooksFact) -> HookState:
+    match event:
+        case HooksStarting(scope):
+            return replace(hooks, scope=scope)
+        case HooksStarted(started):
+            return replace(hooks, started=started)
+        case HooksStopped():
+            return HookState(history=hooks.history)
+        case StartupHookDone(hook):
+            return replace(hooks, startup_done=hooks.startup_done | {hook})
+        case HookRan(hook, error, at):
+            ran = HookHistory(hooks.history.get(hook, _NEVER_RAN).runs + 1, at, error)
+            return replace(hooks, history={**hooks.history, hook: ran})
+        case LaneFailed(hook, lane, error):
+            return replace(hooks, failing={**hooks.failing, (hook, lane): error})
+        case LaneRecovered(hook, lane):
+            left = {key: error for key, error in hooks.failing.items() if key != (hook, lane)}
+            return replace(hooks, failing=left or NO_FAILURES)
+        case _:
+            assert_never(event)
+
+
+def _crds(crds: Crds, event: CrdsFact) -> Crds:
+    match event:
+        case CrdsBegun(scope):
+            return replace(crds, scope=scope)
+        case CrdsEnded():
+            return replace(crds, scope=None)
+        case CrdsEstablished(kinds):
+            return replace(crds, established=kinds)
+        case _:
+            assert_never(event)
+
+
+def _removal(removal: Removal, event: RemovalFact) -> Removal:
+    match event:
+        case RemovalBegun(deletion, disowned):
+            return replace(removal, deletion=deletion, disowned=disowned)
+        case DeletionChosen(deletion):
+            return replace(removal, deletion=deletion)
+        case DeleteHooksSkipped():
+            return replace(removal, skip_delete_hooks=True)
+        case _:
+            assert_never(event)

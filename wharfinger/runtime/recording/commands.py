@@ -1,0 +1,133 @@
+"""``wharfinger replay``, and the answers of ``history`` and ``why --at`` from a recording on disk. All of them work offline."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, encode_json
+from wharfinger.formats.terminal_text import printable
+from wharfinger.kube.times import format_exact_time
+from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot
+from wharfinger.runtime.recording.canonical import as_bytes
+from wharfinger.runtime.recording.history import recorded_history
+from wharfinger.runtime.recording.past_explanation import explain_recorded
+from wharfinger.runtime.recording.record import Record
+from wharfinger.runtime.recording.recordings import RecordingError, Unread, read_recording
+from wharfinger.runtime.recording.replay import Difference, Replay
+
+MOST_DIFFERENCES = 20
+"""The most differences that are printed."""
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger replay FILE|DIR`."""
+    parser.description = (
+        "Step the machines of packages again from a recording (`wharfinger run --flight-recorder DIR`), and compare every state "
+        "and effect with the recorded one. No daemon and no cluster is needed. Exit code 0: all are identical; 1: one differs, "
+        "or the recording cannot be read, or is damaged."
+    )
+    parser.add_argument(
+        "path", type=Path, metavar="FILE|DIR", help="a file of the recording, or the folder with all files"
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.set_defaults(handler=_replay)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    path = cast("Path", args.path)
+    replay, differences, unread = Replay(), list[Difference](), list[Unread]()
+    try:
+        for each in read_recording(path):
+            if isinstance(each, Unread):
+                unread.append(each)
+            elif (difference := replay.take(each)) is not None:
+                differences.append(difference)
+    except (RecordingError, FormatError) as error:
+        sys.stderr.write(f"error: {printable(str(error))}\n")
+        return 1
+    damaged = [each for each in unread if each.damaged]
+    if args.output == "json":
+        text = encode_json(_document(replay, differences, unread)).decode() + "\n"
+    else:
+        text = "".join(f"{printable(line)}\n" for line in _lines(replay, differences, unread))
+    sys.stdout.write(text)
+    return 1 if differences or damaged or not replay.events else 0
+
+
+def history_from(path: Path, name: str) -> HistorySnapshot | None:
+    """Return the events of a package in a recording; None if there are none. Raises RecordingError."""
+    with _readable(path):
+        return recorded_history(_records(path), name)
+
+
+def explanation_from(path: Path, name: str, at: datetime) -> ExplanationSnapshot | None:
+    """Explain the state of a package at a time from a recording; None if it does not reach back so far. Raises
+    RecordingError.
+    """
+    with _readable(path):
+        return explain_recorded(_records(path), name, at)
+
+
+def _records(path: Path) -> Iterator[Record]:
+    return (each for each in read_recording(path) if not isinstance(each, Unread))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise RecordingError also if a record has the form of another version."""
+    try:
+        yield
+    except FormatError as error:
+        raise RecordingError(f"{path}: {error}; was it written by another version of wharfinger?") from error
+
+
+def _lines(replay: Replay, differences: list[Difference], unread: list[Unread]) -> Iterator[str]:
+    for each in unread:
+        yield f"{each.path.name}: not read from byte {each.offset}: {each.problem}"
+    if replay.lost:
+        yield f"{replay.lost} records were lost while the daemon recorded"
+    for difference in differences[:MOST_DIFFERENCES]:
+        event = as_bytes(difference.event).decode("utf-8", "replace")
+        subject = f"{difference.machine} {difference.key}".rstrip()
+        yield f"event {difference.number} ({_time(difference.time)}), {subject}: {event[:300]}"
+        yield f"  {difference.what} differs"
+        yield f"  recorded: {difference.recorded}"
+        yield f"  replayed: {difference.replayed}"
+    if len(differences) > MOST_DIFFERENCES:
+        yield f"{len(differences) - MOST_DIFFERENCES} more differences"
+    verdict = f"{len(differences)} differ" if differences else "identical" if replay.events else "nothing to replay"
+    yield f"{replay.events} events of {len(replay.packages - {''})} packages: {verdict}"
+
+
+def _document(replay: Replay, differences: list[Difference], unread: list[Unread]) -> JsonObject:
+    return {
+        "events": replay.events,
+        "packages": len(replay.packages - {""}),
+        "lost": replay.lost,
+        "identical": not differences,
+        "differences": [
+            {
+                "event": each.number,
+                "time": _time(each.time),
+                "machine": each.machine,
+                "key": each.key,
+                "what": each.what,
+                "recorded": each.recorded,
+                "replayed": each.replayed,
+            }
+            for each in differences
+        ],
+        "unread": [
+            {"file": each.path.name, "offset": each.offset, "problem": each.problem, "damaged": each.damaged}
+            for each in unread
+        ],
+    }
+
+
+def _time(seconds: float) -> str:
+    return format_exact_time(datetime.fromtimestamp(seconds, UTC))

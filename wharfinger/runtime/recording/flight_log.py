@@ -1,0 +1,262 @@
+"""The flight recorder's log on disk: ``--flight-recorder DIR``.
+
+The event loop appends records to a list, and a thread writes them a moment later (WRITE_EVERY_S), so recording never waits for
+the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`), mode 0600 in a folder
+of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all of them together stay within
+``max_bytes``. Each file can be replayed alone, because machines are recorded from their whole states in it.
+
+If the disk is full, or too slow, records are lost, and the daemon goes on. That is logged once, and counted in the metrics. A new
+file is tried after RETRY_S; it begins with a record of the gap. Nothing is synchronized to the disk: a crash of the daemon loses
+the records of the last moment, and a crash of the machine may lose more.
+"""
+
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import trio
+
+import wharfinger
+from wharfinger.runtime.recording.log_file import MAGIC, file_name, file_number, frame
+from wharfinger.runtime.recording.record import FORMAT, GapRecord, HeadRecord, encoded
+
+log = logging.getLogger(__name__)
+
+FILES: Final = 8
+"""The number of files that the size is divided into."""
+DEFAULT_BYTES: Final = 64 * 1024 * 1024
+LEAST_BYTES: Final = FILES * 64 * 1024
+WRITE_EVERY_S: Final = 0.2
+RETRY_S: Final = 30.0
+LAST_S: Final = 5.0
+"""The time for the last write when the daemon stops."""
+MOST_PENDING: Final = 32 * 1024 * 1024
+"""The most bytes that wait to be written."""
+_DIRECTORY_MODE: Final = 0o700
+_FILE_MODE: Final = 0o600
+
+
+@dataclass(slots=True)
+class LogCounters:
+    """The counts since the start: records and bytes written, records lost, and whether writing fails now."""
+
+    records: int = 0
+    bytes: int = 0
+    lost: int = 0
+    failing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """The mark of the beginning of a file, with its first records: the head, and ``lost`` if records are missing before it."""
+
+    number: int
+    first: tuple[bytes, ...]
+    lost: int
+
+
+_Pending = bytes | Callable[[], bytes] | _Begin
+
+
+@dataclass(slots=True)
+class _Disk:
+    """The files. Used in one thread at a time."""
+
+    folder: Path
+    max_bytes: int
+    descriptor: int = -1
+
+    def prepare(self) -> int:
+        """Make the folder, and return the number of the last file in it; 0 if there is none. Raises OSError."""
+        try:
+            self.folder.mkdir(mode=_DIRECTORY_MODE, parents=True)
+        except FileExistsError:  # it keeps its mode: the files in it are readable for the daemon's user only
+            if not self.folder.is_dir():
+                raise NotADirectoryError(f"{self.folder}: not a folder") from None
+        return max((number for number, _ in self._files()), default=0)
+
+    def write(self, pending: list[_Pending]) -> int:
+        """Write the records in order, and return the number of bytes. Raises OSError."""
+        data, written = bytearray(), 0
+        for item in pending:
+            if isinstance(item, _Begin):
+                written += self._flush(data)
+                self._begin(item.number)
+                data += MAGIC + b"".join(map(frame, item.first))
+            else:
+                data += frame(item if isinstance(item, bytes) else item())
+        written += self._flush(data)
+        self._delete_oldest(self.max_bytes)  # whole states are counted only here
+        return written
+
+    def close(self) -> None:
+        """Close the current file."""
+        if self.descriptor >= 0:
+            descriptor, self.descriptor = self.descriptor, -1
+            os.close(descriptor)
+
+    def _flush(self, data: bytearray) -> int:
+        written = 0
+        with memoryview(data) as view:
+            while written < len(view):
+                written += os.write(self.descriptor, view[written:])
+        data.clear()
+        return written
+
+    def _begin(self, number: int) -> None:
+        self.close()
+        path = self.folder / file_name(number)
+        self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, _FILE_MODE)
+        self._delete_oldest(self.max_bytes - self.max_bytes // FILES)
+
+    def _delete_oldest(self, room: int) -> None:
+        """Delete the files that nothing could be written to, and the oldest ones until the others fit into ``room`` bytes."""
+        files = sorted(self._files())
+        sizes = {path: path.stat().st_size for _, path in files}
+        for _, path in files[:-1]:
+            if sizes[path] and sum(sizes.values()) <= room:
+                continue
+            with suppress(FileNotFoundError):
+                path.unlink()
+            del sizes[path]
+
+    def _files(self) -> list[tuple[int, Path]]:
+        found = ((file_number(path.name), path) for path in self.folder.iterdir())
+        return [(number, path) for number, path in found if number is not None]
+
+
+@dataclass(slots=True)
+class FlightLog:
+    """The log of one daemon. Use `open_flight_log`."""
+
+    disk: _Disk
+    file: int
+    """The number of the file that the next record will be in."""
+    now: Callable[[], float]
+    counters: LogCounters = field(default_factory=LogCounters)
+    _pending: list[_Pending] = field(default_factory=list)
+    _pending_bytes: int = 0
+    _in_file: int = 0
+    _first: bool = True
+    _lost: int = 0
+    """The records lost since the last file began."""
+    _broken: bool = False
+    _wake: trio.Event = field(default_factory=trio.Event)
+    _stopping: trio.Event = field(default_factory=trio.Event)
+    _scope: trio.CancelScope = field(default_factory=lambda: trio.CancelScope(shield=True))
+
+    def append(self, *records: bytes | Callable[[], bytes]) -> None:
+        """Write records soon, all to one file; a function is called then, in another thread. Never waits, never raises."""
+        if self._broken or self._lost or self._pending_bytes > MOST_PENDING:
+            self._lose(len(records))
+            return
+        size = sum(len(record) for record in records if isinstance(record, bytes))
+        self._pending += records
+        self._pending_bytes += size
+        self._in_file += size
+        self._wake.set()
+        if self._in_file >= self.disk.max_bytes // FILES:
+            self.begin_file()
+
+    def begin_file(self) -> None:
+        """Begin the next file with its head, and with a record of what was lost."""
+        self.file += 1
+        moment = round(self.now(), 6)
+        head = HeadRecord(0, moment, FORMAT, wharfinger.__version__, os.getpid(), self._first)
+        gap = (encoded(GapRecord(0, moment, self._lost)),) if self._lost else ()
+        self._pending.append(_Begin(self.file, (encoded(head), *gap), self._lost))
+        self._first, self._lost, self._in_file = False, 0, 0
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Write what is pending, again and again, until `stop`; what is pending then is written last."""
+        with self._scope:
+            while not self._stopping.is_set():
+                await self._wake.wait()
+                await self._pause(WRITE_EVERY_S)
+                await self.flush()
+                if self._broken:
+                    await self._pause(RETRY_S)
+                self.recover()
+            await self.flush()
+        self.disk.close()
+
+    def recover(self) -> None:
+        """Begin another file if records were lost, so that the next ones are written."""
+        self._broken = False
+        if self._lost:
+            self.begin_file()
+
+    def stop(self) -> None:
+        """Let `run` write what is pending, for at most LAST_S, and end."""
+        self._scope.deadline = trio.current_time() + LAST_S
+        self._stopping.set()
+        self._wake.set()
+
+    async def _pause(self, seconds: float) -> None:
+        with trio.move_on_after(seconds):
+            await self._stopping.wait()
+
+    async def flush(self) -> None:
+        """Write everything that is pending."""
+        pending, self._pending = self._pending, []
+        self._pending_bytes, self._wake = 0, trio.Event()
+        if not pending:
+            return
+        try:
+            self.counters.bytes += await trio.to_thread.run_sync(self.disk.write, pending, abandon_on_cancel=True)
+        except OSError as error:
+            self._fail(error, pending)
+        else:
+            self.counters.records += _records(pending)
+            if self.counters.failing:
+                self.counters.failing = False
+                log.info("the flight recorder writes again, to %s", self.disk.folder)
+
+    def _fail(self, error: OSError, unwritten: list[_Pending]) -> None:
+        if not self.counters.failing:
+            log.warning(
+                "the flight recorder cannot write to %s: %s; records are lost until it can, and the daemon goes on",
+                self.disk.folder,
+                error.strerror or error,
+            )
+        self.counters.failing = self._broken = True
+        self.disk.close()
+        unwritten += self._pending
+        self._lose(_records(unwritten))
+        self._lost += sum(item.lost for item in unwritten if isinstance(item, _Begin))  # counted already
+        self._pending, self._pending_bytes = [], 0
+
+    def _lose(self, records: int) -> None:
+        self.counters.lost += records
+        self._lost += records
+
+
+def _records(pending: list[_Pending]) -> int:
+    return sum(not isinstance(item, _Begin) for item in pending)
+
+
+async def prepared(folder: Path, now: Callable[[], float], max_bytes: int) -> FlightLog:
+    """Return a log whose first file begins, and that writes only when it is flushed. Raises OSError."""
+    disk = _Disk(folder, max_bytes)
+    flight_log = FlightLog(disk, await trio.to_thread.run_sync(disk.prepare), now)
+    flight_log.begin_file()
+    return flight_log
+
+
+@asynccontextmanager
+async def open_flight_log(
+    folder: Path, now: Callable[[], float], *, max_bytes: int = DEFAULT_BYTES
+) -> AsyncGenerator[FlightLog, None]:
+    """Write a log to a folder while the body runs. Raises OSError if the folder cannot be used."""
+    flight_log = await prepared(folder, now, max_bytes)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(flight_log.run, name="flight recorder")
+        try:
+            yield flight_log
+        finally:
+            flight_log.stop()

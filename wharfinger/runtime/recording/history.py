@@ -1,0 +1,129 @@
+"""The history of a package: its records as events in words, each with the state before and after it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.runtime.inspector import EventSnapshot, HistorySnapshot
+from wharfinger.runtime.recording.machines import MACHINES, QUEUE, SCHEDULER
+from wharfinger.runtime.recording.past import MENTION, UNCHANGED, Past, is_mention
+from wharfinger.runtime.recording.record import EventRecord, HeadRecord, Record, StateRecord
+from wharfinger.runtime.recording.ring import Rings
+from wharfinger.runtime.recording.wording import state_of, words_of
+
+
+def history_of(rings: Rings, name: str) -> HistorySnapshot | None:
+    """Return the events of a package that are in memory; None if there are none."""
+    ring = rings.get(name)
+    if ring is None or not len(ring):
+        return None
+    text = rings.text_of(name)
+    return HistorySnapshot(name, events_of(ring.base(text), ring.records(text)), ring.dropped)
+
+
+def recorded_history(records: Iterable[Record], name: str) -> HistorySnapshot | None:
+    """Return the events of a package in a recording, which may span several starts of the daemon; None if there are none."""
+    events: list[EventSnapshot] = []
+    past = Past()
+    for record in records:
+        if is_start(record):
+            past = Past()
+        elif (part := part_of(record, name)) is not None:
+            events += events_of(past, [part])
+    return HistorySnapshot(name, tuple(events)) if events else None
+
+
+def part_of(record: Record, name: str) -> EventRecord | StateRecord | None:
+    """Return what a record says about one package; None if nothing. The scheduler's records are about several packages."""
+    match record:
+        case EventRecord(machine=SCHEDULER.name):
+            return _scheduler_part(record, name)
+        case EventRecord() | StateRecord() if record.key == name or (
+            record.machine == QUEUE.name and record.key.rpartition("#")[0] == name
+        ):
+            return record
+        case _:
+            return None
+
+
+def names_in(record: Record) -> tuple[str, ...]:
+    """Return the packages that a record says something about."""
+    match record:
+        case EventRecord(machine=SCHEDULER.name):
+            subject = _subject(SCHEDULER.codec.plain(record.event))
+            return tuple(dict.fromkeys([*_entries(record), *([subject] if subject else [])]))
+        case EventRecord() | StateRecord() if record.machine != SCHEDULER.name:
+            return (record.key.rpartition("#")[0] if record.machine == QUEUE.name else record.key,)
+        case _:
+            return ()
+
+
+def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple[EventSnapshot, ...]:
+    """Return the events of records that follow ``base``, which is changed."""
+    events = []
+    for record in records:
+        if isinstance(record, StateRecord):
+            base.fold(record)
+            continue
+        before, words = state_of(record.machine, base), words_of(plain(record), base)
+        base.fold(record)
+        events.append(
+            EventSnapshot(
+                datetime.fromtimestamp(record.time, UTC),
+                record.machine,
+                words.event,
+                words.cause,
+                before,
+                state_of(record.machine, base),
+                words.decides,
+            )
+        )
+    return tuple(events)
+
+
+def is_start(record: Record) -> bool:
+    """Return whether a daemon started with this record, so that nothing continues."""
+    return isinstance(record, HeadRecord) and record.first
+
+
+def _scheduler_part(record: EventRecord, name: str) -> EventRecord | None:
+    record = plain(record)
+    entries = _entries(record)
+    subject = _subject(record.event)
+    if name not in entries and subject != name:
+        return None
+    own: list[JsonValue] = [effect for effect in _lists(record.effects) if effect[1] == name]
+    event = record.event if subject == name else [MENTION, _lists([record.event])[0][0], subject]
+    return replace(record, key=name, event=event, state=entries.get(name, UNCHANGED), effects=own)
+
+
+def plain(record: EventRecord) -> EventRecord:
+    """Return a record with the canonical forms of its event and its effects."""
+    if record.machine not in MACHINES:
+        return record
+    codec = MACHINES[record.machine].codec
+    event = record.event if is_mention(record.event) else codec.plain(record.event)
+    effects: list[JsonValue] = [codec.plain(effect) for effect in _lists(record.effects)]
+    return replace(record, event=event, effects=effects)
+
+
+def _entries(record: EventRecord) -> JsonObject:
+    match record.state:
+        case [_, _, _, dict() as entries]:
+            return entries
+        case _:
+            return {}
+
+
+def _subject(event: JsonValue) -> str:
+    """Return the package that an event of the scheduler is about; empty if it is about all."""
+    match event:
+        case [_, ["Node", str(name), *_]] | [_, str(name), *_]:
+            return name
+        case _:
+            return ""
+
+
+def _lists(value: JsonValue) -> list[list[JsonValue]]:
+    return [each for each in value if isinstance(each, list)] if isinstance(value, list) else []

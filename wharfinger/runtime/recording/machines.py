@@ -1,0 +1,313 @@
+"""The machines that are recorded: for each its step, the form of its events and states, and what a step has changed.
+
+=========  ===================================================================  ==========================================
+machine    the pure function                                                    one state for
+=========  ===================================================================  ==========================================
+lifecycle  :func:`wharfinger.runtime.lifecycle.lifecycle_machine.step`          each package
+journal    :func:`wharfinger.runtime.lifecycle.journal_machine.step`            each package
+queue      :func:`wharfinger.queue.machine.step`                                each queue of a package, by its number
+scheduler  :func:`wharfinger.runtime.scheduler.machine.step`                    all packages together
+status     :func:`wharfinger.runtime.recording.reported.step`                   each package
+=========  ===================================================================  ==========================================
+
+A whole state is written only when a machine is first seen in a file. After that, each step is written with the parts of the
+state that it changed, in a compact form (`changes`). The form is a function of the states before and after, so the replay
+computes it again, and compares the bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from datetime import datetime
+from enum import Enum
+from types import ModuleType
+from typing import Final, TypeAlias, cast
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.packages.definition import requirements
+from wharfinger.queue import events as queue_events
+from wharfinger.queue import machine as queue_machine
+from wharfinger.queue import state as queue_state
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.runtime.fixpoint import model as engine_model
+from wharfinger.runtime.fixpoint import state as engine_state
+from wharfinger.runtime.lifecycle import desired_state, journal_machine, lifecycle_machine
+from wharfinger.runtime.recording import reported as status_machine
+from wharfinger.runtime.recording.canonical import Codec, Text
+from wharfinger.runtime.recording.reported import Reported
+from wharfinger.runtime.scheduler import events as scheduler_events
+from wharfinger.runtime.scheduler import gates, graph, rules, soft_edges, tiers
+from wharfinger.runtime.scheduler import machine as scheduler_machine
+from wharfinger.runtime.scheduler import state as scheduler_state
+from wharfinger.runtime.status import package_status
+from wharfinger.runtime.status.progress import Progress
+from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.versions.version_note import VersionNote
+
+MOST_WAITING: Final = 16
+"""The most waiting tasks of a lane that a state lists; beyond that, only their number is compared."""
+
+Step: TypeAlias = Callable[[object, object, datetime | None], tuple[object, tuple[object, ...]]]
+TextOf: TypeAlias = Callable[[str], Text]
+"""A function that returns, for a package, the function that masks its texts."""
+Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine. ``step`` takes a state, an event and its time. ``changes`` takes the codec, the states before and after, and
+    a function that returns how texts are masked, by the name of a package ("" is the package that the state belongs to).
+    """
+
+    name: str
+    codec: Codec
+    step: Step
+    changes: Changes
+
+
+def _kinds(*modules: ModuleType) -> dict[str, type]:
+    """Return the records and enumerations that modules define, by their names."""
+    return {
+        name: kind
+        for module in modules
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and _is_value(kind)
+    }
+
+
+def _is_value(kind: type) -> bool:
+    return is_dataclass(kind) or issubclass(kind, Enum) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+# --- lifecycle ---------------------------------------------------------------------------------------------------------------
+
+
+def _lifecycle_changes(codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
+    text = text_of("")
+    if not isinstance(after, lifecycle_machine.Package):
+        return None
+    desired: JsonValue = None
+    if not isinstance(before, lifecycle_machine.Package) or before.desired is not after.desired:
+        desired = codec.encode(after.desired, text)
+    scopes: list[JsonValue] = [
+        after.update,
+        after.reconciliation,
+        after.disabling,
+        after.vote,
+        after.suspension,
+        after.removal,
+    ]
+    return [scopes, after.applying, after.leaving, desired]
+
+
+def _lifecycle_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+    return lifecycle_machine.step(
+        cast("lifecycle_machine.Package | None", state), cast("lifecycle_machine.Event", event)
+    )
+
+
+# --- journal -----------------------------------------------------------------------------------------------------------------
+
+
+def _journal_changes(_codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
+    text = text_of("")
+    old, new = cast("journal_machine.State", before), cast("journal_machine.State", after)
+    changed: JsonObject = {operation.value: None for operation in old if operation not in new}
+    for operation, entry in new.items():
+        earlier = old.get(operation)
+        if earlier is not entry:
+            known = earlier.steps if earlier is not None else {}
+            steps: JsonObject = {name: None for name in known if name not in entry.steps}
+            steps |= {
+                name: [one.number, one.phase.value, text(one.result)]
+                for name, one in entry.steps.items()
+                if known.get(name) is not one
+            }
+            changed[operation.value] = [entry.fingerprint, entry.earlier, steps]
+    return changed
+
+
+def _journal_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+    return journal_machine.step(cast("journal_machine.State", state), cast("journal_machine.Event", event))
+
+
+# --- queue -------------------------------------------------------------------------------------------------------------------
+
+
+def _queue_changes(_codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
+    text = text_of("")
+    old, new = cast("queue_state.QueueState", before), cast("queue_state.QueueState", after)
+    lanes: JsonObject = {name: None for name in old.lanes if name not in new.lanes}
+    for name, lane in new.lanes.items():
+        if old.lanes.get(name) is not lane:
+            lanes[name] = _lane(lane, text)
+    return [new.next_run, None if new.closing is None else text(new.closing), lanes]
+
+
+def _lane(lane: queue_state.Lane, text: Text) -> JsonValue:
+    head = lane.head
+    history = head.history
+    of_phase: list[JsonValue]
+    match head:
+        case queue_state.Running(_, run, _, changed):
+            of_phase = [run, changed]
+        case queue_state.Completing(_, run, _):
+            of_phase = [run]
+        case queue_state.Ending(_, run, cause, _):
+            of_phase = [run, text(cause)]
+        case queue_state.BackingOff(_, until, _):
+            of_phase = [until]
+        case queue_state.Parked():
+            of_phase = []
+    waiting = len(lane.waiting)
+    return [
+        type(head).__name__,
+        head.entry.name,
+        head.entry.task,
+        of_phase,
+        [history.attempt, history.failures, text(history.error)],
+        waiting,
+        [each.task for each in lane.waiting] if waiting <= MOST_WAITING else None,
+    ]
+
+
+def _queue_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+    return queue_machine.step(cast("queue_state.QueueState", state), cast("queue_events.Event", event))
+
+
+# --- scheduler ---------------------------------------------------------------------------------------------------------------
+
+
+def _scheduler_changes(codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
+    new = cast("scheduler_state.Graph", after)
+    touched = new.touched if before is not after else ()
+    orders = new.topology.effective
+    entries: JsonObject = {
+        name: None if entry is None else entry_form(codec, entry, orders[name], text_of(name))
+        for name, entry in ((name, new.entries.get(name)) for name in touched)
+    }
+    return [new.paused, new.runs, new.news, entries]
+
+
+def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Text) -> JsonValue:
+    """Return the compact form of a node, without its definition: its effective order, phase, decision, vote, lacks and times."""
+    phase: list[JsonValue] = [type(entry.phase).__name__.lower()]
+    match entry.phase:
+        case scheduler_state.Idle(reason):
+            phase.append(reason)
+        case scheduler_state.Scheduled(run, failed):
+            phase += [run, failed]
+        case scheduler_state.Active():
+            pass
+    decision = entry.decision
+    return [
+        order,
+        phase,
+        None
+        if decision is None
+        else [decision.verdict.value, decision.reason.value, text(decision.message), decision.uninstall],
+        None if entry.vote is None else codec.encode(entry.vote, text),
+        entry.vote_due,
+        [[each.kind, each.name] for each in entry.lacks],
+        None if entry.since is None else entry.since.isoformat(),
+        entry.run,
+        entry.stuck,
+    ]
+
+
+def _scheduler_step(state: object, event: object, at: datetime | None) -> tuple[object, tuple[object, ...]]:
+    return scheduler_machine.step(cast("scheduler_state.Graph", state), cast("scheduler_events.Event", event), at)
+
+
+# --- status ------------------------------------------------------------------------------------------------------------------
+
+
+def _status_changes(_codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
+    text = text_of("")
+    old, new = cast("package_status.PackageStatus", before), cast("package_status.PackageStatus", after)
+    if old.told is new.told:
+        return [{}]
+    told: JsonObject = {kind: None for kind in old.told if kind not in new.told}
+    for kind, one in new.told.items():
+        if (earlier := old.told.get(kind)) is not one and earlier != one:
+            told[kind] = [one.truth.value, str(one.reason), text(one.message), one.since.isoformat(), one.generation]
+    return [told]
+
+
+def _status_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+    return status_machine.step(cast("package_status.PackageStatus", state), cast("Reported", event)), ()
+
+
+_NAMES: Final = frozenset({"name"})
+_OF_SCHEDULER: Final = {
+    **_kinds(scheduler_events, gates, graph, rules, soft_edges, tiers, scheduler_state),
+    **_kinds(requirements),
+    **{name: kind for name, kind in _kinds(engine_model).items() if name == "Id"},
+    **{f"Engine{name}": kind for name, kind in _kinds(engine_state, engine_model).items() if name != "Id"},
+    "Reason": Reason,
+}
+
+LIFECYCLE: Final = Machine(
+    "lifecycle",
+    Codec(
+        _kinds(lifecycle_machine, desired_state),
+        {
+            "DesiredState": frozenset(
+                {"settings_checksum", "resources", "upkeep", "version", "package", "namespace", "maintenance"}
+            )
+        },
+    ),
+    _lifecycle_step,
+    _lifecycle_changes,
+)
+JOURNAL: Final = Machine(
+    "journal",
+    Codec(
+        _kinds(journal_machine),
+        {
+            **dict.fromkeys(("Begin", "Entry"), frozenset({"fingerprint"})),
+            **dict.fromkeys(("Start", "Complete"), frozenset({"step"})),
+            "Keep": frozenset({"fingerprint", "name"}),
+        },
+    ),
+    _journal_step,
+    _journal_changes,
+)
+QUEUE: Final = Machine(
+    "queue",
+    Codec(
+        {**_kinds(queue_events, queue_state), "BackoffPolicy": BackoffPolicy},
+        {"Enqueued": frozenset({"name", "lane"})},
+    ),
+    _queue_step,
+    _queue_changes,
+)
+SCHEDULER: Final = Machine(
+    "scheduler",
+    Codec(
+        _OF_SCHEDULER,
+        {
+            **dict.fromkeys(_OF_SCHEDULER, _NAMES),
+            "NodeAdded": frozenset({"node"}),
+            "Rescheduled": frozenset({"name", "reason"}),
+            **dict.fromkeys(("Decided", "Disable", "Schedule"), frozenset({"name", "reason"})),
+            "Idle": frozenset({"reason"}),
+            "Entry": frozenset({"node", "lacks"}),
+            "Graph": frozenset({"intents", "flags", "facts", "topology", "tiers", "subscribers", "engine", "touched"}),
+        },
+    ),
+    _scheduler_step,
+    _scheduler_changes,
+)
+STATUS: Final = Machine(
+    "status",
+    Codec(
+        {**_kinds(package_status), "Reported": Reported, "Progress": Progress, "VersionNote": VersionNote},
+        {
+            **dict.fromkeys(("Condition", "Told"), frozenset({"reason"})),
+            "PackageStatus": frozenset({"version", "digest", "namespace", "wanted"}),
+        },
+    ),
+    _status_step,
+    _status_changes,
+)
+MACHINES: Final = {machine.name: machine for machine in (LIFECYCLE, JOURNAL, QUEUE, SCHEDULER, STATUS)}

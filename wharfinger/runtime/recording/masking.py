@@ -1,0 +1,101 @@
+"""The masking of secrets in texts before they are recorded.
+
+The texts of machines were masked by the tasks that reported them. This is the second line: the known secrets of the package, and
+everything that looks like a credential. A text is masked the same way for as long as a package is recorded, because a state may
+repeat the text of an event, and both must still agree when the recording is stepped again. If new secrets would change an
+earlier text, the package's texts are `renewed`: its machines are recorded from their states, not from their last events.
+
+A machine may compare texts, so two texts that differ only in a secret must not become the same text. Each mark has a number, and
+the same part of a text always gets the same number: ``cannot log in with ***1``. The number says nothing about the secret.
+
+Known secrets are never forgotten while the package exists: the secret before the last change may still be in a state.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.formats.redaction.redaction_text import MARK, SHORTEST_SECRET, TextRedactor
+
+MOST_TEXTS: Final = 2_000
+"""The most texts that are kept of one package."""
+MOST_NUMBERS: Final = 100_000
+"""The most parts of texts that have a number."""
+
+
+@dataclass(slots=True)
+class Renewals:
+    """The state that the maskings of all packages share: how often texts got another form, and the numbers of marks."""
+
+    count: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, hidden: str) -> int:
+        """Return the number for a part that is masked."""
+        if len(self.numbers) >= MOST_NUMBERS:
+            self.numbers.clear()
+            self.count += 1
+        return self.numbers.setdefault(hidden, len(self.numbers) + 1)
+
+
+class Masking:
+    """The masked texts of one package. ``secrets`` returns its known secrets; it is called for each new text."""
+
+    __slots__ = ("_all", "_known", "_redactor", "_secrets", "_texts", "renewed")
+
+    def __init__(self, secrets: Callable[[], tuple[str, ...]], renewals: Renewals) -> None:
+        self._secrets = secrets
+        self._all = renewals
+        self._known: frozenset[str] = frozenset()
+        self._redactor = TextRedactor()
+        self._texts: dict[str, str] = {}
+        self.renewed = 0
+        """The number of times that texts of this package were forgotten, because they get another form."""
+
+    def texts(self) -> dict[str, str]:
+        """Return the masked texts by their originals."""
+        return dict(self._texts)
+
+    def __call__(self, text: str) -> str:
+        """Return the text without secrets."""
+        found = self._texts.get(text)
+        if found is None:
+            if len(text) < SHORTEST_SECRET:
+                return text
+            found = self._mask(text)
+        return found
+
+    def of(self, _name: str) -> "Masking":
+        """Return this masking: all texts are of this package."""
+        return self
+
+    def _mask(self, text: str) -> str:
+        known = self._known.union(self._secrets())
+        if known != self._known:
+            self._known, self._redactor = known, TextRedactor(known)
+            if any(self._masked(each) != masked for each, masked in self._texts.items()):
+                self._forget()
+        if len(self._texts) >= MOST_TEXTS:
+            self._forget()
+        masked = self._texts[text] = self._masked(text)
+        return masked
+
+    def _masked(self, text: str) -> str:
+        """Return the text with a numbered mark in place of each part that is secret."""
+        redacted = self._redactor.redact(text)
+        first, *others = redacted.split(MARK)
+        result, start = first, len(first)
+        for place, piece in enumerate(others):
+            # The part that was masked is what stands before the next piece that was kept.
+            last = place == len(others) - 1
+            end = len(text) - len(piece) if last else text.find(piece, start) if piece else start
+            hidden = text[start:end] if end >= start else text
+            number = self._all.number(hidden)
+            result += f"{MARK}{number}{piece}"
+            start = max(end, start) + len(piece)
+        return result
+
+    def _forget(self) -> None:
+        self._texts.clear()
+        self.renewed += 1
+        self._all.count += 1

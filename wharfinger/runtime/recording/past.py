@@ -1,0 +1,159 @@
+"""The state of one package at some time, accumulated from its records.
+
+Records have only what a step changed. `Past.fold` adds one record to what the earlier ones gave, so the state at any time is that
+of all records until then. It has what an explanation needs: the status, the scheduler's entry and the node that it is about, and
+the lanes of the queue. The daemon keeps one of them for each package as it records (`Past.update`), so that the oldest records
+can be dropped.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.queue.events import Enqueued, Failed
+from wharfinger.runtime.recording import reported
+from wharfinger.runtime.recording.canonical import CanonicalError
+from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, MACHINES, QUEUE, SCHEDULER, STATUS
+from wharfinger.runtime.recording.record import EventRecord, StateRecord
+from wharfinger.runtime.recording.reported import Reported
+from wharfinger.runtime.scheduler.events import NodeAdded
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.status.package_status import PackageStatus
+
+MENTION: Final = "mention"
+"""The tag of the event of another package, in the records of a package that it concerns: its own tag and the package follow."""
+UNCHANGED: Final = "unchanged"
+"""The state of the scheduler's part of a record that mentions a package and does not change its node."""
+
+
+@dataclass(slots=True)
+class Past:
+    """The knowledge of one package at some time, in the compact forms of its machines; None or empty: nothing."""
+
+    time: float = 0.0
+    lifecycle: JsonValue = None
+    entry: JsonValue = None
+    node: Node | None = None
+    """The node of the last NodeAdded event."""
+    status: PackageStatus | None = None
+    lanes: JsonObject = field(default_factory=dict)
+    tasks: JsonObject = field(default_factory=dict)
+    """The tasks that wait in each lane, in order: pairs of a number and a name."""
+    retries: dict[str, float] = field(default_factory=dict)
+    """The times at which lanes that back off run again, in seconds since 1970."""
+    steps: JsonObject = field(default_factory=dict)
+    """The operations in the journal."""
+
+    def copy(self) -> "Past":
+        """Return a copy that later records do not change."""
+        return replace(
+            self,
+            lanes=dict(self.lanes),
+            tasks=dict(self.tasks),
+            retries=dict(self.retries),
+            steps=dict(self.steps),
+        )
+
+    def fold(self, record: EventRecord | StateRecord) -> None:
+        """Add a record, which follows all records that were added. Raises CanonicalError if it cannot be read."""
+        status = None
+        if record.machine == STATUS.name:
+            status = self._status_after(record)
+        if isinstance(record, EventRecord):
+            codec = MACHINES[record.machine].codec if record.machine in MACHINES else None
+            read = codec is not None and record.machine in (QUEUE.name, SCHEDULER.name) and not is_mention(record.event)
+            event = codec.decode(record.event) if codec is not None and read else None
+            self.update(record.machine, record.time, event, record.state, status)
+        elif status is not None:
+            self.status, self.time = status, record.time
+
+    def update(
+        self, machine: str, time: float, event: object, state: JsonValue, status: PackageStatus | None = None
+    ) -> None:
+        """Add a step: its event and the parts of the state that it changed; for a status also the ``status`` itself."""
+        self.time = time
+        if machine == STATUS.name:
+            self.status = status
+        elif machine == LIFECYCLE.name:
+            self._lifecycle_changed(state)
+        elif machine == SCHEDULER.name:
+            self._scheduler_changed(event, state)
+        elif machine == QUEUE.name:
+            self._queue_changed(time, event, state)
+        elif machine == JOURNAL.name:
+            self._journal_changed(state)
+
+    def _status_after(self, record: EventRecord | StateRecord) -> PackageStatus | None:
+        if isinstance(record, StateRecord):
+            found = STATUS.codec.decode(record.state)
+            if not isinstance(found, PackageStatus):
+                raise CanonicalError("expected a status, found another state")
+            return found
+        event = STATUS.codec.decode(record.event)
+        if self.status is None or not isinstance(event, Reported):
+            return self.status
+        return reported.step(self.status, event)
+
+    def _lifecycle_changed(self, state: JsonValue) -> None:
+        match self.lifecycle, state:
+            case [*_, desired], [scopes, applying, leaving, None]:
+                self.lifecycle = [scopes, applying, leaving, desired]
+            case _:
+                self.lifecycle = state
+        if state is None:  # the package is gone, and with it its status
+            self.status = None
+
+    def _scheduler_changed(self, event: object, state: JsonValue) -> None:
+        if isinstance(event, NodeAdded):
+            self.node = event.node
+        if state != UNCHANGED:
+            self.entry = state
+        if state is None:
+            self.node = None
+
+    def _queue_changed(self, time: float, event: object, state: JsonValue) -> None:
+        if not isinstance(state, list) or not isinstance(state[2], dict):
+            return
+        lanes = state[2]
+        if isinstance(event, Enqueued) and event.lane in lanes:  # else it was not accepted
+            waiting = self.tasks.setdefault(event.lane, [])
+            if isinstance(waiting, list):
+                waiting.append([event.task, event.name])
+        for lane, form in lanes.items():
+            self.retries.pop(lane, None)
+            if not isinstance(form, list):
+                self.lanes.pop(lane, None)
+                self.tasks.pop(lane, None)
+                continue
+            self.lanes[lane] = form
+            left = form[-1]
+            if isinstance(left, list) and (known := self.tasks.get(lane)):
+                self.tasks[lane] = [each for each in _list(known) if _list(each)[0] in left]
+            if isinstance(event, Failed) and form[0] == "BackingOff":
+                match form[3]:
+                    case [float() | int() as until]:
+                        self.retries[lane] = time + until - event.at
+                    case _:
+                        pass
+
+    def _journal_changed(self, state: JsonValue) -> None:
+        if not isinstance(state, dict):
+            return
+        for operation, form in state.items():
+            if form is None:
+                self.steps.pop(operation, None)
+                continue
+            fingerprint, earlier, changed = _list(form)
+            steps: JsonObject = {}
+            if isinstance(known := self.steps.get(operation), list) and isinstance(known[2], dict):
+                steps = known[2]
+            self.steps[operation] = [fingerprint, earlier, steps | changed if isinstance(changed, dict) else steps]
+
+
+def is_mention(event: JsonValue) -> bool:
+    """Return whether a record only mentions the event of another package."""
+    return isinstance(event, list) and event[:1] == [MENTION]
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []

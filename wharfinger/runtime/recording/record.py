@@ -1,0 +1,147 @@
+"""The records of a recording, each one line of JSON: what a machine was given, and what became of its state.
+
+====  ================================================================================================================
+mark  record
+====  ================================================================================================================
+e     an event: its machine and key, the event with its time, the parts of the state that it changed, and its effects
+s     a whole state, from which the next events of a machine are stepped
+h     the head of a file: which daemon wrote it
+g     a gap: records are missing, and every machine begins from a whole state again
+====  ================================================================================================================
+
+Records are numbered from 1 by each daemon. Pure.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
+
+FORMAT: Final = 1
+"""The version of the form of records and states."""
+
+
+class Why(StrEnum):
+    """The reason for a whole state: the machine was not seen before; a file begins; texts are masked in another way; the state
+    replaces the last one without an event, as a package's status is when it is created again; or it differs from the last one
+    although no event was seen, which is a bug.
+    """
+
+    BEGINS = "begins"
+    CONTINUES = "continues"
+    RENEWED = "renewed"
+    REPLACED = "replaced"
+    UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """One step. ``key`` is the package, with the number of its queue after ``#`` for a queue; ``at`` is the event's own time."""
+
+    number: int
+    time: float
+    machine: str
+    key: str
+    event: JsonValue
+    at: str | None
+    state: JsonValue
+    effects: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class StateRecord:
+    """The whole state of one machine, before its next event."""
+
+    number: int
+    time: float
+    machine: str
+    key: str
+    state: JsonValue
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRecord:
+    """The head of a file. ``first``: the daemon has just started, so no machine continues."""
+
+    number: int
+    time: float
+    format: int
+    version: str
+    pid: int
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GapRecord:
+    """``lost`` records are missing before this one."""
+
+    number: int
+    time: float
+    lost: int
+
+
+Record: TypeAlias = EventRecord | StateRecord | HeadRecord | GapRecord
+
+
+def encoded_event(record: EventRecord) -> bytes:
+    """Return the record as bytes."""
+    return as_bytes(
+        [
+            "e",
+            record.number,
+            record.time,
+            record.machine,
+            record.key,
+            record.event,
+            record.at,
+            record.state,
+            record.effects,
+        ]
+    )
+
+
+def encoded(record: Record) -> bytes:
+    """Return any record as bytes."""
+    match record:
+        case EventRecord():
+            return encoded_event(record)
+        case StateRecord(number, time, machine, key, state, why):
+            return as_bytes(["s", number, time, machine, key, state, why.value])
+        case HeadRecord(number, time, form, version, pid, first):
+            return as_bytes(["h", number, time, form, version, pid, first])
+        case GapRecord(number, time, lost):
+            return as_bytes(["g", number, time, lost])
+
+
+def read_record(data: bytes) -> Record:
+    """Read a record. Raises CanonicalError."""
+    try:
+        found = cast("JsonValue", msgspec.json.decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CanonicalError(f"expected a record, found something else: {error}") from error
+    match found:
+        case [
+            "e",
+            int(number),
+            int() | float() as time,
+            str(machine),
+            str(key),
+            event,
+            None | str() as at,
+            state,
+            effects,
+        ]:
+            return EventRecord(number, float(time), machine, key, event, at, state, effects)
+        case ["s", int(number), int() | float() as time, str(machine), str(key), state, str(why)] if why in set(Why):
+            return StateRecord(number, float(time), machine, key, state, Why(why))
+        case ["h", int(number), int() | float() as time, int(form), str(version), int(pid), bool(first)]:
+            return HeadRecord(number, float(time), form, version, pid, first)
+        case ["g", int(number), int() | float() as time, int(lost)]:
+            return GapRecord(number, float(time), lost)
+        case _:
+            raise CanonicalError("expected a record of an event, a state, a head or a gap, found something else")

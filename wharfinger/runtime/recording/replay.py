@@ -1,0 +1,177 @@
+"""The replay: every machine is stepped again from a recording, and every state and effect is compared with the recorded one.
+
+The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides otherwise than
+the one that recorded, that a decision depended on something that is not in the recording, or that a state was changed without an
+event. The replay stops at the first difference of each machine's state, because what follows differs for the same reason.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes, unmasked
+from wharfinger.runtime.recording.machines import LIFECYCLE, MACHINES, QUEUE, Machine
+from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
+
+MOST_SHOWN = 200
+"""The most characters of a value in a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A step that came out differently. ``number`` is that of the record, ``what`` names what differs."""
+
+    number: int
+    time: float
+    machine: str
+    key: str
+    event: JsonValue
+    what: str
+    recorded: str
+    replayed: str
+
+
+@dataclass(slots=True)
+class Replay:
+    """A replay under way: the state of each machine, and the counts so far."""
+
+    events: int = 0
+    states: int = 0
+    """The whole states that were recorded: adopted, or compared at the beginning of a file."""
+    skipped: int = 0
+    """The events that could not be stepped: of machines that differ already."""
+    lost: int = 0
+    packages: set[str] = field(default_factory=set)
+    _states: dict[tuple[str, str], object] = field(default_factory=dict)
+    _off: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, record: Record) -> Difference | None:
+        """Step one record; return the difference, if there is one. Raises CanonicalError if it is of no known machine."""
+        match record:
+            case HeadRecord(first=first):
+                if first:
+                    self._reset()
+                return None
+            case GapRecord(lost=lost):
+                self._reset()
+                self.lost += lost
+                return None
+            case StateRecord():
+                return self._state(record)
+            case EventRecord():
+                return self._event(record)
+
+    def _reset(self) -> None:
+        self._states.clear()
+        self._off.clear()
+
+    def _state(self, record: StateRecord) -> Difference | None:
+        machine, key = _machine(record.machine), (record.machine, record.key)
+        self.states += 1
+        adopted = machine.codec.decode(record.state)
+        known = key in self._states
+        before = self._states.get(key)
+        self._states[key] = adopted
+        if key in self._off:
+            self._off.discard(key)
+            return None
+        if record.why is Why.UNEXPLAINED:
+            what = "the state was changed without an event"
+        elif record.why is Why.CONTINUES and known:
+            what = "the whole state"
+        else:
+            return None
+        replayed = machine.codec.encode(before, unmasked) if known else None
+        if as_bytes(replayed) == as_bytes(record.state):
+            return None
+        return _difference(record, None, what, record.state, replayed)
+
+    def _event(self, record: EventRecord) -> Difference | None:
+        machine, key = _machine(record.machine), (record.machine, record.key)
+        self.events += 1
+        self.packages.add(record.key.partition("#")[0])
+        if key in self._off:
+            self.skipped += 1
+            return None
+        if key not in self._states:
+            self._off.add(key)
+            return _difference(record, record.event, "there is no state before it", None, None)
+        before = self._states[key]
+        try:
+            event = machine.codec.decode(record.event)
+            at = None if record.at is None else datetime.fromisoformat(record.at)
+            after, effects = machine.step(before, event, at)
+            state = machine.changes(machine.codec, before, after, lambda _: unmasked)
+            given: JsonValue = [machine.codec.encode(effect) for effect in effects]
+            told: JsonValue = [machine.codec.plain(effect) for effect in _list(record.effects)]
+        except CanonicalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a machine refuses an event by an exception of its own
+            self._off.add(key)
+            return _difference(record, record.event, "the step", record.state, f"{type(error).__name__}: {error}")
+        self._states[key] = after
+        for what, recorded, replayed in (("the state", record.state, state), ("the effects", told, given)):
+            if as_bytes(recorded) != as_bytes(replayed):
+                self._off.add(key)
+                return _difference(record, record.event, what, recorded, replayed)
+        if _is_over(machine, after):
+            del self._states[key]
+        return None
+
+
+def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
+    """Step all records, and yield the first difference of each machine's state. Raises CanonicalError."""
+    for record in records:
+        difference = replay.take(record)
+        if difference is not None:
+            yield difference
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else [value]
+
+
+def _machine(name: str) -> Machine:
+    machine = MACHINES.get(name)
+    if machine is None:
+        raise CanonicalError(f"expected one of the machines {', '.join(MACHINES)}, found {name[:80]!r}")
+    return machine
+
+
+def _is_over(machine: Machine, after: object) -> bool:
+    """Return whether nothing is left of a machine, so that its next record has a whole state."""
+    if machine is LIFECYCLE:
+        return after is None
+    return machine is QUEUE and not getattr(after, "lanes", None)
+
+
+def _difference(
+    record: EventRecord | StateRecord, event: JsonValue, what: str, recorded: JsonValue, replayed: JsonValue
+) -> Difference:
+    if event is not None:
+        event = _machine(record.machine).codec.plain(event)
+    where, old, new = _first_difference(recorded, replayed)
+    return Difference(
+        record.number, record.time, record.machine, record.key, event, f"{what}{where}", _shown(old), _shown(new)
+    )
+
+
+def _first_difference(recorded: JsonValue, replayed: JsonValue) -> tuple[str, JsonValue, JsonValue]:
+    """Return the path of the first part that differs, and both values of it."""
+    if isinstance(recorded, list) and isinstance(replayed, list) and len(recorded) == len(replayed):
+        for index, (old, new) in enumerate(zip(recorded, replayed, strict=True)):
+            if as_bytes(old) != as_bytes(new):
+                where, one, other = _first_difference(old, new)
+                return f"[{index}]{where}", one, other
+    if isinstance(recorded, dict) and isinstance(replayed, dict):
+        for name in sorted({*recorded, *replayed}):
+            if as_bytes(recorded.get(name)) != as_bytes(replayed.get(name)):
+                where, one, other = _first_difference(recorded.get(name), replayed.get(name))
+                return f".{name}{where}", one, other
+    return "", recorded, replayed
+
+
+def _shown(value: JsonValue) -> str:
+    text = as_bytes(value).decode("utf-8", "replace")
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"

@@ -1,0 +1,233 @@
+"""The last steps of each package, in memory.
+
+A step is kept as it was observed: a few references to values that never change. Records are made of the steps when somebody asks
+for them, so keeping them costs the daemon almost nothing.
+
+A package has two generations of steps. When the newer one is full, the older one is dropped, and a new one begins with the last
+step of each machine. So between half of the limit and the whole limit of steps is always there, together with the state before
+the first of them. The limit of a package depends on the number of packages: all of them together have about MOST_STEPS. Packages
+that are gone are kept until there are more than MOST_GONE of them.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.queue.events import Failed
+from wharfinger.queue.state import BackingOff, QueueState
+from wharfinger.runtime.recording.canonical import Text
+from wharfinger.runtime.recording.machines import (
+    JOURNAL,
+    LIFECYCLE,
+    QUEUE,
+    SCHEDULER,
+    STATUS,
+    Machine,
+    entry_form,
+)
+from wharfinger.runtime.recording.past import MENTION, Past
+from wharfinger.runtime.recording.record import EventRecord, StateRecord, Why
+from wharfinger.runtime.recording.reported import reported
+from wharfinger.runtime.scheduler.events import Event, NodeAdded
+from wharfinger.runtime.scheduler.state import Entry
+from wharfinger.runtime.status.package_status import PackageStatus
+
+MOST_STEPS: Final = 40_000
+MOST_OF_ONE: Final = 200
+LEAST_OF_ONE: Final = 8
+MOST_GONE: Final = 100
+
+_BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
+"""The states of machines at which nothing has happened yet."""
+
+
+class Step(NamedTuple):
+    """A step of a machine of one package; the event of a status is made of its states when it is needed."""
+
+    number: int
+    time: float
+    machine: Machine
+    key: str
+    before: object
+    event: object
+    after: object
+    effects: tuple[object, ...]
+
+
+class Part(NamedTuple):
+    """The part of a scheduler's step that concerns one package: its entry and effective order after the step.
+
+    ``subject`` is the package that the event is about; empty if it is about all.
+    """
+
+    number: int
+    time: float
+    event: Event
+    subject: str
+    at: str | None
+    entry: Entry | None
+    order: int
+    effects: tuple[object, ...]
+
+
+Kept: TypeAlias = Step | Part
+
+
+@dataclass(slots=True)
+class _Generation:
+    base: dict[str, Kept]
+    """The last step of each machine before the first one in ``kept``."""
+    kept: list[Kept] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Ring:
+    """The steps of one package, oldest first."""
+
+    name: str
+    lasts: dict[str, Kept] = field(default_factory=dict)
+    dropped: int = 0
+    """The number of steps that are not kept any more."""
+    _older: _Generation = field(default_factory=lambda: _Generation({}))
+    _newer: _Generation = field(default_factory=lambda: _Generation({}))
+
+    def add(self, kept: Kept, limit: int) -> None:
+        """Add a step, and drop the oldest ones if there are more than ``limit``."""
+        if len(self._newer.kept) >= limit // 2:
+            self.dropped += len(self._older.kept)
+            self._older, self._newer = self._newer, _Generation(dict(self.lasts))
+        self._newer.kept.append(kept)
+        if isinstance(kept, Part):
+            self._add_last(kept)
+        elif kept.machine is QUEUE and isinstance(kept.after, QueueState) and not kept.after.lanes:
+            self.lasts.pop(kept.key, None)
+        else:
+            self.lasts[kept.key if kept.machine is QUEUE else kept.machine.name] = kept
+
+    def _add_last(self, part: Part) -> None:
+        self.lasts[SCHEDULER.name] = part
+        if part.entry is not None and isinstance(part.event, NodeAdded) and part.subject == self.name:
+            self.lasts["node"] = part
+        elif part.entry is None:
+            self.lasts.pop("node", None)
+
+    def base(self, text: Text) -> Past:
+        """Return the state before the oldest step."""
+        past = Past()
+        base = self._older.base if self._older.kept else self._newer.base
+        for kept in sorted(base.values(), key=lambda one: one.number):
+            if isinstance(kept, Part):
+                event = kept.event if kept.subject == self.name else None
+                past.update(SCHEDULER.name, kept.time, event, _entry(kept, text))
+            elif isinstance(kept.after, PackageStatus):
+                past.update(STATUS.name, kept.time, None, None, kept.after)
+            else:
+                before = _BEFORE[kept.machine.name]
+                state = kept.machine.changes(kept.machine.codec, before, kept.after, lambda _: text)
+                past.update(kept.machine.name, kept.time, None, state)
+                if isinstance(kept.after, QueueState):
+                    _add_tasks(past, kept)
+        return past
+
+    def records(self, text: Text) -> Iterator[EventRecord | StateRecord]:
+        """Iterate over the steps as records, oldest first. A status that does not follow from the last one has one of its own."""
+        base = self._older.base if self._older.kept else self._newer.base
+        known = base.get(STATUS.name)
+        status: object = known.after if isinstance(known, Step) else None
+        for generation in (self._older, self._newer):
+            for kept in generation.kept:
+                if isinstance(kept, Step) and kept.machine is STATUS:
+                    if kept.before is not status:
+                        whole = STATUS.codec.encode(kept.before, text)
+                        yield StateRecord(kept.number, kept.time, STATUS.name, kept.key, whole, Why.REPLACED)
+                    status = kept.after
+                yield _part_record(kept, self.name, text) if isinstance(kept, Part) else _record(kept, text)
+
+    def __len__(self) -> int:
+        return len(self._older.kept) + len(self._newer.kept)
+
+
+class Rings:
+    """The steps of all packages. ``text_of`` returns the function that masks the texts of a package."""
+
+    def __init__(self, text_of: Callable[[str], Text]) -> None:
+        self.text_of = text_of
+        self.limit = MOST_OF_ONE
+        """The most steps of one package."""
+        self._rings: dict[str, Ring] = {}
+        self._gone: OrderedDict[str, Ring] = OrderedDict()
+
+    def add(self, name: str, kept: Kept) -> None:
+        """Add a step of a package. The scheduler and the journal may mention a package that is gone; that does not
+        bring it back.
+        """
+        ring = self._rings.get(name)
+        if ring is None:
+            is_late = isinstance(kept, Part) or kept.machine is JOURNAL  # the journal is forgotten after the package
+            ring = self._gone.get(name) if is_late else None
+            if ring is None:
+                ring = self._rings[name] = self._gone.pop(name) if name in self._gone else Ring(name)
+                self._resize()
+        ring.add(kept, self.limit)
+
+    def gone(self, name: str) -> tuple[str, ...]:
+        """Keep the steps of a package that is gone, for as long as few others are gone after it.
+
+        Return the packages whose steps were dropped for it.
+        """
+        ring = self._rings.pop(name, None)
+        if ring is not None:
+            self._gone[name] = ring
+            self._resize()
+        most = len(self._gone) - MOST_GONE
+        return tuple(self._gone.popitem(last=False)[0] for _ in range(most))
+
+    def get(self, name: str) -> Ring | None:
+        """Return the steps of a package, also of one that is gone; None if there are none."""
+        found = self._rings.get(name)
+        return self._gone.get(name) if found is None else found
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the packages that are there, sorted."""
+        return tuple(sorted(self._rings))
+
+    def count(self) -> int:
+        """Return the number of steps of all packages."""
+        return sum(len(ring) for rings in (self._rings, self._gone) for ring in rings.values())
+
+    def _resize(self) -> None:
+        self.limit = min(MOST_OF_ONE, max(LEAST_OF_ONE, MOST_STEPS // (len(self._rings) or 1)))
+
+
+def _record(step: Step, text: Text) -> EventRecord:
+    machine, codec = step.machine, step.machine.codec
+    event = step.event
+    if isinstance(step.before, PackageStatus) and isinstance(step.after, PackageStatus):
+        event = reported(step.before, step.after)
+    state = machine.changes(codec, step.before, step.after, lambda _: text)
+    effects: JsonValue = [codec.encode(effect, text) for effect in step.effects]
+    return EventRecord(step.number, step.time, machine.name, step.key, codec.encode(event, text), None, state, effects)
+
+
+def _part_record(part: Part, name: str, text: Text) -> EventRecord:
+    codec = SCHEDULER.codec
+    mention: JsonValue = [MENTION, type(part.event).__name__, part.subject]
+    event = codec.encode(part.event, text) if part.subject == name else mention
+    effects: JsonValue = [codec.encode(effect, text) for effect in part.effects]
+    return EventRecord(part.number, part.time, SCHEDULER.name, name, event, part.at, _entry(part, text), effects)
+
+
+def _entry(part: Part, text: Text) -> JsonValue:
+    return None if part.entry is None else entry_form(SCHEDULER.codec, part.entry, part.order, text)
+
+
+def _add_tasks(past: Past, step: Step) -> None:
+    """Add the waiting tasks of a queue, and the times of its retries, which the compact form of a state lacks."""
+    if not isinstance(step.after, QueueState):
+        return
+    for name, lane in step.after.lanes.items():
+        past.tasks[name] = [[entry.task, entry.name] for entry in lane.waiting]
+        if isinstance(lane.head, BackingOff) and isinstance(step.event, Failed):
+            past.retries[name] = step.time + lane.head.until - step.event.at

@@ -1,0 +1,305 @@
+"""The words for recorded events and states, as `wharfinger history` prints them. Pure; the input is canonical forms."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.lifecycle.lifecycle_machine import Operation
+from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, QUEUE, SCHEDULER
+from wharfinger.runtime.recording.past import Past
+from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.summary import summarize
+
+_PHASES: Final = {
+    "Running": "runs",
+    "Completing": "has succeeded",
+    "Ending": "is being interrupted",
+    "BackingOff": "waits for its next attempt",
+    "Parked": "is parked",
+}
+_SCOPES: Final = tuple(operation.value for operation in (
+    Operation.UPDATE,
+    Operation.RECONCILIATION,
+    Operation.DISABLE,
+    Operation.VOTE,
+    Operation.SUSPEND,
+    Operation.REMOVAL,
+))  # fmt: skip
+_QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "Begin", "Start", "Complete", "Finish"})
+"""Events of queues and journals that only carry out what was decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """An event in words, and its cause. ``decides``: it is a decision or its reason, not only a step of carrying one out."""
+
+    event: str
+    cause: str = ""
+    decides: bool = True
+
+
+def words_of(record: EventRecord, before: Past) -> Words:
+    """Return the words for an event of a package; ``before`` is the state of the package before it."""
+    tag, fields = _parts(record.event)
+    effects = record.effects if isinstance(record.effects, list) else []
+    if record.machine == LIFECYCLE.name:
+        return _lifecycle(tag, fields, effects)
+    if record.machine == SCHEDULER.name:
+        return _scheduler(record, tag, fields, effects)
+    if record.machine == QUEUE.name:
+        return _queue(tag, fields, effects, before)
+    if record.machine == JOURNAL.name:
+        return Words(" ".join([tag.lower(), *_texts(fields)]), decides=False)
+    return _status(fields)
+
+
+def state_of(machine: str, past: Past) -> str:
+    """Return the state of one machine of a package in words."""
+    if machine == LIFECYCLE.name:
+        return _lifecycle_state(past.lifecycle)
+    if machine == SCHEDULER.name:
+        return _entry_state(past.entry)
+    if machine == QUEUE.name:
+        return "; ".join(_lane_state(name, lane) for name, lane in past.lanes.items()) or "empty"
+    if machine == JOURNAL.name:
+        return "; ".join(_steps_state(name, form) for name, form in past.steps.items()) or "empty"
+    return summarize(past.status).state if past.status is not None else "not known"
+
+
+# --- lifecycle ---------------------------------------------------------------------------------------------------------------
+
+
+def _lifecycle(tag: str, fields: list[JsonValue], effects: list[JsonValue]) -> Words:
+    causes: list[str] = []
+    begun = ""
+    for effect in effects:
+        match effect:
+            case ["Decided", ["Decision", [_, str(kind)], ["()", *changes]]]:
+                causes.append(", ".join([f"requires {kind.lower()}", *(word.lower() for word in _members(changes))]))
+            case ["Refused", [_, str(why)]]:
+                causes.append(f"refused: {why.lower().replace('_', ' ')}")
+            case ["CancelScope", scope, str(cause)]:
+                causes.append(f"cancels operation {scope}: {cause}")
+            case ["BeginScope", scope, _]:
+                begun = f" as operation {scope}"
+            case _:
+                pass
+    cause = "; ".join(causes)
+    match tag, fields:
+        case "Desired", [["DesiredState", _, package, version, *_]]:
+            return Words(f"wanted: {package} {version}".rstrip(), cause)
+        case "Begin", [[_, str(operation)], _]:
+            return Words(f"{operation.lower()} begins{begun}", cause)
+        case "BeginReconciliation", [_, str(reason)]:
+            return Words(f"reconciliation begins{begun}", "; ".join([reason, *causes]))
+        case _:
+            return Words(_spaced(tag), cause)
+
+
+def _lifecycle_state(form: JsonValue) -> str:
+    match form:
+        case [[*scopes], bool(applying), bool(leaving), _]:
+            running = [f"{name} {scope}" for name, scope in zip(_SCOPES, scopes, strict=False) if scope is not None]
+            extra = [*(["applying"] if applying else []), *(["leaving"] if leaving else [])]
+            return ", ".join([*running, *extra]) or "idle"
+        case _:
+            return "not known"
+
+
+# --- scheduler ---------------------------------------------------------------------------------------------------------------
+
+
+def _scheduler(record: EventRecord, tag: str, fields: list[JsonValue], effects: list[JsonValue]) -> Words:
+    subject = next((text for text in _texts(fields)), "")
+    event = _spaced(tag)
+    match tag, fields:
+        case "mention", [str(other), str(subject)]:
+            event = f"{subject}: {_spaced(other)}" if subject else _spaced(other)
+        case "NodeAdded", [["Node", name, version, *_]]:
+            subject, event = str(name), f"loaded {version}".rstrip()
+        case ("Failed", [_, 0]):
+            event = "no run was under way"
+        case (("Completed" | "Failed"), [_, run]):
+            event = f"run {run} {'is complete' if tag == 'Completed' else 'failed'}"
+        case "IntentSet", [_, wanted]:
+            event = "the user has no wish" if wanted is None else f"the user wants it {'on' if wanted else 'off'}"
+        case "Rescheduled", [_, str(reason)]:
+            event = f"is to run again: {reason}"
+        case "ScriptVoted", [_, vote, *_]:
+            event = f"its enabled script voted {_vote(vote)}"
+        case _:
+            pass
+    causes = [text for effect in effects if (text := _order(effect))]
+    return Words(event, "; ".join(causes), decides=bool(effects) or subject == record.key)
+
+
+def _order(effect: JsonValue) -> str:
+    match effect:
+        case ["Decided", _, bool(allowed), str(reason), str(message)]:
+            return f"{'on' if allowed else 'off'}: {reason}" + (f": {message}" if message else "")
+        case ["Disable", _, str(reason), _, bool(uninstall)]:
+            return f"{'uninstall' if uninstall else 'stop'}: {reason}"
+        case ["Schedule", _, run, str(reason)]:
+            return f"run {run} is ordered: {reason}"
+        case _:
+            return ""
+
+
+def _vote(vote: JsonValue) -> str:
+    return "nothing" if vote is None else "yes" if vote else "no"
+
+
+def _entry_state(form: JsonValue) -> str:
+    match form:
+        case [_, [str(phase), *details], decision, _, bool(due), [*lacks], *_]:
+            verdict = "not decided"
+            match decision:
+                case [verdict_word, str(reason), *_]:
+                    verdict = "on" if verdict_word == "Enable" else f"off ({reason})"
+                case _:
+                    pass
+            waits = [f"{kind} {name}".lower() if kind != "Package" else str(name) for kind, name in _pairs(lacks)]
+            match phase, details:
+                case "scheduled", [run, failed]:
+                    doing = f"run {run}{' failed' if failed else ''}"
+                case "idle", _:
+                    doing = f"waits for {', '.join(waits)}" if waits else "waits for its script" if due else "idle"
+                case _:
+                    doing = phase
+            return f"{verdict}, {doing}"
+        case _:
+            return "absent"
+
+
+# --- queue -------------------------------------------------------------------------------------------------------------------
+
+
+def _queue(tag: str, fields: list[JsonValue], effects: list[JsonValue], before: Past) -> Words:
+    dropped = [str(effect[2]) for effect in effects if isinstance(effect, list) and effect[0] == "Dropped"]
+    cause = next(iter(dropped), "")
+    match tag, fields:
+        case "Enqueued", [_, str(name), *_]:
+            return Words(f"{name} is queued", cause, decides=bool(dropped))
+        case "Failed", [run, str(error), bool(permanent), *_]:
+            how = "failed permanently" if permanent else "failed"
+            return Words(f"{_task(before, run)} {how}", error)
+        case "Finished", [run]:
+            return Words(f"{_task(before, run)} succeeded")
+        case (("ScopeCancelled" | "Draining"), [*_, str(why)] | [str(why), bool()]):
+            event = "the queue drains" if tag == "Draining" else "an operation is cancelled"
+            return Words(event, why, decides=bool(effects))
+        case "InputChanged", _:
+            return Words("an input changed", cause, decides=bool(effects))
+        case _:
+            return Words(_spaced(tag), cause, decides=tag not in _QUIET)
+
+
+def _task(before: Past, run: JsonValue) -> str:
+    """Return the name of the task whose run has this number."""
+    for lane in before.lanes.values():
+        match lane:
+            case [_, str(name), _, [number, *_], *_] if number == run:
+                return name
+            case _:
+                pass
+    return f"run {run}"
+
+
+def _lane_state(name: str, form: JsonValue) -> str:
+    match form:
+        case [str(phase), task, _, _, [attempt, *_], int(waiting), _]:
+            more = f", {waiting} wait" if waiting else ""
+            again = f" (attempt {attempt})" if isinstance(attempt, int) and attempt > 1 else ""
+            return f"{name}: {task} {_PHASES.get(phase, phase)}{again}{more}"
+        case _:
+            return f"{name}: empty"
+
+
+# --- journal and status ------------------------------------------------------------------------------------------------------
+
+
+def _steps_state(operation: str, form: JsonValue) -> str:
+    match form:
+        case [_, _, dict() as steps]:
+            done = [name for name, step in steps.items() if isinstance(step, list) and step[1] == "complete"]
+            open_steps = [name for name, step in steps.items() if isinstance(step, list) and step[1] != "complete"]
+            return f"{operation}: {len(done)} steps done" + (f", {', '.join(open_steps)}" if open_steps else "")
+        case _:
+            return operation
+
+
+def _status(fields: list[JsonValue]) -> Words:
+    stages: list[str] = []
+    others: list[str] = []
+    causes: list[str] = []
+    match fields:
+        case [["dict", *changed], ["dict", *more], *_]:
+            for pair in changed:
+                match pair:
+                    case [[_, str(stage)], ["Condition", [_, str(truth)], reason, str(message), *_]]:
+                        stages.append(f"{Stage[stage].value} {truth.capitalize()}")
+                        if truth != "TRUE":
+                            causes.append(f"{reason}: {message}" if message else str(reason))
+                    case _:
+                        pass
+            for pair in more:
+                match pair:
+                    case [str(name), ["Condition", _, reason, str(message), *_]]:
+                        others.append(name.replace("_", " "))
+                        causes.append(f"{reason}: {message}" if message else str(reason))
+                    case [str(name), _]:
+                        others.append(name.replace("_", " "))
+                    case _:
+                        pass
+        case _:
+            pass
+    return Words(
+        ", ".join(stages or others) or "conditions", "; ".join(dict.fromkeys(causes)), decides=bool(stages or others)
+    )
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def _parts(form: JsonValue) -> tuple[str, list[JsonValue]]:
+    match form:
+        case [str(tag), *fields]:
+            return tag, fields
+        case _:
+            return "", []
+
+
+def _texts(fields: list[JsonValue]) -> Iterator[str]:
+    for value in fields:
+        match value:
+            case str():
+                yield value
+            case [str(tag), str(member)] if tag.startswith("="):
+                yield member.lower()
+            case _:
+                pass
+
+
+def _members(values: list[JsonValue]) -> Iterator[str]:
+    for value in values:
+        match value:
+            case [_, str(member)]:
+                yield member
+            case _:
+                pass
+
+
+def _pairs(values: list[JsonValue]) -> Iterator[tuple[JsonValue, JsonValue]]:
+    for value in values:
+        match value:
+            case [first, second]:
+                yield first, second
+            case _:
+                pass
+
+
+def _spaced(tag: str) -> str:
+    """Return ``NodeRemoved`` as ``node removed``."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in tag).strip()

@@ -1,0 +1,399 @@
+"""The controller of PackageRepositories: it scans their packages at an interval, and keeps their status and their indexes.
+
+It is level-triggered. Each change of a repository, of its login, or of the resources that use it, and the end of its interval,
+put its name into one coalescing inbox. A worker then compares what is wanted with what was done
+(:mod:`~wharfinger.runtime.repositories.scan_plan`), scans, and writes. A repository is scanned for the packages whose versions
+are followed by a resource; a repository without such packages is only asked whether it accepts the login.
+
+While a resource uses a repository, the finalizer IN_USE keeps it from being deleted, and its condition names the users.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.watch.informer import Informer
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.formats.duration import parse_duration
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, checksum, find, find_int, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.errors import ArtifactNotFoundError, PackageError
+from wharfinger.packages.registry.oci_registry import OciRegistry
+from wharfinger.packages.sources.mirrored_registry import MirroredRegistry
+from wharfinger.packages.sources.packed_registry import PackedRegistry
+from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, Source, unverified
+from wharfinger.runtime.package.instance import SourceOpener
+from wharfinger.runtime.repositories.index_objects import IndexObjects
+from wharfinger.runtime.repositories.package_scan import Interest, scan_package
+from wharfinger.runtime.repositories.repository_status import (
+    Verdict,
+    failure_verdict,
+    in_use_verdict,
+    scan_verdict,
+    status_object,
+)
+from wharfinger.runtime.repositories.repository_uses import Uses, read_use
+from wharfinger.runtime.repositories.scan_plan import MAX_PAUSE_S, Scan, Scans, Wait, plan_scan, scan_failed, scanned
+from wharfinger.runtime.resources.references import References, open_references
+from wharfinger.runtime.resources.repositories import read_repository, with_secrets
+from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SpecError, finalizers_of, is_deleting
+from wharfinger.runtime.status.failures import classify
+from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.versions.package_index import DETAILED, PackageIndex
+
+log = logging.getLogger(__name__)
+
+IN_USE_FINALIZER: Final = "wharfinger.dev/in-use"
+SCAN_REQUESTED: Final = "wharfinger.dev/scan-requested-at"
+"""An annotation of a PackageRepository: each new value requests a scan in which all details are read again."""
+DEFAULT_INTERVAL: Final = timedelta(hours=6)
+LEAST_INTERVAL: Final = timedelta(seconds=10)
+WORKERS: Final = 4
+"""The number of repositories that are scanned at once."""
+RETRY_S: Final = 5.0
+_CHECKED: Final = "checked-by-wharfinger"
+"""A name of a package for opening a source that is only checked; nothing of that name is requested."""
+
+
+@dataclass(slots=True)
+class Repositories:
+    """All PackageRepositories. Use `open_repositories`; `index` has the versions of a followed package."""
+
+    client: ClusterClient
+    informer: Informer
+    users: Sequence[Informer]
+    """The informers of Applications and Modules."""
+    open_source: SourceOpener
+    now: Callable[[], datetime]
+    on_index: Callable[[ObjectKey], None]
+    """The callback with a resource that follows a package whose index has changed; must not block."""
+    objects: IndexObjects
+    references: References
+    keys: WorkKeys
+    local_packages: Sequence[Path] = ()
+    token_folders: Sequence[Path] = ()
+    uses: Uses = field(default_factory=Uses)
+    _scans: dict[str, Scans] = field(default_factory=dict)
+    _problems: dict[str, dict[str, str]] = field(default_factory=dict)
+    _failures: dict[str, str] = field(default_factory=dict)
+    """Why repositories cannot be used, by name."""
+
+    def index(self, repository: str, package: str) -> PackageIndex | None:
+        """Return the versions of a package; None until it has been scanned."""
+        return self.objects.indexes.get((repository, package))
+
+    def problem(self, repository: str, package: str) -> str:
+        """Return why the last scan could not read a package; "" if it could."""
+        return self._problems.get(repository, {}).get(package, "")
+
+    def failure(self, repository: str) -> str:
+        """Return why a repository cannot be used; "" if it can, or if that is not known yet."""
+        return self._failures.get(repository, "")
+
+    async def reconcile(self, name: str) -> None:
+        """Reconcile one repository. Raises ClusterError; repeating the call later is always safe."""
+        key = ObjectKey(PACKAGE_REPOSITORY, "", name)
+        obj = self.informer.get(key)
+        if obj is None:
+            await self._forget(name)
+            return
+        finalizers = finalizers_of(obj)
+        if is_deleting(obj):
+            if IN_USE_FINALIZER not in finalizers:
+                return
+            if users := self.uses.users(name):
+                await self._write(key, obj, in_use_verdict(users))
+            else:
+                await self._set_finalizers(key, obj, tuple(each for each in finalizers if each != IN_USE_FINALIZER))
+            return
+        if self.uses.is_used(name) and IN_USE_FINALIZER not in finalizers:
+            await self._set_finalizers(key, obj, (*finalizers, IN_USE_FINALIZER))
+            return  # its next change continues
+        await self._scan_if_due(name, key, obj)
+
+    async def _scan_if_due(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
+        try:
+            interval = read_interval(obj)
+            source = self._source(name, obj)
+        except (SpecError, FormatError) as error:
+            self._fail(name, str(error))
+            await self._write(key, obj, failure_verdict(Reason.REPOSITORY_INVALID, str(error)))
+            return
+        if source is None:
+            return  # the login has not been looked up yet; the references add the name again
+        requested = find_str(find_object(obj, "metadata", "annotations"), SCAN_REQUESTED)
+        identity = _identity(obj, source)
+        scans, now_s = self._scans.get(name, Scans()), trio.current_time()
+        match plan_scan(scans, identity, requested, self.uses.interests(name), now_s):
+            case Wait(delay_s):
+                self.keys.add_later(name, delay_s)
+            case Scan() as scan:
+                interval_s = interval.total_seconds()
+                done = await self._scan(name, key, obj, source, scan)
+                now_s = trio.current_time()
+                if done:
+                    self._scans[name] = scanned(scans, identity, requested, scan, interval_s, now_s)
+                else:
+                    self._scans[name] = scan_failed(scans, identity, requested, interval_s, now_s)
+                self.keys.add_later(name, max(0.0, self._scans[name].due_s - now_s))
+
+    async def _scan(self, name: str, key: ObjectKey, obj: JsonObject, source: Source, scan: Scan) -> bool:
+        """Scan packages, and write what was found; return False if the repository failed."""
+        started, problems = self.now(), self._problems.setdefault(name, {})
+        changed: list[PackageIndex] = []
+        try:
+            if scan.whole:
+                problems.clear()
+                if not scan.packages:
+                    await self._check(source)
+            refused: list[PackageError | FormatError] = []
+            for package, interest in scan.packages.items():
+                try:
+                    index = await self._scanned(name, package, source, interest, full=scan.full)
+                except (PackageError, FormatError) as error:
+                    if isinstance(error, PackageError) and error.transient:
+                        raise
+                    problems[package] = str(error)  # it must not stop the others
+                    refused.append(error)
+                    continue
+                if index is None:
+                    continue
+                problems.pop(package, None)
+                if index != self.index(name, package):
+                    changed.append(index)
+                    await self.objects.put(index, find_str(obj, "metadata", "uid"))
+            if refused and len(refused) == len(scan.packages):
+                raise refused[0]  # it is the repository that fails
+        except (PackageError, FormatError) as error:
+            failure = classify(error)
+            self._fail(name, failure.message)
+            self._notify(changed)
+            await self._write(key, obj, failure_verdict(failure.reason, failure.message), changed=changed, started=None)
+            return False
+        self._notify(changed)
+        self._failures.pop(name, None)
+        if scan.whole:
+            await self.objects.drop(name, keep=scan.packages)
+        indexes = [index for each in self.uses.interests(name) if (index := self.index(name, each)) is not None]
+        await self._write(
+            key,
+            obj,
+            scan_verdict(indexes, problems),
+            changed=changed,
+            started=started,
+            indexes=indexes,
+            is_first=name not in self._scans,
+        )
+        return True
+
+    async def _scanned(
+        self, name: str, package: str, source: Source, interest: Interest, *, full: bool
+    ) -> PackageIndex | None:
+        """Return the new index of a package; None if the repository does not have it, which is recorded. Raises PackageError."""
+        before = self.index(name, package) or PackageIndex(name, package)
+        # A Helm repository has no details of a chart but in its archive, which is not downloaded for a scan.
+        detailed = 0 if isinstance(source, HelmSource) else DETAILED
+        interest = Interest() if isinstance(source, HelmSource) else interest
+        try:
+            async with self.open_source(unverified(source), package) as (registry, path):
+                return await scan_package(registry, path, before, interest, full=full, detailed=detailed)
+        except ArtifactNotFoundError as error:
+            self._problems[name][package] = str(error)
+            for user in self.uses.followers(name, package):
+                self.on_index(user)
+            return None
+
+    async def _check(self, source: Source) -> None:
+        """Check that a repository can be used, although no package of it is followed. Raises PackageError."""
+        if isinstance(source, LayoutSource | FolderSource):
+            folder = trio.Path(source.path)
+            if not await folder.is_dir():
+                raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
+            return
+        async with self.open_source(unverified(source), _CHECKED) as (registry, path):
+            if isinstance(registry, OciRegistry | MirroredRegistry):
+                await registry.check(path)
+            elif isinstance(registry, PackedRegistry):
+                await registry.check()
+
+    def _fail(self, name: str, message: str) -> None:
+        """Record why a repository cannot be used, and notify the resources that wait for its first scan."""
+        if self._failures.get(name) == message:
+            return
+        self._failures[name] = message
+        for package in self.uses.interests(name):
+            if self.index(name, package) is None:
+                for user in self.uses.followers(name, package):
+                    self.on_index(user)
+
+    def _notify(self, changed: Sequence[PackageIndex]) -> None:
+        for index in changed:
+            for user in self.uses.followers(index.repository, index.package):
+                self.on_index(user)
+
+    async def _write(
+        self,
+        key: ObjectKey,
+        obj: JsonObject,
+        verdict: Verdict,
+        *,
+        changed: Sequence[PackageIndex] = (),
+        started: datetime | None = None,
+        indexes: Sequence[PackageIndex] | None = None,
+        is_first: bool = False,
+    ) -> None:
+        """Write the status, if it differs; after the first scan of a process, if more than its time differs.
+
+        Raises ClusterError.
+        """
+        written, now = find_object(obj, "status"), self.now()
+        status = status_object(
+            written,
+            find_int(obj, "metadata", "generation"),
+            verdict,
+            now,
+            scanned=started,
+            changed=now if changed else None,
+            indexes=indexes,
+            problems=self._problems.get(key.name),
+        )
+        if status == written or (is_first and {**status, **_times(written)} == written):
+            return
+        gone: JsonObject = {name: None for name in written if name not in status}
+        try:
+            await self.client.merge_patch(key, {"status": {**gone, **status}}, subresource="status")
+        except NotFoundError as error:
+            log.debug("status of %s not written: %s", key, error)
+
+    async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: Sequence[str]) -> None:
+        entries: list[JsonValue] = list(finalizers)
+        version = find_str(obj, "metadata", "resourceVersion")
+        try:
+            await self.client.merge_patch(key, {"metadata": {"finalizers": entries, "resourceVersion": version}})
+        except (NotFoundError, ConflictError) as error:
+            log.debug("finalizers of %s not written: %s", key, error)  # its change reconciles it again
+
+    async def _forget(self, name: str) -> None:
+        self.references.want(name, ())
+        self._scans.pop(name, None)
+        self._problems.pop(name, None)
+        self._failures.pop(name, None)
+        await self.objects.drop(name)
+
+    def _source(self, name: str, obj: JsonObject) -> Source | None:
+        """Return the source of a repository with its login; None until its Secret is looked up. Raises SpecError."""
+        repository = read_repository(obj, self.local_packages, self.token_folders)
+        wanted = tuple(repository.secrets.values())
+        self.references.want(name, wanted)
+        for each in wanted:
+            if not self.references.looked_up(each):
+                if problem := self.references.problem(each):
+                    raise SpecError(f"{each} cannot be looked up: {problem}")
+                return None
+        return with_secrets(repository, {each: self.references.get(each) for each in wanted})
+
+    async def work(self) -> None:
+        """Reconcile names forever; a failed one is repeated after a pause."""
+        while True:
+            name = await self.keys.take()
+            try:
+                await self.reconcile(name)
+            except (ClusterError, FormatError) as error:
+                log.warning("PackageRepository %s: %s; trying again in %.0f s", name, error, RETRY_S)
+                self.keys.add_later(name, RETRY_S)
+            except Exception:
+                # The outermost guard: a defect triggered by one repository must not end the daemon.
+                log.exception("PackageRepository %s: a defect while reconciling it", name)
+                self.keys.add_later(name, MAX_PAUSE_S)
+            finally:
+                self.keys.done(name)
+
+    async def follow_repositories(self) -> None:
+        """Enqueue every repository that changes."""
+        with self.informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    self.keys.add(key.name)
+
+    async def follow_users(self, informer: Informer) -> None:
+        """Keep the uses of repositories up to date with Applications or Modules."""
+        with informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    obj = informer.get(key)
+                    for name in sorted(self.uses.put(key, read_use(key, obj) if obj is not None else None)):
+                        self.keys.add(name)
+
+
+def read_interval(obj: JsonObject) -> timedelta:
+    """Return ``spec.scanInterval`` of a repository. Raises FormatError."""
+    text = find_str(obj, "spec", "scanInterval")
+    if not text:
+        return DEFAULT_INTERVAL
+    interval = parse_duration(text)
+    if interval < LEAST_INTERVAL:
+        least = f"{LEAST_INTERVAL.total_seconds():.0f}s"
+        raise FormatError(f"spec.scanInterval: expected at least {least}, found {text}; set a longer one")
+    return interval
+
+
+def _times(written: JsonObject) -> JsonObject:
+    """Return the time of the last scan, as the status has it."""
+    return {name: value for name, value in written.items() if name == "lastScanTime"}
+
+
+def _identity(obj: JsonObject, source: Source) -> str:
+    """Return a checksum of everything whose change requires a scan. The login is part of it, and never shown."""
+    return f"{checksum([find(obj, 'spec')])} {hash(source)}"
+
+
+@asynccontextmanager
+async def open_repositories(
+    client: ClusterClient,
+    informer: Informer,
+    users: Sequence[Informer],
+    open_source: SourceOpener,
+    now: Callable[[], datetime],
+    on_index: Callable[[ObjectKey], None],
+    *,
+    local_packages: Sequence[Path] = (),
+    token_folders: Sequence[Path] = (),
+) -> AsyncIterator[Repositories]:
+    """Run the controller while the body runs. The informers have listed. Raises ClusterError if the indexes cannot be read."""
+    keys = WorkKeys()
+    objects = IndexObjects(client)
+    await objects.read()
+    async with open_references(client, keys.add) as references, trio.open_nursery() as nursery:
+        made = Repositories(
+            client,
+            informer,
+            users,
+            open_source,
+            now,
+            on_index,
+            objects,
+            references,
+            keys,
+            tuple(local_packages),
+            tuple(token_folders),
+        )
+        nursery.start_soon(made.follow_repositories, name="follow PackageRepositories for scans")
+        for each in users:
+            for key, obj in each.objects().items():
+                made.uses.put(key, read_use(key, obj))
+            nursery.start_soon(made.follow_users, each, name=f"follow users of repositories: {each.resource.kind}")
+        for key in informer.objects():
+            keys.add(key.name)
+        for number in range(WORKERS):
+            nursery.start_soon(made.work, name=f"repository worker {number}")
+        yield made
+        nursery.cancel_scope.cancel()

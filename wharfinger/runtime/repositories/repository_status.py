@@ -1,0 +1,118 @@
+"""The status of a PackageRepository: when it was scanned, what it has, and whether it can be used. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
+from wharfinger.formats.listing import listed
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.times import format_time
+from wharfinger.runtime.resources.resources import APPLICATION
+from wharfinger.runtime.status.reasons import Reason, advice
+from wharfinger.runtime.versions.package_index import PackageIndex
+
+MAX_PACKAGES: Final = 200
+"""The limit of packages that the status names."""
+MAX_MESSAGE: Final = 1_000
+MOST_NAMED: Final = 5
+SCANNED: Final = "Scanned"
+IN_USE: Final = "InUse"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The condition `Ready` of a repository."""
+
+    ready: Literal["True", "False"]
+    reason: str
+    message: str
+
+
+def scan_verdict(indexes: Sequence[PackageIndex], problems: Mapping[str, str]) -> Verdict:
+    """Return the verdict about a repository that answered; ``problems`` are those of single packages."""
+    if problems:
+        name, message = sorted(problems.items())[0]
+        more = f" (and {len(problems) - 1} more packages)" if len(problems) > 1 else ""
+        return Verdict("False", Reason.ARTIFACT_NOT_FOUND, f"{name}: {message}{more}")
+    count = sum(len(each.versions) for each in indexes)
+    if not indexes:
+        return Verdict("True", SCANNED, "it can be reached, and no resource follows the versions of its packages")
+    return Verdict("True", SCANNED, f"{count} versions of {len(indexes)} packages")
+
+
+def failure_verdict(reason: Reason, message: str) -> Verdict:
+    """Return the verdict about a repository that cannot be used."""
+    tip = advice(reason)
+    return Verdict("False", reason, f"{message}; {tip}" if tip else message)
+
+
+def in_use_verdict(users: Sequence[ObjectKey]) -> Verdict:
+    """Return the verdict about a repository whose deletion waits for its users."""
+    names = listed((user_text(key) for key in users), MOST_NAMED)
+    return Verdict(
+        "False",
+        IN_USE,
+        f"its deletion waits for {names}; delete them, or let them use another repository",
+    )
+
+
+def user_text(key: ObjectKey) -> str:
+    """Return ``Application prod/shop`` or ``Module ingress``."""
+    return f"Application {key.namespace}/{key.name}" if key.resource == APPLICATION else f"Module {key.name}"
+
+
+def status_object(
+    written: JsonObject,
+    generation: int,
+    verdict: Verdict,
+    now: datetime,
+    *,
+    scanned: datetime | None = None,
+    changed: datetime | None = None,
+    indexes: Sequence[PackageIndex] | None = None,
+    problems: Mapping[str, str] | None = None,
+) -> JsonObject:
+    """Return the new status over the ``written`` one. ``scanned`` and ``changed`` are the times of the last scan and of the last
+    news, None if this is neither; ``indexes`` are all followed packages, None if they are as before.
+    """
+    body: JsonObject = {
+        "observedGeneration": generation,
+        "conditions": [_condition(written, generation, verdict, now)],
+    }
+    for name, moment in (("lastScanTime", scanned), ("lastChangeTime", changed)):
+        before = find(written, name)
+        if moment is not None:
+            body[name] = format_time(moment)
+        elif before is not None:
+            body[name] = before
+    if indexes is not None:
+        packages: list[JsonValue] = [_package(each, problems or {}) for each in indexes[:MAX_PACKAGES]]
+        body["packagesCount"] = len(indexes)
+        body["packages"] = packages
+    else:
+        body |= {name: value for name in ("packagesCount", "packages") if (value := find(written, name)) is not None}
+    return body
+
+
+def _package(index: PackageIndex, problems: Mapping[str, str]) -> JsonObject:
+    shown: JsonObject = {"name": index.package, "versions": len(index.versions)}
+    if index.versions:
+        shown["newest"] = index.versions[0]
+    if problem := problems.get(index.package):
+        shown["problem"] = problem[:MAX_MESSAGE]
+    return shown
+
+
+def _condition(written: JsonObject, generation: int, verdict: Verdict, now: datetime) -> JsonObject:
+    before = next((each for each in find_list(written, "conditions") if find(each, "type") == "Ready"), None)
+    same = before is not None and find(before, "status") == verdict.ready
+    return {
+        "type": "Ready",
+        "status": verdict.ready,
+        "reason": str(verdict.reason),
+        "message": verdict.message[:MAX_MESSAGE],
+        "lastTransitionTime": find_str(before, "lastTransitionTime") if same else format_time(now),
+        "observedGeneration": generation,
+    }

@@ -1,0 +1,32 @@
+"""Exclusive groups: Modules of one group, of which only one may be on.
+
+A package names its group in ``package.yaml``. Of the Modules of one group that could be on, the one with the lowest order is on,
+and among equal orders the one whose name sorts first. Each Module is *outranked* by those before it, and excludes them as a
+none-of group does: while one of them is on, it is off, and its status names that one. A Module that is off outranks no other
+in effect. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from wharfinger.runtime.scheduler.graph import Node
+
+
+def outranking(node: Node, peers: Iterable[Node]) -> tuple[str, ...]:
+    """Return the names of the peers in the node's group that take precedence over it, sorted."""
+    if not node.exclusive:
+        return ()
+    rank = node.order, node.name
+    return tuple(
+        sorted(each.name for each in peers if each.exclusive == node.exclusive and (each.order, each.name) < rank)
+    )
+
+
+def regrouped(node: Node, others: Iterable[Node]) -> Iterator[Node]:
+    """Yield the nodes whose exclusions change when ``node`` joins or replaces its earlier version: the node itself first."""
+    peers = [each for each in others if each.exclusive and each.name != node.name]
+    yield replace(node, outranked_by=outranking(node, peers))
+    for each in peers:
+        wanted = outranking(each, [*peers, node])
+        if each.outranked_by != wanted:
+            yield replace(each, outranked_by=wanted)

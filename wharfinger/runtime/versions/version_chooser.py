@@ -1,0 +1,216 @@
+"""The choice of a version: the one that a resource gets now, the newer one that waits, and why. Pure.
+
+====================================================  =============================================================
+situation                                             choice
+====================================================  =============================================================
+nothing is installed                                  the newest version that matches, in every mode
+the newest match is installed                         it stays
+a newer version matches, mode ``auto``                the newer version
+mode ``windows``, a window is open                    the newer version
+mode ``windows``, no window is open                   the installed version stays; the newer one is pending
+mode ``manual``                                       the installed version stays; the newer one is pending
+the pending version is approved                       the approved version, in every mode
+the newer version cannot be on now, or would break    the newest version below it that can be on; at least the
+its dependents                                        installed one
+the installed version does not match any more         the newest match, as an update; it may be older
+a channel points at an older version                  pending in every mode, until it is approved
+nothing matches                                       the installed version stays; without one, there is no choice
+====================================================  =============================================================
+
+Prereleases match a range only if its constraint names a prerelease. A version is never installed because another version is
+missing from the repository: a repository that loses its newest versions downgrades no package.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from typing import Final, assert_never
+
+import semver
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.listing import listed
+from wharfinger.formats.version_constraint import parse_version
+from wharfinger.runtime.versions.package_index import PackageIndex
+from wharfinger.runtime.versions.version_policy import Channel, Mode, Range, VersionPolicy
+
+MAX_TRIED: Final = 20
+"""The number of newer versions that are checked for being possible."""
+_MOST_NAMED: Final = 10
+
+Refusal = Callable[[str], str]
+"""A function that returns why a version cannot be on now; empty if it can."""
+
+
+class Why(StrEnum):
+    """The reason why no newer version is chosen; the value is the ``reason`` in the status."""
+
+    NEWEST = "Newest"
+    UPDATE = "Update"
+    APPROVED = "Approved"
+    AWAITS_APPROVAL = "AwaitsApproval"
+    AWAITS_WINDOW = "AwaitsWindow"
+    NOT_POSSIBLE = "NotPossible"
+    DOWNGRADE = "DowngradeAwaitsApproval"
+    NO_MATCH = "NoVersionMatches"
+    NO_CHANNEL = "ChannelNotFound"
+    NOT_SCANNED = "NotScanned"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The result. ``version`` is "" if there is none; ``pending`` is the version that waits, and ``at`` the time until which it
+    waits. ``digest`` is the content to install, "" if the tag decides.
+    """
+
+    version: str
+    why: Why
+    message: str
+    pending: str = ""
+    at: datetime | None = None
+    digest: str = ""
+
+
+def choose(policy: VersionPolicy, index: PackageIndex, installed: str, now: datetime, refusal: Refusal) -> Choice:
+    """Choose the version of a resource that follows a range or a channel. ``installed`` is "" before the first installation;
+    ``refusal`` is asked about newer versions, the newest first.
+    """
+    match policy.follows:
+        case Range():
+            return _of_range(policy, policy.follows, index, installed, now, refusal)
+        case Channel():
+            return _of_channel(policy, policy.follows, index, installed, now, refusal)
+        case None:
+            raise AssertionError("an exact version is not chosen")
+        case _:
+            assert_never(policy.follows)
+
+
+def _of_range(
+    policy: VersionPolicy, wanted: Range, index: PackageIndex, installed: str, now: datetime, refusal: Refusal
+) -> Choice:
+    kept = _kept(wanted, installed)
+    newer = tuple(islice(_newer(wanted, index, kept), MAX_TRIED))
+    if not newer:
+        if kept is None:
+            return Choice(installed, Why.NO_MATCH, _no_match(wanted, index, installed))
+        return Choice(installed, Why.NEWEST, _newest(wanted, index, installed))
+    first, why = newer[0], refusal(newer[0])
+    best = first if not why else next((each for each in newer[1:] if not refusal(each)), "")
+    if not best:
+        message = (
+            f"{first} is newer, but not possible now: {why}" if installed else f"{first} is not possible now: {why}"
+        )
+        return Choice(installed or first, Why.NOT_POSSIBLE, message, pending=first if installed else "")
+    passed = f"; {first} is not possible now: {why}" if why else ""
+    return _update(policy, best, installed, now, passed, _approved(policy, wanted, index, kept, refusal))
+
+
+def _of_channel(
+    policy: VersionPolicy, wanted: Channel, index: PackageIndex, installed: str, now: datetime, refusal: Refusal
+) -> Choice:
+    target = index.channels.get(wanted.name)
+    if target is None:
+        known = listed(index.channel_names, _MOST_NAMED) or "none"
+        text = f"{index.package} has no {wanted} in repository {index.repository}; its channels: {known}"
+        return Choice(installed, Why.NO_CHANNEL, text)
+    if target.version == installed:
+        return Choice(installed, Why.NEWEST, f"{installed} is the version of {wanted}", digest=target.digest)
+    approved = target.version if policy.approved == target.version else ""
+    if installed and not approved and _is_older(target.version, installed):
+        text = f"{wanted} points at {target.version}, which is older than {installed}; approve it to downgrade"
+        return Choice(installed, Why.DOWNGRADE, text, pending=target.version)
+    if installed and (why := refusal(target.version)):
+        text = f"{wanted} points at {target.version}, which is not possible now: {why}"
+        return Choice(installed, Why.NOT_POSSIBLE, text, pending=target.version)
+    made = _update(policy, target.version, installed, now, "", approved)
+    return (
+        made if made.version != target.version else Choice(made.version, made.why, made.message, digest=target.digest)
+    )
+
+
+def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, passed: str, approved: str) -> Choice:
+    """Return the choice when ``version`` is the best one and is not installed."""
+    if not installed:
+        return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
+    if approved:
+        pending = version if version != approved else ""
+        return Choice(approved, Why.APPROVED, f"{approved} is approved{passed}", pending=pending)
+    match policy.mode:
+        case Mode.AUTO:
+            return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
+        case Mode.MANUAL:
+            text = f"{version} is available, and waits for approval{passed}"
+            return Choice(installed, Why.AWAITS_APPROVAL, text, pending=version)
+        case Mode.WINDOWS:
+            at = policy.windows.opening(now)
+            if at is not None and at <= now:
+                return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
+            when = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at is not None else "never"
+            text = f"{version} is available, and waits for the window that opens at {when}{passed}"
+            return Choice(installed, Why.AWAITS_WINDOW, text, pending=version, at=at)
+        case _:
+            assert_never(policy.mode)
+
+
+def _newer(wanted: Range, index: PackageIndex, kept: semver.Version | None) -> Iterator[str]:
+    """Yield the versions that match and are newer than ``kept`` (None: all that match), the newest first."""
+    for text, version in zip(index.versions, index.parsed, strict=True):
+        if kept is not None and version <= kept:
+            return
+        if _is_match(wanted, version):
+            yield text
+
+
+def _is_match(wanted: Range, version: semver.Version) -> bool:
+    return (wanted.prereleases or not version.prerelease) and wanted.constraint.allows(version)
+
+
+def _approved(
+    policy: VersionPolicy, wanted: Range, index: PackageIndex, kept: semver.Version | None, refusal: Refusal
+) -> str:
+    """Return the approved version, if it is an update that is possible; otherwise ""."""
+    text = policy.approved
+    if text not in index.versions:
+        return ""
+    version = parse_version(text)
+    newer = kept is None or version > kept
+    return text if newer and _is_match(wanted, version) and not refusal(text) else ""
+
+
+def _kept(wanted: Range, installed: str) -> semver.Version | None:
+    """Return the installed version if the range allows it; None if it has to be replaced."""
+    try:
+        version = parse_version(installed)
+    except FormatError:
+        return None
+    return version if wanted.constraint.allows(version) else None
+
+
+def _is_older(text: str, than: str) -> bool:
+    try:
+        return parse_version(text) < parse_version(than)
+    except FormatError:
+        return False
+
+
+def _newest(wanted: Range, index: PackageIndex, installed: str) -> str:
+    if installed not in index.versions:
+        return f"{installed} is installed; the repository does not have it any more, and nothing newer in {wanted}"
+    if (beyond := _beyond(wanted, index)) and _is_older(installed, beyond):
+        return f"{installed} is the newest version of {wanted}; {beyond} is newer, and outside of it"
+    return f"{installed} is the newest version of {wanted}"
+
+
+def _no_match(wanted: Range, index: PackageIndex, installed: str) -> str:
+    newest = f"the newest is {index.versions[0]}" if index.versions else "it has no versions"
+    kept = f"; {installed} stays installed" if installed else ""
+    return f"no version of {index.package} in repository {index.repository} is in {wanted}: {newest}{kept}"
+
+
+def _beyond(wanted: Range, index: PackageIndex) -> str:
+    """Return the newest version of all, prereleases only if the range has them; "" if there is none."""
+    pairs = zip(index.versions, index.parsed, strict=True)
+    return next((text for text, version in pairs if wanted.prereleases or not version.prerelease), "")
