@@ -153,14 +153,27 @@ async def test_a_process_that_ends_while_it_is_idle_is_replaced_and_no_run_fails
         assert programs.counters.started == 4
 
 
-async def test_output_that_nobody_asked_for_ends_the_process_and_no_run(tmp_path: Path) -> None:
+AT_ONCE = r"""
+sys.stdout.write(json.dumps({"run": number, "status": 0}) + "\nmore\n")
+sys.stdout.flush(); answered.add(number)
+"""
+LATER = """
+answer(number); print("more", flush=True)
+open("printed", "w").close()
+"""
+
+
+@pytest.mark.parametrize("do", [AT_ONCE, LATER], ids=["at once", "later"])
+async def test_output_that_nobody_asked_for_ends_the_process_and_no_run(do: str, tmp_path: Path) -> None:
     command = serving(tmp_path)
     async with opened() as programs:
-        first = await programs.run(run_of(command, "answer(number); print('more', flush=True)"), LIMITS)
+        first = await programs.run(run_of(command, do), LIMITS)
         assert first.ok
-        # Whether it comes with the answer or later: the next run does not take it for its answer.
+        await until(lambda: do is AT_ONCE or (tmp_path / "printed").exists())
+        # The next run does not take it for its answer, but goes to another process.
         second = await programs.run(run_of(command, "answer(number)"), LIMITS)
         assert second.ok
+        assert words(second)[0] != words(first)[0]
     assert programs.counters.runs == 2
 
 
