@@ -24,6 +24,7 @@ from wharfinger.formats.yaml.scalars import (
     ScalarError,
     as_key,
     as_value,
+    is_text,
     resolve,
     shown_tag,
     tagged,
@@ -128,6 +129,12 @@ class TreeBuilder:
 
     def _scalar(self, anchor: str | None, tag: str | None, text: str, *, plain: bool) -> None:
         self._charge(1, len(text))
+        if tag is None and anchor is None and (not plain or is_text(text)):  # nearly all scalars
+            if self._wants_key():
+                self._put_key(_MERGE if plain and text == "<<" else text)
+            else:
+                self._put(text, is_mapping=False)
+            return
         untagged = resolve(text, old_booleans=self._old_booleans) if plain else Resolved(Kind.STR, text)
         found = untagged if tag is None else tagged(tag, text)
         if anchor is not None:
