@@ -24,9 +24,11 @@ spec:
     spec:
       containers: [{name: main, image: "busybox:1"}]
 """
+MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default, labels: {for: hook}}}"
 BOUND = "--for=jsonpath={.status.phase}=Bound"
 
 
+MAPS = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {for: hook}}}]"
 SAY = 'echo "has ${KUBECONFIG:-no kubeconfig} in $(pwd)."'
 
 
@@ -83,9 +85,7 @@ def test_claims_get_pods_before_and_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_hooks_of_a_package_run_in_pods_until_its_pool_is_none(tmp_path: Path) -> None:
-    packages = hooked(
-        tmp_path / "packages" / "web", {"say.sh": bash("configVersion: v1\nonStartup: 1", SAY)}, name="web"
-    ).parent
+    packages = hooked(tmp_path / "packages" / "web", {"say.sh": bash(MAPS, SAY)}, name="web").parent
     kubeconfig, commands = tmp_path / "kube" / "config", tmp_path / "commands"
     given = ("control-plane", "--no-tls", "--kubeconfig", str(kubeconfig), "--pod-commands", str(commands))
     with program(*wharfinger(*given)) as serving:
@@ -100,6 +100,7 @@ def test_hooks_of_a_package_run_in_pods_until_its_pool_is_none(tmp_path: Path) -
             assert str(commands) in running.wait_line("say.sh: has no kubeconfig in ")
             kubectl("wait", "application/app", "--for=condition=Ready", "--timeout=60s")
             kubectl.apply(tmp_path / "app.yaml", app.replace("1.0.0}", "1.0.0, pool: none}"))
-            kubectl("annotate", "application/app", "wharfinger.dev/reset-requested-at=now")
-            assert str(commands) not in running.wait_line("say.sh: has /dev/null in ")
+            kubectl("wait", "application/app", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=60s")
+            kubectl.apply(tmp_path / "map.yaml", MAP)
+            assert str(commands) not in running.wait_line("say.sh: has /")
             assert kubectl("get", "workerclaims", "--output", "name") == ""
