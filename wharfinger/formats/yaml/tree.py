@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import yaml
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.yaml.scalars import (
     CORE,
@@ -29,6 +28,7 @@ from wharfinger.formats.yaml.scalars import (
     shown_tag,
     tagged,
 )
+from yaml import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +111,16 @@ class TreeBuilder:
         self._anchors.clear()
         return root
 
-    def feed(self, event: yaml.Event) -> None:
+    def feed(self, event: Event) -> None:
         """Take one node event or end of a collection. Raises Refused."""
         try:
-            if isinstance(event, yaml.ScalarEvent):
+            if isinstance(event, ScalarEvent):
                 self._scalar(event.anchor, event.tag, event.value, plain=event.implicit[0])
-            elif isinstance(event, yaml.MappingStartEvent):
+            elif isinstance(event, MappingStartEvent):
                 self._start({}, event.anchor, event.tag, "map")
-            elif isinstance(event, yaml.SequenceStartEvent):
+            elif isinstance(event, SequenceStartEvent):
                 self._start([], event.anchor, event.tag, "seq")
-            elif isinstance(event, yaml.AliasEvent):
+            elif isinstance(event, AliasEvent):
                 self._alias(str(event.anchor))
             else:
                 self._end()
