@@ -274,6 +274,7 @@ def test_a_story_in_which_much_happens() -> None:
         assert told(EVERYTHING).requests > 20
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("changes", range(2, 16, scaled(1, 3)))
 @pytest.mark.parametrize("team", [False, True])
