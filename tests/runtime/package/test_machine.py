@@ -93,7 +93,8 @@ from wharfinger.runtime.package.events import (
     VoteStarted,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import Fact, PackageRead, Verified, Wished
+from wharfinger.runtime.package.facts import Fact
+from wharfinger.runtime.package.findings import PackageRead, Verified, Wished
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import NO_SETTINGS, Package
 from wharfinger.runtime.package.transitions import applied

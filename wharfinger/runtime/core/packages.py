@@ -29,7 +29,7 @@ from wharfinger.queue.service import Queues
 from wharfinger.queue.task import Task
 from wharfinger.runtime.core.decision_reporting import UnreportedDecisions
 from wharfinger.runtime.core.departures import Departures
-from wharfinger.runtime.core.global_rounds import Others, Rounds
+from wharfinger.runtime.core.global_rounds import GlobalRounds, Others
 from wharfinger.runtime.core.hook_events import event_task
 from wharfinger.runtime.core.modules import Modules
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
@@ -131,9 +131,9 @@ class Packages:
         """True if a decision has changed since these packages were last checked."""
         others = Others(
             self.instances, self.scheduler, self.lifecycle, self.unreported.unheard,
-            self.note, self.settle, queues, tools, self,
+            self.note, self._take, self.settle, queues, tools, self,
         )  # fmt: skip
-        self.rounds = Rounds(others)
+        self.rounds = GlobalRounds(others)
 
     # --- what happened ---------------------------------------------------------------------------------------------------
 
@@ -320,7 +320,7 @@ class Packages:
             case Simple.ROUND_RAN:
                 self.rounds.has_run(instance)
             case Simple.FLAGS_SEEN:
-                self.rounds.adopt_flags()
+                self.rounds.hook_ran(instance)
             case Simple.ASK_PROVISIONAL:
                 self._ask_provisional()
             case Simple.SEE_OTHERS:

@@ -47,7 +47,7 @@ from wharfinger.runtime.package.events import (
     UpdateWanted,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import RefreshWanted, Wished
+from wharfinger.runtime.package.findings import Renamed, Wished
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId, has_release, is_global
@@ -108,7 +108,7 @@ class Runtime:
         if instance is None or not statuses.is_stalled(instance.status):
             return False
         if instance.wish.begun is None or self.now() - instance.wish.begun >= STALLED_RETRY:
-            instance.apply(RefreshWanted())  # a fixed package may have been pushed under the same version
+            # A fixed package may have been pushed under the same version.
             self.packages.emit(instance, UpdateWanted(instance.status.generation))
             return False
         return True
@@ -253,7 +253,8 @@ class Runtime:
         new_login = before is not None and before.wish.source != source and self.lifecycle.is_loading(name)
         needs_changed = have_other_needs(before.wish.directives if before is not None else Directives(), directives)
         instance = before or self.restored(spec.id, spec.generation, spec.status)
-        instance.apply(Wished(spec.package, spec.version, source, settings, directives, first=before is None))
+        wished = Wished(spec.package, spec.version, source, settings, directives, first=before is None)
+        self.packages.emit(instance, wished)
         self.packages.emit(instance, WishAdopted(decision, spec.generation, new_login, needs_changed))
         return decision
 
@@ -294,6 +295,11 @@ class Runtime:
 
     def _snapshot(self, instance: Instance) -> PackageSnapshot:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
+
+    def rename(self, instance: Instance, identity: PackageId) -> None:
+        """Give a package another identity of the same name; its record is that of the other one from now on."""
+        self.packages.emit(instance, Renamed(identity))
+        instance.forget_record()
 
     def set_status(self, instance: Instance, status: PackageStatus) -> None:
         """Set a package's status, and notify the listener that writes it to the cluster if it differs."""

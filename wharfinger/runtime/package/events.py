@@ -1,8 +1,8 @@
-"""The events of one package: what happened that changes its status, or calls for an action.
+"""The events of one package: everything that can happen to it.
 
 :func:`~wharfinger.runtime.package.machine.step` returns the package after an event and the effects. The events of the first
 section are reported by tasks and hooks; the others are the outcomes of effects, the decisions of the scheduler, and the
-requests of users.
+requests of users. Events that change nothing but records are :mod:`~wharfinger.runtime.package.findings`.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Decision
+from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.scheduler.events import Decided, ScriptVoted
@@ -371,7 +372,7 @@ class Resumed(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class UpdateWanted(RequestBase):
-    """The wanted version has to be fetched and loaded."""
+    """The wanted version has to be fetched again, because its content may have changed, and loaded."""
 
     generation: int
 
@@ -481,4 +482,4 @@ Request: TypeAlias = (
     | SkipDeleteHooks
     | Changed
 )
-Event: TypeAlias = Report | Outcome | Request
+Event: TypeAlias = Report | Outcome | Request | Finding

@@ -120,7 +120,6 @@ from wharfinger.runtime.package.facts import (
     CrdsBegun,
     CrdsEnded,
     DeleteHooksSkipped,
-    DeletionChosen,
     DisableBegun,
     DisableEnded,
     DisableMissed,
@@ -131,15 +130,15 @@ from wharfinger.runtime.package.facts import (
     Offered,
     ReconciliationBegun,
     ReconciliationOrdered,
+    RefreshWanted,
     RemovalBegun,
-    ScriptAsked,
     ScriptDone,
     SettingsGiven,
     SuspendBegun,
     UpdateBegun,
-    ValuesRead,
     VoteCast,
 )
+from wharfinger.runtime.package.findings import DeletionChosen, ScriptAsked, ValuesRead
 from wharfinger.runtime.package.reports import failed, reported, with_status
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.package.transitions import applied
@@ -159,13 +158,13 @@ def step(package: Package, event: Event, around: Around) -> Next:
         case RequestBase():
             return _request(package, event, around)
         case _:
-            assert_never(event)
+            return applied(package, event), ()
 
 
 def _request(package: Package, event: Request, around: Around) -> Next:
     match event:
         case UpdateWanted(generation):
-            return package, (BeginUpdate(generation),)
+            return applied(package, RefreshWanted()), (BeginUpdate(generation),)
         case ReconfigureWanted(reason):
             return _reconfigured(package, reason)
         case WishAdopted():
