@@ -61,8 +61,9 @@ async def open_services() -> AsyncIterator[Told]:
     async with (
         memory_cluster() as client,
         open_shared_watches(client) as watches,
-        open_hook_services(client, watches, filters, now, UTC, on_event=on_event, on_tick=ticks.append) as services,
+        open_hook_services(client, watches, filters, now, UTC) as services,
     ):
+        services.listen(on_event, ticks.append)
         yield Told(services, client, filters, events, ticks)
 
 
@@ -187,10 +188,9 @@ async def test_a_defect_of_who_is_told_is_not_kept_quiet(autojump_clock: MockClo
         async with (
             memory_cluster() as client,
             open_shared_watches(client) as watches,
-            open_hook_services(
-                client, watches, value_filters(), lambda: EPOCH, UTC, on_event=broken, on_tick=lambda _crontab: None
-            ) as services,
+            open_hook_services(client, watches, value_filters(), lambda: EPOCH, UTC) as services,
         ):
+            services.listen(broken, lambda _crontab: None)
             opened = await services.start("p", (WATCHES,), namespace="default")
             opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
             await write(client, obj("a"))

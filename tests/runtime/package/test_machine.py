@@ -79,8 +79,8 @@ from wharfinger.runtime.package.events import (
     VoteRepeated,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import Fact
-from wharfinger.runtime.package.findings import HooksUnusable, PackageRead, ValuesRead, Verified, Wished
+from wharfinger.runtime.package.facts import Fact, Wished
+from wharfinger.runtime.package.findings import HooksUnusable, PackageRead, ValuesRead, Verified
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import NO_SETTINGS, Package
 from wharfinger.runtime.package.transitions import applied
@@ -109,6 +109,7 @@ WITH_CRDS: Final = replace(PLAIN, crds=True)
 SCRIPTED: Final = replace(PLAIN, enabled_script=True)
 CYCLE: Final = Failure(Reason.DEPENDENCY_CYCLE, "a cycle", permanent=True)
 WISH: Final = DesiredState("folder:/x", "web", "1.0.0", "sha256:a")
+WISHED: Final = Wished("web", "1.0.0", FolderSource(Path("/x")), NO_SETTINGS, Directives(), first=True)
 IDLE: Final = Around(NOW, None)
 
 
@@ -132,8 +133,7 @@ SUSPENDED: Final = operations(suspended=True)
 def package(*facts: Fact, identity: PackageId = APP) -> Package:
     """A package that was wished for, and of which these facts are known."""
     known = Package(identity, statuses.fresh(1, NOW))
-    wished = Wished("web", "1.0.0", FolderSource(Path("/x")), NO_SETTINGS, Directives(), first=True)
-    for fact in (wished, *facts):
+    for fact in (WISHED, *facts):
         known = applied(known, fact)
     return known
 
@@ -183,15 +183,17 @@ def offer(definition: Definition = PLAIN, *, fresh: bool = False) -> Offer:
 )
 def test_a_wish(kind: DecisionKind, around: Around, new_login: bool, expected: tuple[Effect, ...]) -> None:
     decision = Decision(kind, (Change.SETTINGS,))
-    assert effects(loaded(), WishAdopted(decision, 2, new_login, needs_changed=False), around) == expected
-    more = effects(loaded(), WishAdopted(decision, 2, new_login, needs_changed=True), around)
+    assert effects(loaded(), WishAdopted(WISHED, decision, 2, new_login, needs_changed=False), around) == expected
+    more = effects(loaded(), WishAdopted(WISHED, decision, 2, new_login, needs_changed=True), around)
     assert more == (*expected, Simple.NEEDS_CHANGED)
 
 
 def test_a_wish_that_changes_nothing_is_observed() -> None:
     decision = Decision(DecisionKind.NONE)
-    known = after(loaded(), WishAdopted(decision, 2, new_login=False, needs_changed=False))
+    known = after(loaded(), WishAdopted(WISHED, decision, 2, new_login=False, needs_changed=False))
     assert known.status.generation == 2
+    other = replace(WISHED, version="2.0.0", first=False)
+    assert after(known, WishAdopted(other, decision, 2, new_login=False, needs_changed=False)).wish.version == "2.0.0"
     assert after(known, Resumed()) is known
 
 
@@ -315,7 +317,7 @@ class PackageStory(RuleBasedStateMachine):
     def wish(self, version: str, suspended: bool, needs: bool) -> None:
         decision = self.store.reconcile(NAME, replace(WISH, version=version, suspended=suspended))
         if decision.kind is not DecisionKind.REMOVING:
-            self.send(WishAdopted(decision, 1, new_login=False, needs_changed=needs))
+            self.send(WishAdopted(WISHED, decision, 1, new_login=False, needs_changed=needs))
 
     @rule(definition=st.sampled_from([PLAIN, WITH_CRDS, SCRIPTED]), accepts=st.booleans())
     def read(self, definition: Definition, accepts: bool) -> None:

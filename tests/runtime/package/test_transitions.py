@@ -32,6 +32,7 @@ from wharfinger.runtime.package.facts import (
     UpdateBegun,
     ValuesOutdated,
     Warned,
+    Wished,
 )
 from wharfinger.runtime.package.findings import (
     AdoptedForRemoval,
@@ -57,7 +58,6 @@ from wharfinger.runtime.package.findings import (
     Verified,
     VoteReported,
     WebhooksSearched,
-    Wished,
 )
 from wharfinger.runtime.package.state import NO_FAILURES, NO_SETTINGS, Brought, HookHistory, Package
 from wharfinger.runtime.package.transitions import applied

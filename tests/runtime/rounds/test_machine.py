@@ -290,7 +290,8 @@ class RoundsStory(RuleBasedStateMachine):
         self.values += changes
         self.send(RunEnded(str(self.values), flags))
         assert self.rounds.phase is (Phase.SETTLING if self.active else Phase.IDLE)
-        assert (self.rounds.on, set(self.rounds.turned)) == (self.on, set())
+        assert self.rounds.on == self.on
+        assert not self.rounds.turned
         assert self.told == dict(flags)
 
     @rule(flags=FLAGS)

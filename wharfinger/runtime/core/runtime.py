@@ -47,7 +47,8 @@ from wharfinger.runtime.package.events import (
     UpdateWanted,
     WishAdopted,
 )
-from wharfinger.runtime.package.findings import Renamed, Wished
+from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.findings import Renamed
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId, has_release, is_global
@@ -229,6 +230,10 @@ class Runtime:
         ringing = ((hooks, inbox) for hooks in self.tools.hook_services.ringing() for inbox in hooks.tick(crontab))
         return tuple(task for hooks, inbox in ringing for task in self.build_kube_tasks(hooks, inbox))
 
+    def tick(self, crontab: str) -> None:
+        """Notify all hooks that are bound to exactly this crontab, which is due now."""
+        self.submit(self.build_schedule_tasks(crontab))
+
     def submit(self, tasks: Iterable[EventHookTask]) -> None:
         """Put hooks' tasks into their queues; a task of the hook that already waits in its queue covers the newer events,
         too.
@@ -254,8 +259,7 @@ class Runtime:
         needs_changed = have_other_needs(before.wish.directives if before is not None else Directives(), directives)
         instance = before or self.restored(spec.id, spec.generation, spec.status)
         wished = Wished(spec.package, spec.version, source, settings, directives, first=before is None)
-        self.packages.emit(instance, wished)
-        self.packages.emit(instance, WishAdopted(decision, spec.generation, new_login, needs_changed))
+        self.packages.emit(instance, WishAdopted(wished, decision, spec.generation, new_login, needs_changed))
         return decision
 
     def _remove(

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Decision
+from wharfinger.runtime.package.facts import Wished
 from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.settings import ResolvedSettings
@@ -353,12 +354,13 @@ class RemovalDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class WishAdopted(RequestBase):
-    """A desired state was adopted, and the lifecycle store decided what it requires.
+    """A desired state was adopted, and the lifecycle store decided what it requires. ``wished`` is the desired state.
 
     ``new_login``: a version that is being fetched needs another login. ``needs_changed``: the dependencies of the resource, or
     its default, are not those of the node.
     """
 
+    wished: Wished
     decision: Decision
     generation: int
     new_login: bool

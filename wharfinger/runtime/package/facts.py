@@ -1,7 +1,7 @@
 """The facts about one package that its machine records, and the union of all facts.
 
-A fact changes the records of the package and nothing else (:mod:`~wharfinger.runtime.package.transitions`). Those of this module
-are decisions of the machine: no task reports one. Those that are made known from outside are
+A fact changes the records of the package and nothing else (:mod:`~wharfinger.runtime.package.transitions`). The machine records
+those of this module at other events; no task reports one. Those that are made known from outside are
 :mod:`~wharfinger.runtime.package.findings`.
 """
 
@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.sources.source import Source
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.findings import (
     AdoptedForRemoval,
@@ -47,9 +48,9 @@ from wharfinger.runtime.package.findings import (
     VoteReported,
     WebhooksSearched,
     WishBase,
-    Wished,
 )
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
+from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.scheduler.events import ScriptVoted
 from wharfinger.runtime.status.failures import Failure
@@ -72,6 +73,18 @@ class Warned:
 
 
 # --- the wish ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wished(WishBase):
+    """The resource asks for this state; ``first``: the package was not known before."""
+
+    package: str
+    version: str
+    source: Source
+    settings: ResolvedSettings
+    directives: Directives
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.registry.registry import Manifest
 from wharfinger.packages.rendering.chart_use import ChartUse
-from wharfinger.packages.sources.source import Source
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.enabled_vote import KeptVote
 from wharfinger.runtime.package.state import Brought
@@ -90,18 +89,6 @@ class Renamed:
 
 
 # --- the wish ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Wished(WishBase):
-    """The resource asks for this state; ``first``: the package was not known before."""
-
-    package: str
-    version: str
-    source: Source
-    settings: ResolvedSettings
-    directives: Directives
-    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +305,6 @@ class DeletionChosen(RemovalBase):
 
 Finding: TypeAlias = (
     Renamed
-    | Wished
     | FoundInstalled
     | Downloaded
     | Unpacked

@@ -172,6 +172,7 @@ def _outcome(package: Package, event: Outcome, around: Around) -> Next:
 
 def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
     now, generation, kind = around.now, event.generation, event.decision.kind
+    package = applied(package, event.wished)
     mode = package.wish.directives.maintenance
     package = with_status(package, statuses.set_maintenance(package.status, mode, now))
     unblocked = package.status.blocked is not None

@@ -69,6 +69,7 @@ from wharfinger.runtime.package.facts import (
     ValuesOutdated,
     VoteCast,
     Warned,
+    Wished,
     WishFact,
 )
 from wharfinger.runtime.package.findings import (
@@ -108,7 +109,6 @@ from wharfinger.runtime.package.findings import (
     VoteReported,
     WebhooksSearched,
     WishBase,
-    Wished,
 )
 from wharfinger.runtime.package.state import (
     NO_FAILURES,
