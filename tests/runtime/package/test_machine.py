@@ -64,7 +64,6 @@ from wharfinger.runtime.package.events import (
     ReconciliationStarted,
     RemovalDone,
     RemovalStarted,
-    Resumed,
     RunDone,
     RunOrdered,
     StageFailed,
@@ -72,6 +71,7 @@ from wharfinger.runtime.package.events import (
     Succeeded,
     SuspendStarted,
     UpdateDone,
+    UpdateStarted,
     UpdateWanted,
     ValuesChanged,
     Voted,
@@ -170,8 +170,6 @@ def offer(definition: Definition = PLAIN, *, fresh: bool = False) -> Offer:
 @pytest.mark.parametrize(
     ("kind", "around", "new_login", "expected"),
     [
-        (DecisionKind.UPDATE, IDLE, False, (BeginUpdate(2),)),
-        (DecisionKind.RESUME, IDLE, False, (BeginUpdate(2), Simple.RESUMED)),
         (DecisionKind.SUSPEND, SUSPENDED, False, (Simple.SUSPEND,)),
         (DecisionKind.RECONFIGURE, IDLE, False, (Simple.UNPARK, Tell(Rescheduled(NAME, "SettingsChanged")))),
         (DecisionKind.RECONFIGURE, LOADING, False, (Simple.UNPARK,)),
@@ -183,18 +181,33 @@ def offer(definition: Definition = PLAIN, *, fresh: bool = False) -> Offer:
 )
 def test_a_wish(kind: DecisionKind, around: Around, new_login: bool, expected: tuple[Effect, ...]) -> None:
     decision = Decision(kind, (Change.SETTINGS,))
-    assert effects(loaded(), WishAdopted(WISHED, decision, 2, new_login, needs_changed=False), around) == expected
-    more = effects(loaded(), WishAdopted(WISHED, decision, 2, new_login, needs_changed=True), around)
+    assert effects(loaded(), WishAdopted(WISHED, decision, 2, None, new_login, needs_changed=False), around) == expected
+    more = effects(loaded(), WishAdopted(WISHED, decision, 2, None, new_login, needs_changed=True), around)
     assert more == (*expected, Simple.NEEDS_CHANGED)
+
+
+@pytest.mark.parametrize("kind", [DecisionKind.UPDATE, DecisionKind.RESUME])
+def test_a_wish_begins_its_update_in_the_same_step(kind: DecisionKind) -> None:
+    scope, suspended = WorkScope("update"), Decision(DecisionKind.SUSPEND)
+    known = after(loaded(), WishAdopted(WISHED, suspended, 1, None, new_login=False, needs_changed=False))
+    assert known.status.suspended
+    wish = WishAdopted(WISHED, Decision(kind), 2, scope, new_login=False, needs_changed=True)
+    assert effects(known, wish) == (*effects(known, UpdateStarted(scope, 2)), Simple.NEEDS_CHANGED)
+    assert after(known, wish).status.suspended is (kind is DecisionKind.UPDATE)
+    assert after(known, wish).status.generation == 2
+    refused = effects(known, replace(wish, scope=None))
+    assert refused == (Simple.NEEDS_CHANGED,)
 
 
 def test_a_wish_that_changes_nothing_is_observed() -> None:
     decision = Decision(DecisionKind.NONE)
-    known = after(loaded(), WishAdopted(WISHED, decision, 2, new_login=False, needs_changed=False))
+    known = after(loaded(), WishAdopted(WISHED, decision, 2, None, new_login=False, needs_changed=False))
     assert known.status.generation == 2
     other = replace(WISHED, version="2.0.0", first=False)
-    assert after(known, WishAdopted(other, decision, 2, new_login=False, needs_changed=False)).wish.version == "2.0.0"
-    assert after(known, Resumed()) is known
+    assert (
+        after(known, WishAdopted(other, decision, 2, None, new_login=False, needs_changed=False)).wish.version
+        == "2.0.0"
+    )
 
 
 def test_an_update_that_is_wanted_again_asks_the_registry() -> None:
@@ -270,8 +283,6 @@ class PackageStory(RuleBasedStateMachine):
                 self.store.complete_run(NAME)
             case Simple.NEEDS_CHANGED:
                 self.send(NeedsChanged())
-            case Simple.RESUMED:
-                self.send(Resumed())
             case CastVote(enabled, reason, error, _):
                 self.send(VoteRecorded(ScriptVoted(NAME, enabled, reason, error)))
             case _ if isinstance(effect, Begin):
@@ -315,9 +326,9 @@ class PackageStory(RuleBasedStateMachine):
 
     @rule(version=st.sampled_from(["1.0.0", "2.0.0"]), suspended=st.booleans(), needs=st.booleans())
     def wish(self, version: str, suspended: bool, needs: bool) -> None:
-        decision = self.store.reconcile(NAME, replace(WISH, version=version, suspended=suspended))
+        decision, scope = self.store.adopt(NAME, replace(WISH, version=version, suspended=suspended))
         if decision.kind is not DecisionKind.REMOVING:
-            self.send(WishAdopted(WISHED, decision, 1, new_login=False, needs_changed=needs))
+            self.send(WishAdopted(WISHED, decision, 1, scope, new_login=False, needs_changed=needs))
 
     @rule(definition=st.sampled_from([PLAIN, WITH_CRDS, SCRIPTED]), accepts=st.booleans())
     def read(self, definition: Definition, accepts: bool) -> None:

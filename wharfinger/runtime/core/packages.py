@@ -64,7 +64,6 @@ from wharfinger.runtime.package.events import (
     NodeAccepted,
     NodeRefused,
     NodeSettled,
-    Resumed,
     RunOrdered,
     SuspendStarted,
 )
@@ -279,8 +278,6 @@ class Packages:
                 self._take(instance, CrdsStarted(WorkScope(f"CRDs of {name}")))
             case Simple.UNPARK:
                 self._queues.unpark(name)
-            case Simple.RESUMED:
-                self._take(instance, Resumed())
             case Simple.NEEDS_CHANGED:
                 self._take(instance, NeedsChanged())
             case Simple.UPDATE_COMPLETE:

@@ -245,7 +245,8 @@ class Runtime:
 
     def _update(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         name, directives = spec.id.name, spec.directives
-        decision = self.lifecycle.reconcile(name, desired_state(spec, source, settings))
+        loading = self.lifecycle.is_loading(name)
+        decision, scope = self.lifecycle.adopt(name, desired_state(spec, source, settings))
         if Change.FORCED in decision.changes:
             self.tools.releases.prune()  # a forced reconciliation includes objects that were left behind
         if decision.kind is DecisionKind.REMOVING:
@@ -255,11 +256,11 @@ class Runtime:
             self.packages.expect_global()
         before = self.instances.get(name)
         # A version that is still being fetched is fetched again with the new login; a fetched version needs no login.
-        new_login = before is not None and before.wish.source != source and self.lifecycle.is_loading(name)
+        new_login = before is not None and before.wish.source != source and loading
         needs_changed = have_other_needs(before.wish.directives if before is not None else Directives(), directives)
         instance = before or self.restored(spec.id, spec.generation, spec.status)
         wished = Wished(spec.package, spec.version, source, settings, directives, first=before is None)
-        self.packages.emit(instance, WishAdopted(wished, decision, spec.generation, new_login, needs_changed))
+        self.packages.emit(instance, WishAdopted(wished, decision, spec.generation, scope, new_login, needs_changed))
         return decision
 
     def _remove(

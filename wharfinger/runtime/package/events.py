@@ -354,22 +354,18 @@ class RemovalDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class WishAdopted(RequestBase):
-    """A desired state was adopted, and the lifecycle store decided what it requires. ``wished`` is the desired state.
+    """A desired state was adopted, and the lifecycle store decided what it requires.
 
-    ``new_login``: a version that is being fetched needs another login. ``needs_changed``: the dependencies of the resource, or
-    its default, are not those of the node.
+    ``scope`` is that of the update which it requires; None if it requires none. ``new_login``: a version that is being fetched
+    needs another login. ``needs_changed``: the dependencies of the resource, or its default, are not those of the node.
     """
 
     wished: Wished
     decision: Decision
     generation: int
+    scope: WorkScope | None
     new_login: bool
     needs_changed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed(RequestBase):
-    """The update that resumes a suspended package was begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,7 +467,6 @@ Outcome: TypeAlias = (
 )
 Request: TypeAlias = (
     WishAdopted
-    | Resumed
     | UpdateWanted
     | ReconfigureWanted
     | NeedsChanged

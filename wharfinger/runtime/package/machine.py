@@ -82,7 +82,6 @@ from wharfinger.runtime.package.events import (
     ReportBase,
     Request,
     RequestBase,
-    Resumed,
     RunDone,
     RunOrdered,
     SkipDeleteHooks,
@@ -128,8 +127,6 @@ def _request(package: Package, event: Request, around: Around) -> Next:
             return reconfigured(package, reason)
         case WishAdopted():
             return _wished(package, event, around)
-        case Resumed():
-            return with_status(package, statuses.suspended(package.status, around.now, suspended=False)), ()
         case NeedsChanged():
             return (package, ()) if around.loading else offer(package)
         case OthersTurned(before, forced):
@@ -181,10 +178,11 @@ def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
         case DecisionKind.SUSPEND:
             seen = statuses.observed(package.status, generation, now)
             package, effects = with_status(package, statuses.suspended(seen, now, suspended=True)), (Simple.SUSPEND,)
-        case DecisionKind.UPDATE:
-            effects = (BeginUpdate(generation),)
-        case DecisionKind.RESUME:
-            effects = (BeginUpdate(generation), Simple.RESUMED)
+        case DecisionKind.UPDATE | DecisionKind.RESUME:
+            if event.scope is not None:
+                package, effects = updated(package, UpdateStarted(event.scope, generation), around)
+            if kind is DecisionKind.RESUME:
+                package = with_status(package, statuses.suspended(package.status, now, suspended=False))
         case DecisionKind.RECONFIGURE | DecisionKind.NONE if event.new_login:
             effects = (BeginUpdate(generation),)
         case DecisionKind.RECONFIGURE:
