@@ -217,10 +217,9 @@ async def open_story() -> AsyncIterator[Story]:
             value_filters(),
             lambda: datetime(2024, 1, 1, tzinfo=UTC),
             UTC,
-            on_event=lambda _hooks, _box: None,
-            on_tick=lambda _crontab: None,
         ) as services,
     ):
+        services.listen(lambda _hooks, _box: None, lambda _crontab: None)
         story = Story(cluster, services)
         await story.open("p0")
         yield story

@@ -195,7 +195,7 @@ async def _run(
         if outcome.values_patch:  # a failed run must change nothing, so this comes before any write
             await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
-    return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
+    return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
 
 
 async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
