@@ -107,7 +107,12 @@ COMMANDS: Final = (
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
     Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
-    Command("get", "debug", "list the packages of a running daemon, its repositories, their versions, or its pools"),
+    Command(
+        "get",
+        "debug",
+        "list the packages of a running daemon, their queues, hooks and objects, repositories, versions, or pools",
+        module="listing.get_command",
+    ),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
