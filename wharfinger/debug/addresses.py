@@ -34,6 +34,7 @@ ELSEWHERE: Final = f"# The metrics of hooks are on {HOOK_METRICS}, and here with
 """A comment for users who look for these metrics here; scrapers ignore it."""
 NO_CHART: Final = "package has no Helm chart"
 RENDER_FAILED: Final = "render failed: "
+UNAVAILABLE: Final = "not available: "
 NO_PACKAGE: Final = "no package named "
 
 

@@ -605,7 +605,7 @@ class Inspector(Protocol):
 
     async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
         """Return the Kubernetes Events about a package's resource, or those that the daemon wrote if ``name`` is None; oldest
-        first, and at most a few thousand. None if there is no such package.
+        first, and at most a few thousand. None if there is no such package. Raises DetailsUnavailableError.
         """
         ...
 

@@ -11,6 +11,10 @@ from datetime import datetime
 from wharfinger.formats.json.value import JsonObject
 
 
+class DetailsUnavailableError(Exception):
+    """The API server, which has the details, does not answer or refuses; the message says why. Asking again may help."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceSnapshot:
     """One object of a package's release.

@@ -7,9 +7,10 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wharfinger.formats.terminal_line import fitted, redrawn
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.formats.text_width import width
-from wharfinger.runtime.plan.progress_line import QUIET_S, fitted, open_progress_line, redrawn
+from wharfinger.runtime.plan.progress_line import QUIET_S, open_progress_line
 
 
 class Terminal(io.StringIO):

@@ -31,6 +31,7 @@ from wharfinger.debug.addresses import (
     SHOW_SECRETS,
     SNAPSHOTS,
     TASKS,
+    UNAVAILABLE,
     VALIDATE,
     WHY,
 )
@@ -184,7 +185,7 @@ class DebugClient:
 
     async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
         """Return the objects of a package's release, or None if there is no such package."""
-        answer = await self._ask(RESOURCES, name=name)
+        answer = await self._ask(RESOURCES, package=name)
         try:
             return None if answer is None else resources_from_json(answer)
         except ShapeError as error:
@@ -192,7 +193,11 @@ class DebugClient:
 
     async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
         """Return the Events about a package, or the daemon's own; None if there is no such package."""
-        answer = await self._ask(EVENTS, **({} if name is None else {"package": name}))
+        status, body = await self._fetch(EVENTS, {} if name is None else {"package": name})
+        text = body.decode("utf-8", "replace")
+        if status == HTTPStatus.SERVICE_UNAVAILABLE and text.startswith(UNAVAILABLE):
+            raise DebugAnswerError(text.removeprefix(UNAVAILABLE).rstrip("\n"))
+        answer = self._document(status, body)
         try:
             return None if answer is None else events_from_json(answer)
         except ShapeError as error:
@@ -208,7 +213,7 @@ class DebugClient:
 
     async def difference(self, name: str) -> DifferenceSnapshot | None:
         """Return what the next apply of a package would change, redacted; None if there is no such package."""
-        answer = self._document(*await self._fetch(DIFFERENCE, {"name": name}, _RENDER_S))
+        answer = self._document(*await self._fetch(DIFFERENCE, {"package": name}, _RENDER_S))
         try:
             return None if answer is None else record_from_json(answer, DifferenceSnapshot, "diff")
         except ShapeError as error:

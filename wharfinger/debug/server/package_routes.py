@@ -18,6 +18,7 @@ from wharfinger.debug.addresses import (
     RESOURCES,
     SNAPSHOTS,
     TASKS,
+    UNAVAILABLE,
     read_number,
 )
 from wharfinger.debug.encoding.details import (
@@ -38,10 +39,12 @@ from wharfinger.debug.printing.redacting import (
     secrets_of,
 )
 from wharfinger.debug.server.answers import Route, document_answer, text_answer
+from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.httpd.messages import Request, Response
 from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.package_details import DetailsUnavailableError
 
-_MISSING: Final = "query parameter {}: the name of a package is missing"
+_MISSING: Final = "query parameter package: the name of a package is missing"
 
 
 async def _secrets(inspector: Inspector, name: str) -> frozenset[str]:
@@ -51,9 +54,9 @@ async def _secrets(inspector: Inspector, name: str) -> frozenset[str]:
 
 
 async def _resources(inspector: Inspector, request: Request) -> Response:
-    name = request.arg("name", "")
+    name = request.arg("package", "")
     if not name:
-        return text_answer(400, _MISSING.format("name"))
+        return text_answer(400, _MISSING)
     found = await inspector.resources(name)
     if found is None:
         return document_answer(request, None)
@@ -63,7 +66,11 @@ async def _resources(inspector: Inspector, request: Request) -> Response:
 
 async def _events(inspector: Inspector, request: Request) -> Response:
     name = request.arg("package") if "package" in request.query else None
-    found = await inspector.events(name)
+    try:
+        found = await inspector.events(name)
+    except DetailsUnavailableError as error:
+        known = frozenset[str]() if name is None else await _secrets(inspector, name)
+        return text_answer(503, f"{UNAVAILABLE}{TextRedactor(known).redact(str(error))}")
     if found is None:
         return document_answer(request, None)
     secrets = secrets_in(await inspector.packages()) if name is None else await _secrets(inspector, name)
@@ -73,7 +80,7 @@ async def _events(inspector: Inspector, request: Request) -> Response:
 async def _logs(inspector: Inspector, request: Request) -> Response:
     name, written = request.arg("package", ""), request.arg(AFTER, "0")
     if not name:
-        return text_answer(400, _MISSING.format("package"))
+        return text_answer(400, _MISSING)
     after = read_number(written)
     if after is None:
         return text_answer(400, f"{AFTER}: {written[:MAX_SHOWN]}: expected the number of a line")
@@ -84,9 +91,9 @@ async def _logs(inspector: Inspector, request: Request) -> Response:
 
 
 async def _difference(inspector: Inspector, request: Request) -> Response:
-    name = request.arg("name", "")
+    name = request.arg("package", "")
     if not name:
-        return text_answer(400, _MISSING.format("name"))
+        return text_answer(400, _MISSING)
     found = await inspector.difference(name)
     if found is None:
         return document_answer(request, None)
@@ -111,10 +118,10 @@ async def _tasks(inspector: Inspector, request: Request) -> Response:
 
 
 PACKAGE_ROUTES: Final[dict[str, Route]] = {
-    RESOURCES: Route(_resources, frozenset({"name", "output"})),
+    RESOURCES: Route(_resources, frozenset({"package", "output"})),
     EVENTS: Route(_events, frozenset({"package", "output"})),
     LOGS: Route(_logs, frozenset({"package", AFTER, "output"})),
-    DIFFERENCE: Route(_difference, frozenset({"name", "output"})),
+    DIFFERENCE: Route(_difference, frozenset({"package", "output"})),
     f"{SNAPSHOTS}{{name}}": Route(_snapshots, frozenset({"output"})),
     TASKS: Route(_tasks, frozenset({"output"})),
 }
