@@ -109,7 +109,10 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
         tools, ObjectWriter(tools.client, tools.manager, force, dry_run=True), survey, there, unsure
     )
     changes = [*await foretelling.definitions(request.crds), *await foretelling.objects()]
-    changes += [_by_chart(obj, "its kind comes with the same upgrade") for obj in survey.coming]
+    scoped = _scopes([*request.crds, *objects])
+    changes += [
+        _by_chart(obj, "its kind comes with the same upgrade", _place_of(obj, owner, scoped)) for obj in survey.coming
+    ]
     changes += await foretelling.leaving(leaving)
     last = history[-1].release if history else None
     entries = [hook_entry(hook) for hook in hooks]
@@ -197,7 +200,7 @@ class _Foretelling:
             written = await self._writer.write(row.key, wanted, live, before=lambda: before, drift=drift)
         except NotFoundError as error:
             if live is None and row.key.namespace in self._namespaces:
-                return _by_chart(wanted, "its namespace comes with the same upgrade")
+                return _by_chart(wanted, "its namespace comes with the same upgrade", row.key.namespace)
             return ObjectChange(name, Change.UNKNOWN, Source.DRY_RUN, live, note=f"the apply would fail: {error}")
         except UnreachableError:
             raise
@@ -230,11 +233,32 @@ _BOOKKEEPING: Final = frozenset(
 )
 
 
-def _by_chart(obj: JsonObject, note: str) -> ObjectChange:
+def _by_chart(obj: JsonObject, note: str, namespace: str) -> ObjectChange:
+    group_kind = _group_kind(obj)
+    return ObjectChange(
+        str(Identity(group_kind, namespace, name_of(obj))), Change.CREATE, Source.CHART, after=obj, note=note
+    )
+
+
+def _group_kind(obj: JsonObject) -> str:
     api_version, kind = kind_of(obj)
     group = api_version.rpartition("/")[0]
-    identity = Identity(f"{kind}.{group}" if group else kind, namespace_of(obj), name_of(obj))
-    return ObjectChange(str(identity), Change.CREATE, Source.CHART, after=obj, note=note)
+    return f"{kind}.{group}" if group else kind
+
+
+def _scopes(objects: Iterable[JsonObject]) -> dict[str, bool]:
+    """Return whether objects of the kinds that definitions among these define have a namespace, by ``Kind.group``."""
+    found: dict[str, bool] = {}
+    for obj in objects:
+        if kind_of(obj)[1] == "CustomResourceDefinition":
+            kind, group = find_str(obj, "spec", "names", "kind"), find_str(obj, "spec", "group")
+            found[f"{kind}.{group}"] = find_str(obj, "spec", "scope") == "Namespaced"
+    return found
+
+
+def _place_of(obj: JsonObject, owner: Owner, scoped: dict[str, bool]) -> str:
+    """Return the namespace of an object of a kind that is not served yet; "" if it has none."""
+    return (namespace_of(obj) or owner.namespace) if scoped.get(_group_kind(obj), True) else ""
 
 
 def _comes(row: DesiredObject, coming: set[tuple[str, str, str]]) -> bool:
