@@ -188,7 +188,7 @@ def unchanging(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "FOLDER")
     for pattern, word in _CHANGES:
         text = pattern.sub(word, text)
-    return re.sub(r"(?<=\S) {2,}", "  ", text)
+    return re.sub(r"(?<=[^\s+]) {2,}", "  ", text)
 
 
 def check_golden(name: str, text: str) -> None:

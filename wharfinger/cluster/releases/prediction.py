@@ -3,7 +3,7 @@
 Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling of
 conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
 are judged as the upgrade judges them. A dry run is not possible, and the chart's object is shown instead, if the kind or the
-namespace of an object comes with the same upgrade. What a prediction does not contain is said in its notes:
+namespace of an object comes with the same upgrade, or if the definition of its kind changes with it. What a prediction does not contain is said in its notes:
 
 * what hooks do, and what happens after the apply (controllers, autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.
@@ -29,7 +29,7 @@ from wharfinger.cluster.crds.definitions import is_within
 from wharfinger.cluster.fields.adoption import adoption_patch
 from wharfinger.cluster.objects.desired import DesiredObject, Identity, desired_object
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
-from wharfinger.cluster.objects.lookup import CONCURRENCY, key_of, look_up
+from wharfinger.cluster.objects.lookup import CONCURRENCY, CRD, key_of, look_up
 from wharfinger.cluster.objects.ownership import Owner, flattened, placed
 from wharfinger.cluster.objects.scope import check_scope
 from wharfinger.cluster.records.release import ReleaseStatus, check_name
@@ -138,11 +138,22 @@ class _Foretelling:
         self._survey = survey
         self._there = there
         self._unsure = unsure
+        self._changing: set[str] = set()
+        """The kinds whose definitions change with the upgrade, as ``Kind.group``."""
         self._namespaces = {row.key.name for row in survey.rows if row.key.resource.group_kind == "Namespace"}
 
     async def objects(self) -> list[ObjectChange]:
-        """Predict the objects of the manifest whose kinds are served."""
-        return await each(self._survey.rows, self._object, limit=CONCURRENCY)
+        """Predict the objects of the manifest whose kinds are served: definitions first, then the others."""
+        rows = self._survey.rows
+        first = await each([row for row in rows if _is_definition(row)], self._object, limit=CONCURRENCY)
+        self._note_definitions(first)
+        rest = await each([row for row in rows if not _is_definition(row)], self._object, limit=CONCURRENCY)
+        return [*first, *rest]
+
+    def _note_definitions(self, changes: Iterable[ObjectChange]) -> None:
+        self._changing |= _scopes(
+            [each.after for each in changes if each.change is Change.CHANGE and each.after]
+        ).keys()
 
     async def definitions(self, crds: Iterable[JsonObject]) -> list[ObjectChange]:
         """Predict the definitions of ``crds/``, which belong to no release."""
@@ -155,7 +166,9 @@ class _Foretelling:
                 return ObjectChange(str(row.identity), Change.UNCHANGED, Source.RULES, live, live)
             return await self._dry_run(row, wanted, live, wanted, DriftPolicy())
 
-        return await each(crds, definition, limit=CONCURRENCY)
+        found = await each(crds, definition, limit=CONCURRENCY)
+        self._note_definitions(found)
+        return found
 
     async def leaving(self, rows: Sequence[DesiredObject]) -> list[ObjectChange]:
         """Predict the objects that are no longer in the manifest."""
@@ -196,6 +209,8 @@ class _Foretelling:
         if live is not None and is_going(live):
             note = "it is being deleted; the upgrade waits for that, and creates a new one"
             return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
+        if row.key.resource.group_kind in self._changing:
+            return _beside(name, wanted, live, "the definition of its kind changes with the same upgrade")
         try:
             written = await self._writer.write(row.key, wanted, live, before=lambda: before, drift=drift)
         except NotFoundError as error:
@@ -238,6 +253,26 @@ def _by_chart(obj: JsonObject, note: str, namespace: str) -> ObjectChange:
     return ObjectChange(
         str(Identity(group_kind, namespace, name_of(obj))), Change.CREATE, Source.CHART, after=obj, note=note
     )
+
+
+def _beside(name: str, wanted: JsonObject, live: JsonObject | None, note: str) -> ObjectChange:
+    """Return the change of an object that the server cannot be asked about: its fields in the chart beside the live ones."""
+    if live is None:
+        return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
+    change = Change.UNCHANGED if is_within(wanted, live) else Change.CHANGE
+    return ObjectChange(name, change, Source.CHART, live, _over(live, wanted), note)
+
+
+def _over(live: JsonObject, wanted: JsonObject) -> JsonObject:
+    merged: JsonObject = dict(live)
+    for key, value in wanted.items():
+        old = live.get(key)
+        merged[key] = _over(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _is_definition(row: DesiredObject) -> bool:
+    return row.key.resource.group_kind == CRD
 
 
 def _group_kind(obj: JsonObject) -> str:
