@@ -3,7 +3,8 @@
 Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling of
 conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
 are judged as the upgrade judges them. A dry run is not possible, and the chart's object is shown instead, if the kind or the
-namespace of an object comes with the same upgrade, or if the definition of its kind changes with it. What a prediction does not contain is said in its notes:
+namespace of an object comes with the same upgrade, or if the definition of its kind changes with it. What a prediction does not
+contain is said in its notes:
 
 * what hooks do, and what happens after the apply (controllers, autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.

@@ -221,6 +221,8 @@ class DebugClient:
 
     async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
         """Return the snapshots that the hooks of a package would get now, redacted; None if there is no such package."""
+        if not name:
+            return None
         status, body = await self._fetch(SNAPSHOTS + _quoted(name), {})
         if status == HTTPStatus.NOT_FOUND and body.decode("utf-8", "replace").startswith(NO_PACKAGE):
             return None

@@ -54,9 +54,9 @@ async def _secrets(inspector: Inspector, name: str) -> frozenset[str]:
 
 
 async def _resources(inspector: Inspector, request: Request) -> Response:
-    name = request.arg("package", "")
-    if not name:
+    if "package" not in request.query:
         return text_answer(400, _MISSING)
+    name = request.arg("package")
     found = await inspector.resources(name)
     if found is None:
         return document_answer(request, None)
@@ -78,9 +78,9 @@ async def _events(inspector: Inspector, request: Request) -> Response:
 
 
 async def _logs(inspector: Inspector, request: Request) -> Response:
-    name, written = request.arg("package", ""), request.arg(AFTER, "0")
-    if not name:
+    if "package" not in request.query:
         return text_answer(400, _MISSING)
+    name, written = request.arg("package"), request.arg(AFTER, "0")
     after = read_number(written)
     if after is None:
         return text_answer(400, f"{AFTER}: {written[:MAX_SHOWN]}: expected the number of a line")
@@ -91,9 +91,9 @@ async def _logs(inspector: Inspector, request: Request) -> Response:
 
 
 async def _difference(inspector: Inspector, request: Request) -> Response:
-    name = request.arg("package", "")
-    if not name:
+    if "package" not in request.query:
         return text_answer(400, _MISSING)
+    name = request.arg("package")
     found = await inspector.difference(name)
     if found is None:
         return document_answer(request, None)
