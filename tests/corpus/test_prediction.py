@@ -17,6 +17,7 @@ from tests.corpus.server import NAMESPACE, RELEASE, open_server
 from tests.corpus.state import State, comparable, difference, names_of, without
 from tests.scale import FULL
 from wharfinger.cluster.releases.prediction import Change, ObjectChange, Source
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.rendering.subchart_crds import subchart_crds
 
 pytestmark = pytest.mark.unmeasured
@@ -45,7 +46,7 @@ def foretold(before: State, changes: Iterable[ObjectChange]) -> State:
 async def test_an_upgrade_changes_what_was_predicted(name: str, tmp_path: Path) -> None:
     one, two = unpack(name, tmp_path / "charts")
     async with open_server(tmp_path / "server") as server, open_engine(server.client) as engine:
-        hooks = []
+        hooks: list[JsonObject] = []
         for version in (one, two):
             crds = subchart_crds(version.folder, version.values, is_package=False)
             await engine.releases.ensure_crds(RELEASE, NAMESPACE, crds)
@@ -66,5 +67,5 @@ async def test_an_upgrade_changes_what_was_predicted(name: str, tmp_path: Path) 
             assert said == [], (version.number, said)
             kept = [each.object for each in prediction.changes if each.change is Change.KEEP]
             assert set(kept) <= after.keys()
-        again = await engine.releases.predict(wanted)
-        assert {each.change for each in again.changes} <= {Change.UNCHANGED}
+            again = await engine.releases.predict(wanted)
+            assert {each.change for each in again.changes} <= {Change.UNCHANGED}

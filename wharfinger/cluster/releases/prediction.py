@@ -37,7 +37,14 @@ from wharfinger.cluster.records.release import ReleaseStatus, check_name
 from wharfinger.cluster.releases.hooks import RUN_BY_DAEMON, Hook, HookEvent, hook_entry, parse_hooks
 from wharfinger.cluster.releases.preflight import Survey
 from wharfinger.cluster.releases.request import ReleaseRequest
-from wharfinger.cluster.releases.upgrade import Tools, check_not_emptied, is_going, rows_there, same_release
+from wharfinger.cluster.releases.upgrade import (
+    Tools,
+    check_namespace,
+    check_not_emptied,
+    is_going,
+    rows_there,
+    same_release,
+)
 from wharfinger.formats.json.value import JsonObject, as_object, find_str
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of, namespace_of
@@ -98,17 +105,16 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
     if tools.confined(owner):
         daemons = (hook.obj for hook in hooks if hook.events & RUN_BY_DAEMON)
         await check_scope(tools.client, owner, [*objects, *daemons], request.crds)
+    await check_namespace(tools, owner)
     survey = await tools.surveyor.survey(owner, objects, request.crds, request.drift)
     history = await tools.keeper.history(owner)
-    there, unsure = await rows_there(tools, owner, history, request.drift, whole=whole)
+    there, _ = await rows_there(tools, owner, history, request.drift, whole=whole)
     wanted = {row.identity for row in survey.rows}
     coming = {(kind_of(obj)[1], namespace_of(obj) or owner.namespace, name_of(obj)) for obj in survey.coming}
     leaving = [row for identity, row in there.items() if identity not in wanted and not _comes(row, coming)]
     if not objects and not request.prune_to_empty:
         check_not_emptied(owner, leaving)
-    foretelling = _Foretelling(
-        tools, ObjectWriter(tools.client, tools.manager, force, dry_run=True), survey, there, unsure
-    )
+    foretelling = _Foretelling(tools, ObjectWriter(tools.client, tools.manager, force, dry_run=True), survey, there)
     changes = [*await foretelling.definitions(request.crds), *await foretelling.objects()]
     scoped = _scopes([*request.crds, *objects])
     changes += [
@@ -132,13 +138,11 @@ class _Foretelling:
         writer: ObjectWriter,
         survey: Survey,
         there: dict[Identity, DesiredObject],
-        unsure: set[Identity],
     ) -> None:
         self._tools = tools
         self._writer = writer
         self._survey = survey
         self._there = there
-        self._unsure = unsure
         self._changing: set[str] = set()
         """The kinds whose definitions change with the upgrade, as ``Kind.group``."""
         self._namespaces = {row.key.name for row in survey.rows if row.key.resource.group_kind == "Namespace"}
@@ -190,8 +194,7 @@ class _Foretelling:
         return [*deleted, *kept]
 
     async def _object(self, row: DesiredObject) -> ObjectChange:
-        if row.identity in self._survey.unread and row.identity not in self._unsure:
-            return ObjectChange(str(row.identity), Change.UNCHANGED, Source.RULES)
+        # Also objects that are known to be as applied are read: somebody may have changed one just now.
         live = self._survey.lives.get(row.identity)
         if live is None and row.identity not in self._survey.lives:
             live = await look_up(self._tools.client, row.key)

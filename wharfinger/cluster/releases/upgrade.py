@@ -185,7 +185,7 @@ class Upgrade:
         async def read() -> None:
             view.history = await self._tools.keeper.settled(self._owner)
 
-        await each([self._check_namespace, survey, read], lambda look: look(), limit=3)
+        await each([partial(check_namespace, self._tools, self._owner), survey, read], lambda look: look(), limit=3)
         there, view.unsure = await rows_there(self._tools, self._owner, view.history, request.drift, whole=self._whole)
         wanted = {row.identity for row in view.survey.rows}
         view.before = {identity: row.body for identity, row in there.items()}
@@ -193,21 +193,6 @@ class Upgrade:
         if not objects and not request.prune_to_empty:
             check_not_emptied(self._owner, view.leaving)
         return view
-
-    async def _check_namespace(self) -> None:
-        owner = self._owner
-        if any(
-            row.key.namespace == owner.namespace and self._tools.surveyor.is_as_last_applied(row)
-            for row in self._tools.rows.of(owner)
-        ):
-            await trio.lowlevel.checkpoint()
-            return  # an object of the release exists in it, so the namespace does
-        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
-        namespace = await look_up(self._tools.client, ObjectKey(resource, "", owner.namespace))
-        if namespace is None:
-            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
-        if find_str(namespace, "metadata", "deletionTimestamp"):
-            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
 
     # -- objects
 
@@ -274,6 +259,21 @@ class Upgrade:
         farewell = await judge_leaving(self._tools.client, leaving, staying=staying)
         removed = await self._tools.rows.remove(leaving, farewell, self._progress)
         return farewell, removed.deleted
+
+
+async def check_namespace(tools: Tools, owner: Owner) -> None:
+    """Check that the namespace of a release exists and stays. Raises NamespaceMissingError, and the errors of the client."""
+    if any(
+        row.key.namespace == owner.namespace and tools.surveyor.is_as_last_applied(row) for row in tools.rows.of(owner)
+    ):
+        await trio.lowlevel.checkpoint()
+        return  # an object of the release exists in it, so the namespace does
+    resource = await patiently(partial(tools.client.resource_type, "v1", "Namespace"))
+    namespace = await look_up(tools.client, ObjectKey(resource, "", owner.namespace))
+    if namespace is None:
+        raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
+    if find_str(namespace, "metadata", "deletionTimestamp"):
+        raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
 
 
 async def rows_there(

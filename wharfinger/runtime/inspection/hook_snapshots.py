@@ -1,6 +1,7 @@
 """The snapshots that the hooks of a package would get now (spec/runtime §9.1), without the content of Secrets."""
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
+from wharfinger.formats.redaction.redaction import redact_object
 from wharfinger.formats.redaction.redaction_text import MARK
 from wharfinger.hooks.running.discovery import Hook
 from wharfinger.hooks.watching.monitor_core import Item
@@ -37,8 +38,8 @@ def _item(item: Item, *, is_secret: bool) -> JsonObject:
     if "filterResult" in fields:
         fields["filterResult"] = masked(fields["filterResult"])
     if isinstance(fields.get("object"), dict):
-        # An object that lost its kind would not be recognized as a Secret later.
-        fields["object"] = {**as_object(fields["object"], "object"), "kind": _SECRET}
+        # An object that lost its kind would not be recognized as a Secret.
+        fields["object"] = redact_object({**as_object(fields["object"], "object"), "kind": _SECRET})
     return fields
 
 
