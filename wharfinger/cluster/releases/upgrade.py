@@ -185,7 +185,10 @@ class Upgrade:
         async def read() -> None:
             view.history = await self._tools.keeper.settled(self._owner)
 
-        await each([partial(check_namespace, self._tools, self._owner), survey, read], lambda look: look(), limit=3)
+        async def check() -> None:
+            await check_namespace(self._tools, self._owner)
+
+        await each([check, survey, read], lambda look: look(), limit=3)
         there, view.unsure = await rows_there(self._tools, self._owner, view.history, request.drift, whole=self._whole)
         wanted = {row.identity for row in view.survey.rows}
         view.before = {identity: row.body for identity, row in there.items()}

@@ -2,7 +2,7 @@
 
 import argparse
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.client.command_client import (
@@ -34,7 +34,9 @@ from wharfinger.debug.listing.lists import LISTS, list_named, listing_of
 from wharfinger.debug.listing.packages import ARROW
 from wharfinger.debug.listing.watching import WatchedList
 from wharfinger.kube.json_path import JsonPathError
-from wharfinger.kube.selectors import LabelSelector, SelectorError, parse_label_selector
+
+if TYPE_CHECKING:
+    from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
 
 _EPILOG: Final = (
     "NAME is a package; for repositories a repository, for versions the package in the repository, for pools a pool. "
@@ -101,8 +103,10 @@ def complete_output(prefix: str, parsed_args: argparse.Namespace, **_others: obj
     return [each for each in OUTPUTS if each.startswith(prefix)]
 
 
-def _selector(text: str) -> LabelSelector:
+def _selector(text: str) -> "LabelSelector":
     """Parse the value of ``-l``. Raises ArgumentTypeError."""
+    from wharfinger.kube.selectors import SelectorError, parse_label_selector  # noqa: PLC0415 - seldom needed
+
     try:
         return parse_label_selector(text)
     except SelectorError as error:

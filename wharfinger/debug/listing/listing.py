@@ -6,16 +6,18 @@ Most texts in rows come from packages and the cluster and are not trusted: contr
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, render
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_table import layout
-from wharfinger.kube.json_path_template import parse_template, render_template
-from wharfinger.kube.selectors import LabelSelector
 from wharfinger.runtime.inspector import Inspector
+
+if TYPE_CHECKING:
+    from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
@@ -59,7 +61,7 @@ class Selection:
 
     name: str | None = None
     namespace: str = ""
-    labels: LabelSelector | None = None
+    labels: "LabelSelector | None" = None
 
     def takes(self, row: Row) -> bool:
         """Return whether a row has the chosen namespace and labels."""
@@ -119,6 +121,8 @@ def listed_text(
 def document_text(document: JsonValue, output: str) -> str:
     """Return a document as JSON, as YAML, or by a JSONPath template. Raises JsonPathError."""
     if output.startswith(JSON_PATH):
+        from wharfinger.kube.json_path_template import parse_template, render_template  # noqa: PLC0415 - seldom needed
+
         text = render_template(parse_template(output.removeprefix(JSON_PATH)), document)
         return printable(text, allow="\n\t")
     return render(document, "json" if output == "json" else "yaml")
@@ -142,9 +146,13 @@ def read_output(text: str) -> str:
     word.
     """
     if text.startswith(JSON_PATH):
+        from wharfinger.kube.json_path_template import parse_template  # noqa: PLC0415 - seldom needed
+
         parse_template(text.removeprefix(JSON_PATH))
         return text
     if text not in OUTPUTS or text == JSON_PATH:
-        known = ", ".join(each for each in OUTPUTS if each != JSON_PATH)
-        raise ValueError(f"there is no {text!r}; known are {known} and {JSON_PATH}TEMPLATE")
+        known = [each for each in OUTPUTS if each != JSON_PATH]
+        near = next(iter(get_close_matches(text, known, 1)), "")
+        meant = f"did you mean {near!r}?" if near else f"known are {', '.join(known)} and {JSON_PATH}TEMPLATE"
+        raise ValueError(f"there is no {text!r}; {meant}")
     return text
