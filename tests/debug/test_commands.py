@@ -37,7 +37,6 @@ from tests.programs import ROOT
 from wharfinger.debug.addresses import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.commands import (
     add_dump,
-    add_get,
     add_history,
     add_pools,
     add_queues,
@@ -53,6 +52,7 @@ from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
+from wharfinger.debug.listing.get_command import add_get
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.schemas.problems import Problem

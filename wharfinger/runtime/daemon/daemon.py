@@ -86,6 +86,7 @@ from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.daemon.source_options import SourceOptions
+from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.lifecycle.journal import Journal
@@ -288,6 +289,8 @@ async def _open_all(
         options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS)
         client = await stack.enter_async_context(open_client(connection, options=options))
         inspector = RuntimeInspector(cluster=connection.server, started=now())
+        run = f"{os.getpid()}-{inspector.started.timestamp():.0f}"
+        inspector.kept_logs = stack.enter_context(open_package_logs(inspector.secrets_of, run))
         await stack.enter_async_context(serve_inspector(config.socket, inspector))
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
@@ -439,7 +442,7 @@ async def _open_runtime(
         ):
             inspector.scans = controller.versions.repositories
             inspector.runtime, last.status_of = runtime, runtime.status
-            events.runtime, events.find = runtime, controller.find
+            events.runtime, events.find, inspector.find = runtime, controller.find, controller.find
             async with AsyncExitStack() as stack:
                 if folders:
                     await stack.enter_async_context(
