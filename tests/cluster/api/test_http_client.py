@@ -134,7 +134,7 @@ async def test_a_watch_asks_for_bookmarks_and_a_finite_time() -> None:
         "resourceVersion": "5",
         "labelSelector": "a=b",
     }
-    assert transport.requests[0].extensions["timeout"]["read"] == 330
+    assert transport.requests[0].extensions["timeout"]["read"] == ClientOptions().watch_silence_s
 
 
 async def test_events_in_pieces() -> None:

@@ -29,8 +29,11 @@ READ_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 100 * 1024
 UPGRADED: Final = "wharfinger_upgraded"
 """The extension of an answer with status 101 that has the connection, a trio stream."""
+BEFORE_SENDING: Final = "wharfinger_before_sending"
+"""The extension of a request that has a function without arguments. It is called when the connection is there, just before the
+first byte is sent; if it raises, nothing is sent."""
 
-SocketOption: TypeAlias = tuple[int, int, int]
+SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]
 
 
 class ServerTransport(httpx.AsyncBaseTransport):
@@ -149,6 +152,8 @@ class _Line:
                 self._state.send(h11.Data(data=content)) if content else b"",
                 self._state.send(h11.EndOfMessage()),
             ]
+        if callable(permit := request.extensions.get(BEFORE_SENDING)):
+            permit()
         try:
             with _explained(httpx.WriteTimeout, httpx.WriteError), trio.fail_after(times.write_s):
                 await self._stream.send_all(b"".join(piece for piece in pieces if piece))
