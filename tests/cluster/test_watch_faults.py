@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from tests.cluster.support.client_contract import CONFIG_MAP, config_map, key
 from tests.cluster.support.tcp_proxy import TcpProxy, open_proxy
@@ -22,6 +23,7 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_w
 from wharfinger.control_plane.serving import Address, serve_control_plane
 from wharfinger.control_plane.storage.memory import MemoryStorage
 from wharfinger.control_plane.verbs import watching
+from wharfinger.formats.json.value import JsonObject
 
 SILENCE_S = 1.5
 OPTIONS = ClientOptions(watch_silence_s=SILENCE_S, random=lambda: 0.0)
@@ -49,7 +51,7 @@ class World:
     async def write(self, client: HttpClusterClient, name: str, values: range) -> None:
         """Write an object with each of the values."""
         for value in values:
-            body = {**config_map(name), "data": {"v": str(value)}}
+            body: JsonObject = {**config_map(name), "data": {"v": str(value)}}
             await client.apply(body, field_manager="t", force=True)
 
     async def followed(self, name: str, value: str) -> None:
@@ -132,14 +134,10 @@ async def test_a_cut_in_the_middle_of_a_line_loses_nothing(tmp_path: Path) -> No
 
 async def test_bookmarks_that_are_lost_end_a_watch_that_cannot_be_told_from_a_dead_one(tmp_path: Path) -> None:
     async with world(tmp_path) as found:
-        kind = CONFIG_MAP
-        with trio.fail_after(PATIENCE_S):
-            while found.client.silence_limit(kind) != SILENCE_S:
-                await trio.sleep(0.01)
         found.proxy.lost = b'"BOOKMARK"'
         with trio.fail_after(PATIENCE_S):
             while not found.informer.statistics().failures:
-                await trio.sleep(0.01)
+                await wait_all_tasks_blocked(0.01)
         found.proxy.lost = b""
         await found.write(found.direct, "a", range(1, 3))
         await found.followed("a", "2")

@@ -12,6 +12,7 @@ from tests.cluster.support.scripted_client import Server, client_of
 from wharfinger.cluster.api.client import WatchEvent
 from wharfinger.cluster.api.errors import ApiError, ClusterError, GoneError, InvalidError, UnreachableError
 from wharfinger.cluster.api.http_errors import MalformedAnswerError
+from wharfinger.cluster.api.http_session import ClientOptions
 from wharfinger.cluster.api.watch_stream import WatchLineError
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.formats.json.value import JsonObject, JsonValue

@@ -11,7 +11,7 @@ PIECE = 65536
 class TcpProxy:
     """A proxy, and the faults that it makes. Made by `open_proxy`."""
 
-    def __init__(self, upstream: int, nursery: trio.Nursery) -> None:
+    def __init__(self, upstream: int) -> None:
         self.upstream = upstream
         """The port of the server on loopback, for connections that are made from now on."""
         self.port = 0
@@ -20,10 +20,8 @@ class TcpProxy:
         self.cut_at: bytes = b""
         """A connection whose server sends this text is cut in the middle of it, once."""
         self.cut = trio.Event()
-        self.connections = 0
         self.held = bytearray()
         """The bytes of clients that are held back now."""
-        self._nursery = nursery
         self._open = trio.Event()
         self._open.set()
         self._gate = self._open
@@ -49,14 +47,15 @@ class TcpProxy:
 
     async def handle(self, client: trio.SocketStream) -> None:
         """Serve one connection."""
-        self.connections += 1
         with trio.CancelScope() as scope:
             self._scopes.add(scope)
             try:
-                async with await trio.open_tcp_stream("127.0.0.1", self.upstream) as server:
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(self._pass, client, server, scope, False)
-                        nursery.start_soon(self._pass, server, client, scope, True)
+                async with (
+                    await trio.open_tcp_stream("127.0.0.1", self.upstream) as server,
+                    trio.open_nursery() as nursery,
+                ):
+                    nursery.start_soon(self._pass, client, server, scope, False)
+                    nursery.start_soon(self._pass, server, client, scope, True)
             except* (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
             finally:
@@ -88,7 +87,7 @@ class TcpProxy:
 async def open_proxy(upstream: int) -> AsyncIterator[TcpProxy]:
     """A proxy on a free port of loopback for as long as the block runs."""
     async with trio.open_nursery() as nursery:
-        proxy = TcpProxy(upstream, nursery)
+        proxy = TcpProxy(upstream)
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
         proxy.port = listeners[0].socket.getsockname()[1]
         nursery.start_soon(trio.serve_listeners, proxy.handle, listeners)

@@ -55,3 +55,51 @@ async def test_a_cancelled_wait_takes_no_turn(autojump_clock: MockClock) -> None
     async with pacer.turn() as turn:
         turn.answered(None)
     assert pacer.statistics().under_way == 0
+
+
+async def test_turns_beyond_a_lowered_limit_are_given_back_between_two_attempts(autojump_clock: MockClock) -> None:
+    pacer, again = Pacer(8), trio.Event()
+    attempts: list[int] = []
+
+    async def try_twice(number: int) -> None:
+        async with pacer.turn() as turn:
+            await again.wait()
+            await turn.renew()
+            attempts.append(number)
+            await trio.sleep(1)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(8):
+            nursery.start_soon(try_twice, number)
+        await wait_all_tasks_blocked()
+        for _ in range(10):
+            pacer.refused()
+            await trio.sleep(1)
+        assert pacer.statistics().limit == FLOOR
+        again.set()
+        await wait_all_tasks_blocked()
+        assert len(attempts) == FLOOR
+    assert len(attempts) == 8
+    assert pacer.statistics().under_way == 0
+
+
+async def test_a_turn_that_is_cancelled_while_it_is_exchanged_is_not_given_back_twice(
+    autojump_clock: MockClock,
+) -> None:
+    pacer = Pacer(5)
+    async with trio.open_nursery() as nursery:
+
+        async def renew() -> None:
+            async with pacer.turn() as turn:
+                await trio.sleep(2)
+                await turn.renew()
+                await trio.sleep_forever()
+
+        for _ in range(5):
+            nursery.start_soon(renew)
+        await trio.sleep(1)
+        pacer.refused()
+        await trio.sleep(5)
+        assert (pacer.statistics().under_way, pacer.statistics().waiting) == (FLOOR, 1)
+        nursery.cancel_scope.cancel()
+    assert pacer.statistics().under_way == 0

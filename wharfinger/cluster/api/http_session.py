@@ -268,6 +268,7 @@ class HttpSession:
             asked = failure.retry_after_s()
             raise error_of_response(failure.status, failure.body, call.what, retry_after_s=asked)
         await trio.sleep(delay)
+        await turn.renew()
 
     async def _send(self, call: Call, attempts: _Attempts, *, read_s: float) -> tuple[str, httpx.Response]:
         """Return the Authorization header that was sent, and the head of the answer."""

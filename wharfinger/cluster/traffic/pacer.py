@@ -34,12 +34,20 @@ class PaceStatistics:
 
 
 class Turn:
-    """The turn of one request. Made by :meth:`Pacer.turn`."""
+    """The turn of one request. Made by :meth:`Pacer.turn`, for the task that asked for it."""
 
-    __slots__ = ("_pacer",)
+    __slots__ = ("_pacer", "is_held")
 
     def __init__(self, pacer: "Pacer") -> None:
         self._pacer = pacer
+        self.is_held = True
+
+    async def renew(self) -> None:
+        """Wait for another turn if fewer turns are permitted by now than are held. Called between two attempts."""
+        if self._pacer.is_exceeded:
+            self.is_held = False
+            await self._pacer.exchange()
+            self.is_held = True
 
     def refused(self) -> None:
         """Report that the server asked for fewer requests."""
@@ -61,8 +69,23 @@ class Pacer:
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[Turn, None]:
         """Wait for a turn, and keep it for the block."""
-        async with self._limiter:
-            yield Turn(self)
+        await self._limiter.acquire()
+        turn = Turn(self)
+        try:
+            yield turn
+        finally:
+            if turn.is_held:
+                self._limiter.release()
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Return whether more turns are held than the limit permits, because it was lowered."""
+        return self._limiter.available_tokens < 0
+
+    async def exchange(self) -> None:
+        """Give the turn of this task back, and wait for another one. If that is cancelled, the task has no turn."""
+        self._limiter.release()
+        await self._limiter.acquire()
 
     def refused(self) -> None:
         """Take note that the server asked for fewer requests."""
