@@ -30,6 +30,7 @@ from wharfinger.debug.client.command_output import (
     dump_text,
     explained_text,
     history_text,
+    leader_text,
     packages_text,
     pools_text,
     queues_text,
@@ -53,11 +54,12 @@ from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot
 _POOLS: Final = "pools"
 _REPOSITORIES: Final = "repositories"
 _VERSIONS: Final = "versions"
+_LEADER: Final = "leader"
 _LISTED: Final = {
     "packages": "",
     "applications": "Application",
     "modules": "Module",
-    **dict.fromkeys((_REPOSITORIES, _VERSIONS, _POOLS), ""),
+    **dict.fromkeys((_REPOSITORIES, _VERSIONS, _POOLS, _LEADER), ""),
 }
 """The lists of `get`, and the kind of resource in each list of packages."""
 _SHORT: Final = {
@@ -90,7 +92,8 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         type=_listed,
         choices=tuple(_LISTED),
         help="packages (all), applications or modules (one kind), repositories, the versions of followed packages (NAME is "
-        "a package), or the pools of warm hooks, of hooks that keep running, and of pods; singular and short names work, too",
+        "a package), the pools of warm hooks, of hooks that keep running, and of pods, or the daemon that leads; singular and "
+        "short names work, too",
     )
     add_name(parser)
     parser.add_argument(
@@ -280,6 +283,12 @@ def _get(args: argparse.Namespace) -> int:
             lambda client: versions_text(client, _name(args), output, columns),
             when_empty="no versions with details: no resource follows a range or a channel, or its source lists "
             "only versions (-o name)",
+        )
+    if what == _LEADER:
+        return print_answer(
+            args,
+            lambda client: leader_text(client, output, columns),
+            when_empty="no leader is known: the daemon has not read the Lease yet",
         )
     return print_answer(
         args,

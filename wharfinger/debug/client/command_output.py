@@ -168,6 +168,22 @@ def _pool_row(pool: WarmPoolSnapshot) -> tuple[str, ...]:
     return printable(pool.name), pool.state, *map(str, numbers), memory, printable(pool.problem)
 
 
+async def leader_text(inspector: Inspector, output: str, columns: int | None) -> str:
+    """Return the output of `get leader`: who leads, as the asked daemon last saw it; empty if it has not seen the Lease yet."""
+    found = (await inspector.daemon()).leader
+    if output in OUTPUT_FORMATS:
+        return render(record_to_json(found), output)
+    if not found.lease:
+        return ""
+    leader = printable(found.leader) or "(none)"
+    if output == "name":
+        return f"{leader}\n"
+    role = "leader" if found.leads else "standby"
+    row = (printable(found.lease), leader, str(found.fence), printable(found.identity), role, printable(found.shard))
+    header = ("LEASE", "LEADER", "FENCE", "THIS DAEMON", "ROLE", "SHARD")
+    return "".join(f"{line}\n" for line in layout(header, [row], columns))
+
+
 async def statistics_text(inspector: Inspector, output: str) -> str:
     """Return the output of `statistics`; empty while the daemon has no counters. ``prometheus`` is the format for scrapers."""
     if output == PROMETHEUS:

@@ -101,13 +101,21 @@ async def _healthz(_inspector: Inspector, _request: Request) -> Response:
     return _text(200, "ok")
 
 
+async def _livez(inspector: Inspector, _request: Request) -> Response:
+    """Answer 503 if a watch hangs: only a restart helps then. A server that is away is no reason."""
+    stale = (await inspector.daemon()).stale_watches
+    return _text(503, "\n".join(stale)) if stale else _text(200, "ok")
+
+
 async def _readyz(inspector: Inspector, _request: Request) -> Response:
+    """Answer the verdict in the first line, and who leads in the second one if that is known."""
     daemon = await inspector.daemon()
+    leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
     if daemon.ready:
-        return _text(200, "ready")
+        return _text(200, f"ready{leader}")
     if daemon.draining:
-        return _text(503, "not ready: shutting down")
-    return _text(503, f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting")
+        return _text(503, f"not ready: shutting down{leader}")
+    return _text(503, (f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting") + leader)
 
 
 async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
@@ -246,6 +254,7 @@ async def _validate(inspector: Inspector, request: Request) -> Response:
 
 ROUTES: Final[dict[str, _Route]] = {
     "/healthz": _Route(_healthz),
+    "/livez": _Route(_livez),
     "/readyz": _Route(_readyz),
     "/endpoints": _Route(_endpoints),
     METRICS: _Route(_metrics, frozenset({HOOKS})),
