@@ -9,7 +9,13 @@ from wharfinger.cluster.traffic.heartbeats import Followed
 from wharfinger.cluster.watch.informer import open_informer, wait_listed
 from wharfinger.kube.resource import ResourceType
 from wharfinger.runtime.inspection import watch_metrics
-from wharfinger.runtime.inspection.watch_metrics import MAX_WATCHES, OTHERS, WATCH_METRICS, stale_watches, watch_families
+from wharfinger.runtime.inspection.watch_metrics import (
+    MAX_WATCHES,
+    OTHERS,
+    WATCH_METRICS,
+    stale_watches,
+    watch_families,
+)
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NOW = 1_000_000.0
