@@ -445,8 +445,8 @@ def _tcp_transport(connection: Connection) -> httpx.AsyncBaseTransport:
     """Return a transport over TCP. Reads certificates, so it blocks."""
     try:
         tls = _tls_context(connection) if connection.server.startswith("https:") else None
-        if not connection.proxy:
-            return ServerTransport(connection.server, tls, _SOCKET_OPTIONS)
+        if not connection.proxy or (tls is not None and connection.proxy.startswith("http://")):
+            return ServerTransport(connection.server, tls, _SOCKET_OPTIONS, connection.proxy)
         return httpx.AsyncHTTPTransport(
             verify=tls or False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30),
