@@ -23,7 +23,7 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
-LEASE_S = 4
+LEASE_S = scaled(15, 10)
 SLACK_S = 1.0 if FULL else 120.0
 """The time after the Lease has run out in which the standby takes over; a sample may run on a busy machine."""
 TEMPLATE = (

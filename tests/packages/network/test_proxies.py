@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.kube.proxies import NO_PROXIES
+from wharfinger.formats.proxies import NO_PROXIES
 from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.network.proxies import read_proxies
 

@@ -30,7 +30,7 @@ import httpx
 
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_object, find_str
-from wharfinger.kube.proxies import ProxyAddressError, read_proxies
+from wharfinger.formats.proxies import ProxyAddressError, read_proxies
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """The folder of a pod's token, CA and namespace."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.proxies import Proxies
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
-from wharfinger.kube.proxies import Proxies
 from wharfinger.offline.building.build_cache import BuildCache
 from wharfinger.offline.building.chart_makers import ChartMakers
 from wharfinger.offline.building.charts import FolderDigests

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from wharfinger.kube import proxies
+from wharfinger.formats import proxies
 from wharfinger.packages.errors import RegistryError
 
 

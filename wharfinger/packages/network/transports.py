@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from wharfinger.kube.proxies import Proxies
+from wharfinger.formats.proxies import Proxies
 
 _PORTS: Final = {"http": 80, "https": 443}
 

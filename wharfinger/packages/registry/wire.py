@@ -23,7 +23,7 @@ import httpx
 import trio
 
 import wharfinger
-from wharfinger.kube.proxies import NO_PROXIES, Proxies
+from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import LoginRefusedError, RegistryError
 from wharfinger.packages.network.tls import ClientCertificate, Tls, tls_context
 from wharfinger.packages.network.transports import RoutedTransport, origin_of

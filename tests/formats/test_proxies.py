@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.kube.proxies import NO_PROXIES, ProxyAddressError, read_proxies
+from wharfinger.formats.proxies import NO_PROXIES, ProxyAddressError, read_proxies
 
 PROXY = "http://proxy.example:3128"
 
