@@ -29,6 +29,8 @@ LIST_PATIENCE_S: Final = 5.0
 """The time without a first list after which the log says why."""
 LIST_LIMIT_S: Final = 600.0
 """The time for a list, or for one page of it, after which its watch is stale; each request has a shorter limit of its own."""
+OPENING_LIMIT_S: Final = 600.0
+"""The time until a watch is open after which it is stale: with an overloaded server, requests wait long for their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ class Informer:
 
     async def _watch(self, resource_version: str) -> core.Event:
         self._watches += 1
-        self._beat.begin("watching", self._client.silence_limit(self.resource))
+        self._beat.begin("opening", OPENING_LIMIT_S)
         started = trio.current_time()
         try:
             async with self._client.watch(
@@ -177,6 +179,7 @@ class Informer:
                 label_selector=self._label_selector,
                 field_selector=self._field_selector,
             ) as events:
+                self._beat.begin("watching", self._client.silence_limit(self.resource))
                 self._beat.hear()
                 self._last_error = ""
                 async for event in events:

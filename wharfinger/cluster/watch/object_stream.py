@@ -21,7 +21,7 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError, GoneError
 from wharfinger.cluster.api.raw_object import OnRawChange, RawEvent
 from wharfinger.cluster.traffic.heartbeats import Followed, Heartbeat
 from wharfinger.cluster.watch import informer_core as core
-from wharfinger.cluster.watch.informer import LIST_LIMIT_S
+from wharfinger.cluster.watch.informer import LIST_LIMIT_S, OPENING_LIMIT_S
 from wharfinger.cluster.watch.object_fanout import Listener, ObjectFanout
 from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ResourceType
@@ -246,7 +246,7 @@ class ObjectStream:
     async def _watch(self, resource_version: str) -> core.Event:
         self._watches += 1
         target, started = self.target, trio.current_time()
-        self._beat.begin("watching", self._client.silence_limit(target.resource))
+        self._beat.begin("opening", OPENING_LIMIT_S)
         with trio.CancelScope(deadline=self._relist_at()):
             try:
                 async with self._client.raw_watch(
@@ -257,6 +257,7 @@ class ObjectStream:
                     field_selector=target.field_selector,
                     metadata_only=target.metadata_only,
                 ) as events:
+                    self._beat.begin("watching", self._client.silence_limit(target.resource))
                     self._beat.hear()
                     self._last_error = ""
                     async for event in events:
