@@ -351,8 +351,27 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderSnapshot:
+    """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
+
+    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own. ``shard`` is the
+    selector of the namespaces that the Lease is about; "" for all.
+    """
+
+    lease: str = ""
+    leader: str = ""
+    fence: int = 0
+    identity: str = ""
+    leads: bool = False
+    shard: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing."""
+    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing.
+
+    ``stale_watches`` has a sentence for each watch that hangs.
+    """
 
     version: str
     pid: int
@@ -362,6 +381,8 @@ class DaemonSnapshot:
     packages: int
     draining: bool
     standby: str
+    leader: LeaderSnapshot = LeaderSnapshot()
+    stale_watches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ Invariants:
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -408,9 +408,14 @@ class ReleaseEngine:
 
 @asynccontextmanager
 async def open_release_engine(
-    client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
+    client: ClusterClient,
+    watches: SharedWatches,
+    options: EngineOptions | None = None,
+    heads: ReleaseHeads | None = None,
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
+
+    ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
 
     Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
     of records.
@@ -422,7 +427,7 @@ async def open_release_engine(
     writer = ObjectWriter(client, options.field_manager, options.force)
     async with (
         open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
-        open_release_heads(watches, holder) as heads,
+        nullcontext(heads) if heads is not None else open_release_heads(watches, holder) as heads,
         open_health_monitor(
             table,
             client,

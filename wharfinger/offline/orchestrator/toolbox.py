@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.proxies import Proxies
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.offline.building.build_cache import BuildCache
 from wharfinger.offline.building.chart_makers import ChartMakers
@@ -28,7 +29,7 @@ from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.store.kinds import GIT_REPOSITORY, OCI_REPOSITORY
 from wharfinger.packages.errors import RegistryError, StoreError
-from wharfinger.packages.network.proxies import Proxies, read_proxies
+from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
