@@ -70,6 +70,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.admission.endpoint import Endpoint
+from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.package_events import PackageEvents
 from wharfinger.runtime.cluster_events.recorder import open_recorder
 from wharfinger.runtime.controllers.controller import open_controller
@@ -376,6 +377,8 @@ async def _open_runtime(
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 
+        webhooks = HookWebhooks(client, FIELD_MANAGER) if config.admission is not None else None
+
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             releases.listen_to_corrections(events.drift_corrected)
             return Tools(
@@ -409,6 +412,7 @@ async def _open_runtime(
                 engine=engine,
                 warm=kept_warm,
                 persistent=kept_running,
+                webhooks=webhooks,
             )
 
         async with (
@@ -456,7 +460,9 @@ async def _open_runtime(
 
                     roots = (*config.local_packages, *folders.folders())
                     judge = Judge(runtime, roots, None if config.bundle else True, tuple(config.sources.tokens))
-                    await stack.enter_async_context(open_admission(client, judge, config.admission, now, FIELD_MANAGER))
+                    await stack.enter_async_context(
+                        open_admission(client, judge, config.admission, now, FIELD_MANAGER, webhooks)
+                    )
                 if config.worker_pools:
                     options = ClientOptions(concurrency=POOL_REQUESTS)
                     for_pools = await stack.enter_async_context(open_client(connection, options=options))
