@@ -384,7 +384,10 @@ async def test_webhooks_of_module_folders_are_a_warning(
 ) -> None:
     bash(hooks, WEBHOOKS)
     assert len(await discovered(hooks, reader, Layout.MODULE_FOLDER)) == 1
-    assert "hook hooks/10-hook.sh: kubernetesMutating needs --admission, without which no request reaches it" in caplog.text
+    assert (
+        "hook hooks/10-hook.sh: kubernetesMutating needs --admission, without which no request reaches it"
+        in caplog.text
+    )
 
 
 async def test_what_a_hook_asks_for_oddly_is_logged(

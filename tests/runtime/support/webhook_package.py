@@ -33,7 +33,7 @@ RULES = (
 def shell_hook(config: str, body: str) -> str:
     """A hook on the shell library."""
     return (
-        f'#!/usr/bin/env bash\nsource "$FRAMEWORK_DIR/shell_lib.sh"\n__config__() {{\n  cat <<\'END\'\n{config}END\n}}\n'
+        f"#!/usr/bin/env bash\nsource \"$FRAMEWORK_DIR/shell_lib.sh\"\n__config__() {{\n  cat <<'END'\n{config}END\n}}\n"
         f'{body}\nhook::run "$@"\n'
     )
 

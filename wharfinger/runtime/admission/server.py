@@ -77,7 +77,7 @@ class AdmissionServer:
         self.port = 0
         self.ready = trio.Event()
         """Set once API servers have been told of the server."""
-        self._serving: Certificate | None = None
+        self.serving: Certificate | None = None
 
     async def handle(self, request: Request) -> Answer:
         """Answer a review, about the daemon's own kinds or for a hook."""
@@ -123,11 +123,11 @@ class AdmissionServer:
         await self._client.apply(configuration, field_manager=self._manager, force=True)
         if self._webhooks is not None:
             await self._webhooks.trust(server_of(self._endpoint, self.port, certificate.bundle))
-        if certificate != self._serving:
-            if self._serving is not None:
+        if certificate != self.serving:
+            if self.serving is not None:
                 await trio.sleep(SETTLE_S)
             await trio.to_thread.run_sync(use, certificate, self.context)
-            self._serving = certificate
+            self.serving = certificate
             log.info("admission: serving a certificate that is valid until %s", certificate.not_after.date())
         self.ready.set()
 
