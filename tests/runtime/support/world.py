@@ -58,7 +58,7 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import Journal
-from wharfinger.runtime.package.instance import SourceOpener, Tools
+from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -382,6 +382,8 @@ class Ground:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
+    webhooks: Webhooks | None = None
+    """The webhooks of hooks; None: there are none."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -417,6 +419,7 @@ class Ground:
             journal=self.journal,
             slots=slots,
             stopping=WorkScope("the world"),
+            webhooks=self.webhooks,
         )
 
     @asynccontextmanager

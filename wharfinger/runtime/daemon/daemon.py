@@ -56,6 +56,7 @@ from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
+from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.package_events import PackageEvents
 from wharfinger.runtime.cluster_events.recorder import open_recorder
 from wharfinger.runtime.controllers.controller import open_controller
@@ -331,6 +332,8 @@ async def _open_runtime(
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 
+        webhooks = HookWebhooks(client, FIELD_MANAGER) if config.admission is not None else None
+
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             releases.listen_to_corrections(events.drift_corrected)
             return Tools(
@@ -364,6 +367,7 @@ async def _open_runtime(
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,
+                webhooks=webhooks,
             )
 
         async with (
@@ -414,7 +418,9 @@ async def _open_runtime(
 
                     roots = (*config.local_packages, *folders.folders())
                     judge = Judge(runtime, roots, None if config.bundle else True, tuple(config.sources.tokens))
-                    await stack.enter_async_context(open_admission(client, judge, config.admission, now, FIELD_MANAGER))
+                    await stack.enter_async_context(
+                        open_admission(client, judge, config.admission, now, FIELD_MANAGER, webhooks)
+                    )
                 if config.worker_pools:
                     options = ClientOptions(concurrency=POOL_REQUESTS, before_write=fence.check)
                     for_pools = await stack.enter_async_context(open_client(connection, options=options))

@@ -26,6 +26,7 @@ from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.hooks.running.runner import HookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.throttle import Throttle
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.rendering.chart_engine import ChartEngine
@@ -74,6 +75,18 @@ class SourceOpener(Protocol):
         ...
 
 
+class Webhooks(Protocol):
+    """The objects in the cluster that tell API servers of hooks' webhooks."""
+
+    async def publish(self, package: str, bound: BoundWebhooks) -> None:
+        """Make the webhooks of a package known, and keep them so, in place of those before. Raises ClusterError and HookError."""
+        ...
+
+    async def withdraw(self, package: str, *, conversions: bool) -> None:
+        """Remove a package's webhooks, those of conversions only if ``conversions`` is true. Raises ClusterError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """The tools of tasks, one of each for all packages. The limiters bound the work of the whole daemon."""
@@ -108,6 +121,8 @@ class Tools:
     """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
     persistent: PersistentPrograms | None = None
     """The hooks that keep running; None without that, and for metrics only."""
+    webhooks: Webhooks | None = None
+    """The webhooks of hooks; None if the daemon has no admission server."""
 
 
 @dataclass(slots=True)

@@ -241,6 +241,7 @@ async def _discovered(
         scope=HookScope.GLOBAL if is_global(instance.id) else HookScope.PACKAGE,
         batch=definition.batch_hooks,
         environment=identity_variables(instance.id),
+        webhooks=tools.webhooks is not None,
         warn=warn,
     )
 

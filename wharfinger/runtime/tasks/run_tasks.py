@@ -36,7 +36,7 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.applying import applied_before, apply, restore
 from wharfinger.runtime.tasks.collecting import collect_made
 from wharfinger.runtime.tasks.configuration import adopt_wanted
-from wharfinger.runtime.tasks.crd_tasks import remove_webhooks
+from wharfinger.runtime.tasks.crd_tasks import remove_webhooks, withdraw_webhooks
 from wharfinger.runtime.tasks.hook_checks import await_ready_by_hook
 from wharfinger.runtime.tasks.install_tasks import read_package
 from wharfinger.runtime.tasks.rendering import waiting_for
@@ -157,8 +157,14 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
     return Reason.NOT_READY, laggards
 
 
+async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Stop the hooks until the next version is loaded; API servers may still ask those that are loaded."""
+    await rest_hooks(instance, tools, host)
+
+
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks and keep the release: objects in the cluster are kept."""
+    """Stop the hooks and keep the release: objects in the cluster are kept, and conversions go on."""
+    await withdraw_webhooks(instance, tools, conversions=False)
     await rest_hooks(instance, tools, host)
 
 
@@ -210,6 +216,8 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
 
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package is being uninstalled")
+    # Before anything else: a webhook must not refuse the deletion of its own package.
+    await withdraw_webhooks(instance, tools, conversions=not instance.has_release)
     if not instance.has_release:
         return
     name, namespace = instance.id.release, instance.id.namespace
@@ -252,6 +260,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
     await remove_webhooks(instance, tools, host)
+    await withdraw_webhooks(instance, tools, conversions=True)
     await rest_hooks(instance, tools, host)
     host.emit(instance, ObjectsKnown(()))
 
