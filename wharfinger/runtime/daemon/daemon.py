@@ -53,7 +53,6 @@ from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.packages.registry.wire import Patience
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
-from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.sources.source import Network, open_source
 from wharfinger.packages.store.disk_store import open_store
@@ -78,7 +77,7 @@ from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
-from wharfinger.runtime.daemon.engine import open_engine
+from wharfinger.runtime.daemon.engine import open_engine, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
@@ -370,7 +369,7 @@ async def _open_runtime(
     ):
         journal.observe = recorder.journal
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
-        renderer = CachingRenderer(helm, EntryCache(state / "renders"))
+        renderer = package_renderer(helm, engine, scratch, EntryCache(state / "renders"))
 
         kept_warm, kept_running = (warm, programs) if config.warm_hooks else (None, None)
         logins = DockerLogins(default_file(), ledger=ledger)
