@@ -10,6 +10,7 @@ import pytest
 from tests.packages.rendering.test_chart_engine import engine_program
 from tests.packages.support.charts import manifest, tool, write
 from tests.packages.support.renders import ASKED
+from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
@@ -34,7 +35,7 @@ async def open_renderer(tmp_path: Path, *, engine: bool) -> AsyncIterator[Cachin
         yield package_renderer(helm, opened, scratch, EntryCache(tmp_path / "renders"))
 
 
-def names(objects: tuple[dict[str, object], ...]) -> list[object]:
+def names(objects: tuple[JsonObject, ...]) -> list[JsonValue]:
     return [each["metadata"] for each in objects]
 
 
