@@ -108,6 +108,13 @@ COMMANDS: Final = (
     Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
     Command("get", "debug", "list the packages of a running daemon, its repositories, their versions, or its pools"),
+    Command(
+        "install",
+        "runtime",
+        "install a package of this machine or of a registry, and wait",
+        module="installing.commands",
+    ),
+    Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),

@@ -219,7 +219,7 @@ def test_a_helm_repository() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"url": ""}, "exactly one of registry, helm, layout and folder"),
+        ({"url": ""}, "exactly one of registry, helm, git, archive, layout and folder"),
         ({"ca": PEM}, "spec.helm.url: required, such as https://charts.example/stable"),
         ({"url": "oci://charts.example"}, "expected an http"),
         ({"url": "https://charts.example", "ca": "x"}, "spec.helm.ca: not a certificate in PEM form"),
