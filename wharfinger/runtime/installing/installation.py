@@ -12,7 +12,7 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.cluster.objects.ownership import RELEASE_NAME
 from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
-from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.cluster.watch.informer import Informer, open_informer
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.installing.made_objects import CARRIED_FOR, INSTALL, MADE_BY, Made, carried_for, made_objects
@@ -68,27 +68,34 @@ async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report:
 
     Raises InstallError if a user has to change something first, ClusterError. It waits without limit.
     """
-    last = ""
-    async with open_informer(
-        client, APPLICATION, wish.namespace, field_selector=f"metadata.name={wish.name}"
-    ) as informer:
+    selector = f"metadata.name={wish.name}"
+    async with open_informer(client, APPLICATION, wish.namespace, field_selector=selector) as informer:
         await informer.wait_synced()
-        with informer.changes() as changes:
-            while True:
-                obj = informer.get(wish.key)
-                if obj is None:
-                    raise InstallError("the Application was deleted meanwhile; install it again")
-                if find_int(obj, "status", "observedGeneration") >= generation:
-                    state, message = (find_str(obj, "status", "summary", field) for field in ("state", "message"))
-                    told = f"{state}: {message}" if message else state
-                    if told != last:
-                        report(told)
-                        last = told
-                    if state == _READY:
-                        return obj
-                    if _is_stalled(obj):
-                        raise InstallError(_advice(obj, message))
-                await changes.wait()
+        outcome = await _outcome(informer, wish.key, generation, report)
+    if isinstance(outcome, str):  # raised here, because a nursery of the informer would wrap it
+        raise InstallError(outcome)
+    return outcome
+
+
+async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: Report) -> JsonObject | str:
+    """Return the Application when it is Ready, or the reason why it cannot become so as it is."""
+    last = ""
+    with informer.changes() as changes:
+        while True:
+            obj = informer.get(key)
+            if obj is None:
+                return "the Application was deleted meanwhile; install it again"
+            if find_int(obj, "status", "observedGeneration") >= generation:
+                state, message = (find_str(obj, "status", "summary", field) for field in ("state", "message"))
+                told = f"{state}: {message}" if message else state
+                if told != last:
+                    report(told)
+                    last = told
+                if state == _READY:
+                    return obj
+                if _is_stalled(obj):
+                    return _advice(obj, message)
+            await changes.wait()
 
 
 async def clean_up(client: ClusterClient, wish: Wish) -> None:
