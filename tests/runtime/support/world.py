@@ -43,7 +43,6 @@ from wharfinger.packages.registry.pusher import load_package, push_package
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
-from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
 from wharfinger.packages.sources.source import Source, open_source, source_text
 from wharfinger.packages.store.disk_store import DiskStore, open_store
@@ -56,6 +55,7 @@ from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.engine import package_renderer
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
@@ -406,8 +406,8 @@ class Ground:
         return Tools(
             open_source=self.open_source,
             store=self.store,
-            renderer=CachingRenderer(
-                HelmRenderer(self.helm, scratch), EntryCache(self.renders or self.folder / "renders")
+            renderer=package_renderer(
+                HelmRenderer(self.helm, scratch), None, scratch, EntryCache(self.renders or self.folder / "renders")
             ),
             cluster=limited,
             releases=releases,

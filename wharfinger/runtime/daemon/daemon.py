@@ -48,7 +48,6 @@ from wharfinger.packages.registry.docker_logins import DockerLogins, default_fil
 from wharfinger.packages.registry.wire import Patience
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
-from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.sources.source import Network, open_source
 from wharfinger.pools.pods.pod_pools import open_pod_pools
 from wharfinger.pools.pods.pod_run import PodRuns
@@ -66,6 +65,7 @@ from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, h
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.daemon.engine import package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
@@ -328,7 +328,7 @@ async def _open_runtime(
         journal.observe = recorder.journal
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
-        renderer = CachingRenderer(helm, EntryCache(state / "renders"))
+        renderer = package_renderer(helm, standby.engine, scratch, EntryCache(state / "renders"))
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 

@@ -16,7 +16,7 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
-from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES
+from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
 
 MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
 MAX_LOADED: Final = 16 * 1024 * 1024

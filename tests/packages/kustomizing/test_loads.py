@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.offline.support import config_map, write_tree
-from wharfinger.offline.discovery.loads import (
+from wharfinger.packages.kustomizing.loads import (
     MAX_KUSTOMIZATION,
     MAX_LOADED,
     LoadError,

@@ -11,9 +11,9 @@ from typing import Final
 import trio
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.building.build_cache import BuildCache, BuildKey
-from wharfinger.offline.building.kustomization import Folder, Kustomization, Overlay
-from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeError, check_patches, read_built
+from wharfinger.packages.kustomizing.build_cache import BuildCache, BuildKey
+from wharfinger.packages.kustomizing.kustomization import Folder, Kustomization, Overlay
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeError, check_patches, read_built
 from wharfinger.packages.rendering.chart_engine import ChartEngine, FolderBuild
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
