@@ -117,6 +117,7 @@ from wharfinger.runtime.package.events import (
     WishAdopted,
 )
 from wharfinger.runtime.package.facts import (
+    AttemptBegun,
     CrdsBegun,
     CrdsEnded,
     DeleteHooksSkipped,
@@ -218,7 +219,11 @@ def _outcome(package: Package, event: Outcome, around: Around) -> Next:
 def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
     now, generation, kind = around.now, event.generation, event.decision.kind
     mode = package.wish.directives.maintenance
-    package = with_status(package, statuses.set_maintenance(package.status, mode, now))
+    status = statuses.set_maintenance(package.status, mode, now)
+    package = with_status(package, statuses.rolled_back(status, package.wish.directives.rolled_back, now))
+    asked = package.wish.directives.asked
+    if asked != package.attempt.asked and kind is not DecisionKind.REMOVING:
+        package = applied(package, AttemptBegun(asked, now))
     unblocked = package.status.blocked is not None
     effects: tuple[Effect, ...] = ()
     match kind:

@@ -193,6 +193,24 @@ class Removal:
     """True if the package is being removed while the release of its name belongs to another package; that release is kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attempt to reach what the resource asks for, from its adoption until the package is Ready with it."""
+
+    asked: str = ""
+    """The checksum of what the resource asks for; empty: no desired state was adopted."""
+    since: datetime | None = None
+    changed: bool = False
+    """True if this process has adopted another desired state before, so that this one is an upgrade."""
+    failures: int = 0
+    """The number of times that a stage failed."""
+    failure: Failure | None = None
+    """The last failure; a permanent one is kept."""
+    settled: bool = False
+    """True if the package was Ready with what the resource asks for."""
+
+
+NO_ATTEMPT: Final = Attempt()
 NO_WISH: Final = Wish()
 NO_FILES: Final = Files()
 NO_NODE: Final = Node()
@@ -219,5 +237,6 @@ class Package:
     hooks: HookState = NO_HOOKS
     crds: Crds = NO_CRDS
     removal: Removal = NO_REMOVAL
+    attempt: Attempt = NO_ATTEMPT
     warnings: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_WARNINGS)
     """The warnings by subject."""

@@ -24,6 +24,7 @@ crds                Offered, JoinRefused, CrdsBegun, CrdsEnded,    a new definit
                     CrdsEstablished
 removal             RemovalBegun, DeletionChosen,                  delete hooks that were skipped stay skipped
                     DeleteHooksSkipped
+attempt             AttemptBegun, AttemptFailed, AttemptSettled    a permanent failure is kept until another attempt begins
 ==================  =============================================  ==========================================================
 
 Each record is replaced here and nowhere else. No trio, no clock, no I/O: a fact carries what it needs.
@@ -34,6 +35,11 @@ from typing import Final, assert_never
 
 from wharfinger.runtime.package.facts import (
     AdoptedForRemoval,
+    AttemptBase,
+    AttemptBegun,
+    AttemptFact,
+    AttemptFailed,
+    AttemptSettled,
     ChartApplied,
     ChartSearched,
     ConfigurationBase,
@@ -111,6 +117,7 @@ from wharfinger.runtime.package.facts import (
 from wharfinger.runtime.package.state import (
     NO_FAILURES,
     Applied,
+    Attempt,
     Configuration,
     Crds,
     Files,
@@ -149,6 +156,8 @@ def applied(package: Package, event: Fact) -> Package:
             return replace(package, crds=_crds(package.crds, event))
         case RemovalBase():
             return replace(package, removal=_removal(package.removal, event))
+        case AttemptBase():
+            return replace(package, attempt=_attempt(package.attempt, event))
         case _:
             assert_never(event)
 
@@ -335,5 +344,18 @@ def _removal(removal: Removal, event: RemovalFact) -> Removal:
             return replace(removal, deletion=deletion)
         case DeleteHooksSkipped():
             return replace(removal, skip_delete_hooks=True)
+        case _:
+            assert_never(event)
+
+
+def _attempt(attempt: Attempt, event: AttemptFact) -> Attempt:
+    match event:
+        case AttemptBegun(asked, at):
+            return Attempt(asked, at, changed=attempt.asked not in ("", asked))
+        case AttemptFailed(failure):
+            kept = attempt.failure if attempt.failure is not None and attempt.failure.permanent else failure
+            return replace(attempt, failures=attempt.failures + 1, failure=kept)
+        case AttemptSettled():
+            return replace(attempt, settled=True)
         case _:
             assert_never(event)
