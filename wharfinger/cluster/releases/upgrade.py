@@ -37,7 +37,7 @@ from wharfinger.cluster.releases.way_back import one_way, refusals
 from wharfinger.cluster.watch.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.watch.readiness import Current, readiness
 from wharfinger.formats.json.packed_json import PackedJson
-from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.json.value import JsonObject, as_object, find_str
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, name_of
 
@@ -205,7 +205,7 @@ class Upgrade:
         for row in view.survey.rows:
             before = view.before.get(row.identity)
             if before is not None and before != row.body:
-                found += [f"{row.key}: {why}" for why in one_way(before.value(), row.object(), manager=manager)]
+                found += [f"{row.key}: {why}" for why in one_way(_object(before), row.object(), manager=manager)]
         for crd in self._request.crds:
             live = view.survey.definitions.get(name_of(crd))
             if live is not None:
@@ -219,7 +219,7 @@ class Upgrade:
         for row in view.survey.rows:
             live = view.survey.lives.get(row.identity)
             before = view.before.get(row.identity)
-            present = live if live is not None else before.value() if before is not None else None
+            present = live if live is not None else _object(before) if before is not None else None
             if present is not None and row.identity not in view.survey.unread and not is_going(present):
                 found += [f"{row.key}: {why}" for why in refusals(present, row.object(), manager=self._tools.manager)]
         if found:
@@ -374,6 +374,10 @@ def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObj
         and marked == {**request.labels, **request.marks}
         and last.base == request.base
     )
+
+
+def _object(body: PackedJson) -> JsonObject:
+    return as_object(body.value(), "applied object")
 
 
 def _is_back(history: Sequence[Stored], revision: int) -> bool:

@@ -20,8 +20,6 @@ from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.chart_makers import fixed_chart
 from wharfinger.offline.building.chart_nodes import names_nodes
 from wharfinger.offline.building.charts import ChartRenders, objects_of
-from wharfinger.offline.building.kustomization import Folder, Overlay
-from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, ReconcileError
 from wharfinger.offline.controllers.inputs import inputs_digest
@@ -43,6 +41,8 @@ from wharfinger.offline.store.identity import object_id
 from wharfinger.offline.store.kinds import GIT_REPOSITORY
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.kustomizing.kustomization import Folder, Overlay
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.runtime.fixpoint.model import Id

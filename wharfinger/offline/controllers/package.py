@@ -32,6 +32,8 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
+from wharfinger.packages.kustomizing.patched_render import patched
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.settings.cel_pool import Rules
@@ -85,6 +87,8 @@ class PackageTools:
     folder: Path | None = None
     network: bool = True
     sources: Network = field(default_factory=Network)
+    kustomize: KustomizeBuilder | None = None
+    """The builder that applies `spec.patches`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ class PackageController:
         )
         # A plain chart on the command line is built as `helm template` prints it.
         render = self._charts.render_request if as_template else self._charts.render_installed
-        rendered = await render(request)
+        rendered = await patched(await render(request), spec.directives.patches, self._tools.kustomize)
         rendered, unmatched = await trio.to_thread.run_sync(partial(with_overrides, rendered, spec.directives))
         settings = tuple(f"spec.settings.{each.path}: {each.message}" for each in report.warnings)
         unused = tuple(f"spec.resourceRequests: {each}" for each in unmatched)

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 from wharfinger.formats.json.value import checksum, to_json
 from wharfinger.packages.definition.depends_on import depends_on_checksum
-from wharfinger.packages.patching.patches import patches_checksum
+from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum
 from wharfinger.packages.sources.source import Source, source_text
 from wharfinger.runtime.lifecycle.desired_state import DesiredState

@@ -48,6 +48,7 @@ from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.packages.registry.wire import Patience
@@ -78,7 +79,7 @@ from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
-from wharfinger.runtime.daemon.engine import open_engine
+from wharfinger.runtime.daemon.engine import find_kubectl, open_engine
 from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
@@ -370,7 +371,8 @@ async def _open_runtime(
     ):
         journal.observe = recorder.journal
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
-        renderer = CachingRenderer(helm, EntryCache(state / "renders"))
+        renders = EntryCache(state / "renders")
+        renderer = CachingRenderer(helm, renders)
 
         kept_warm, kept_running = (warm, programs) if config.warm_hooks else (None, None)
         logins = DockerLogins(default_file(), ledger=ledger)
@@ -406,6 +408,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                kustomize=kustomize_builder(engine, find_kubectl(), scratch, renders),
                 engine=engine,
                 warm=kept_warm,
                 persistent=kept_running,

@@ -1,6 +1,7 @@
 """The chart engine of a daemon: opened if its program is there, and named in the log."""
 
 import logging
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,12 @@ log = logging.getLogger(__name__)
 
 ENGINE: Final = "wharfinger-engine"
 NO_ENGINE: Final = "none"
+
+
+def find_kubectl() -> Path | None:
+    """Return the path of ``kubectl`` on PATH; None if there is none. It applies patches if there is no engine."""
+    found = shutil.which("kubectl")
+    return None if found is None else Path(found).absolute()
 
 
 @asynccontextmanager

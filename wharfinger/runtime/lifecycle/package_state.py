@@ -9,9 +9,9 @@ never run again; a step that is not recorded may have run. It is a Secret becaus
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
 The document has a number, its ``schema``. Version 1, a document without this number, does not record what was applied, so it is
-read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, and
-version 3 not the kinds of objects that hooks made, and version 4 no way back to a former revision. A newer version is refused: writing it back would lose fields that this
-program does not know.
+read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, version 3
+not the kinds of objects that hooks made, and version 4 no way back to a former revision. A newer version is refused: writing it
+back would lose fields that this program does not know.
 """
 
 import base64

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from wharfinger.formats.json.value import JsonObject, checksum
-from wharfinger.packages.patching.patches import patches_checksum
+from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation

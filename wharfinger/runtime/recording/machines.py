@@ -312,7 +312,13 @@ SCHEDULER: Final = Machine(
 STATUS: Final = Machine(
     "status",
     Codec(
-        {**_kinds(package_status), "Reported": Reported, "Progress": Progress, "VersionNote": VersionNote, "RollbackNote": RollbackNote},
+        {
+            **_kinds(package_status),
+            "Reported": Reported,
+            "Progress": Progress,
+            "VersionNote": VersionNote,
+            "RollbackNote": RollbackNote,
+        },
         {
             **dict.fromkeys(("Condition", "Told"), frozenset({"reason"})),
             "RollbackNote": frozenset({"reason", "version", "wanted"}),

@@ -21,7 +21,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
-from wharfinger.packages.patching.patches import Patch, patches_document, read_patches
+from wharfinger.packages.kustomizing.patches import Patch, patches_document, read_patches
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.resources.settings import ResolvedSettings, texts_at

@@ -24,7 +24,7 @@ from wharfinger.kube.names import is_subdomain
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.definition.depends_on import read_depends_on
 from wharfinger.packages.definition.requirements import DependsOn
-from wharfinger.packages.patching.patches import Patch, read_patches
+from wharfinger.packages.kustomizing.patches import Patch, read_patches
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.release_policy import Upkeep, read_upkeep

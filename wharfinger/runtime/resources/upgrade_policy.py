@@ -76,4 +76,3 @@ def read_rollback_request(annotations: JsonObject) -> RollbackRequest | None:
             "or remove it"
         )
     return RollbackRequest(said, 0 if found[1] == FORMER else int(found[1]))
-

@@ -26,7 +26,8 @@ Looked      always                          unchanged              check again a
 * Nothing is lost: every visible change is followed by a check, which writes the status as it is then. If a write failed, the
   controller checks the package again, and finds a difference as long as there is one.
 * At most one minor change is written in a PAUSE_S. Urgent changes wait for nothing: a changed state if the old or the new one is
-  Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation, apart from the next two cases.
+  Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation, apart from the next
+  two cases.
 * If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
   difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. A package whose
   status changes again and again meanwhile is written once in MAX_PAUSE_S.

@@ -28,8 +28,8 @@ from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.errors import PackageError
-from wharfinger.packages.patching.patched_render import patched
-from wharfinger.packages.patching.patches import patches_checksum
+from wharfinger.packages.kustomizing.patched_render import patched
+from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum

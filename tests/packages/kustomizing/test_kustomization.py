@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.offline.support import config_map, write_tree
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.yaml.reader import read_yaml
-from wharfinger.offline.building.kustomization import Folder, Manifests, Overlay, names_in_messages
+from wharfinger.packages.kustomizing.kustomization import Folder, Manifests, Overlay, names_in_messages
 
 FIELDS: JsonObject = {"components": ["../c"], "namespace": "x"}
 

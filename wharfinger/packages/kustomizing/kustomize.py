@@ -15,7 +15,7 @@ import trio
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_str
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
-from wharfinger.offline.building.kustomization import (
+from wharfinger.packages.kustomizing.kustomization import (
     Folder,
     Kustomization,
     Manifests,

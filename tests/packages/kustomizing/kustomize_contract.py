@@ -1,4 +1,4 @@
-"""What every :class:`wharfinger.offline.building.kustomize.KustomizeBuilder` must do.
+"""What every :class:`wharfinger.packages.kustomizing.kustomize.KustomizeBuilder` must do.
 
 Use: ``@pytest.mark.parametrize("check", CONTRACT)`` and call ``await check(builder, folder)`` with an empty folder, and a
 builder that may not use the network. The second call of a check finds what the first has left in a cache.
@@ -11,8 +11,8 @@ import pytest
 
 from tests.offline.support import config_map, write_tree
 from wharfinger.formats.json.value import JsonObject, find_str
-from wharfinger.offline.building.kustomization import Folder, Manifests, Overlay
-from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.kustomization import Folder, Manifests, Overlay
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
 
 Check = Callable[[KustomizeBuilder, Path], Awaitable[None]]
 

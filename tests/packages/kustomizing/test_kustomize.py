@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline.building.kustomize_contract import CONTRACT, Check
+from tests.packages.kustomizing.kustomize_contract import CONTRACT, Check
 from tests.packages.support.charts import tool
-from wharfinger.offline.building.kustomization import Folder
-from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeError
+from wharfinger.packages.kustomizing.kustomization import Folder
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeError
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.building.build_cache import MAX_LISTS, BuildCache, BuildKey
+from wharfinger.packages.kustomizing.build_cache import MAX_LISTS, BuildCache, BuildKey
 from wharfinger.packages.rendering.entry_cache import EntryCache
 
 ONE: tuple[JsonObject, ...] = ({"kind": "One"},)

@@ -10,15 +10,15 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from tests.offline.building.kustomize_contract import CONTRACT, Check
 from tests.offline.support import config_map, write_tree
+from tests.packages.kustomizing.kustomize_contract import CONTRACT, Check
 from tests.packages.rendering.test_chart_engine import LIMITS, engine_program
 from tests.packages.support.charts import tool
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.building.build_cache import BuildCache
-from wharfinger.offline.building.engine_kustomize import EngineKustomize
-from wharfinger.offline.building.kustomization import Folder, Kustomization, Manifests, Overlay
-from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.build_cache import BuildCache
+from wharfinger.packages.kustomizing.engine_kustomize import EngineKustomize
+from wharfinger.packages.kustomizing.kustomization import Folder, Kustomization, Manifests, Overlay
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeBuilder, KustomizeError
 from wharfinger.packages.rendering.chart_engine import (
     ChartEngine,
     EngineLimits,
