@@ -95,13 +95,10 @@ class NoTarget:
 
 
 def find_target(history: Sequence[Release], revision: int) -> Target | NoTarget:
-    """Return the revision that a user asks for; 0: the one that was deployed before the present one."""
+    """Return the revision that a user asks for."""
     if not history:
         return NoTarget("the package has no release, so it has no revisions")
     was_deployed = [release for release in history if _was_deployed(release)]
-    if not revision:
-        before = [release for release in was_deployed if release.revision < history[-1].revision]
-        return Target(before[-1]) if before else NoTarget("no other revision was deployed before")
     found = next((release for release in history if release.revision == revision), None)
     known = _listed(release.revision for release in was_deployed)
     if found is None:
