@@ -109,6 +109,12 @@ COMMANDS: Final = (
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
     Command("get", "debug", "list the packages of a running daemon, its repositories, their versions, or its pools"),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
+    Command(
+        "rollback",
+        "runtime",
+        "let a package return to a former revision of its release",
+        module="daemon.rollback_command",
+    ),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
     Command(

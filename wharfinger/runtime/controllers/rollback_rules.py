@@ -62,7 +62,7 @@ def judge_upgrade(
     if attempt.failure is not None and attempt.failure.permanent:
         return HasFailed(last)
     if attempt.failures > policy.retries:
-        return HasFailed(f"it failed {attempt.failures} times, the last time with {last}")
+        return HasFailed(last if attempt.failures == 1 else f"{last} (after {attempt.failures} attempts)")
     left = attempt.since + policy.timeout - now
     if left <= timedelta(0):
         said = problem.message or last
