@@ -218,7 +218,7 @@ async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
         message = find_str(shop, "status", "summary", "message")
         assert "returning to revision 1 (1.0.0), because 2.0.0 failed (HookFailed" in message
         assert "ConfigMap prod/limits: it is immutable, and stays so; nothing was changed" in message
-        assert find_str(shop, "status", "summary", "state") == "Failed"
+        assert find_str(shop, "status", "summary", "state") == "Degraded"
         assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED  # of the upgrade; the rollback wrote nothing
         # A resource that asks for something possible ends it.
         await world.push("web", "2.0.1", {"templates/drawn.yaml": DRAWN, "templates/c.yaml": LIMITS % ("true", "2")})

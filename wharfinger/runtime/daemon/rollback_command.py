@@ -61,10 +61,9 @@ async def request_rollback(
 ) -> str:
     """Request a rollback; return the value of the annotation, which is another one each time.
 
-    Raises FormatError for a revision that is no number, IdentityError for a name that no package has, and ClusterError.
+    Raises IdentityError for a name that no package has, and ClusterError.
     """
     text = f"{revision}@{format_exact_time(now())}"
-    read_rollback_request({ROLLBACK: text})
     patch: JsonObject = {"metadata": {"annotations": {ROLLBACK: text}}}
     await client.merge_patch(resource_key(package_id(name)), patch)
     return text
@@ -72,6 +71,10 @@ async def request_rollback(
 
 def _rollback(args: argparse.Namespace) -> int:
     name, revision = cast("str", args.name), cast("str", args.revision)
+    try:
+        read_rollback_request({ROLLBACK: revision})
+    except FormatError:
+        return _failed(f"REVISION: expected the number of a revision or {FORMER}, found {printable(revision)!r:.80}", 2)
 
     async def run() -> str:
         connection = await trio.to_thread.run_sync(
@@ -82,8 +85,6 @@ def _rollback(args: argparse.Namespace) -> int:
 
     try:
         trio.run(run)
-    except FormatError:
-        return _failed(f"REVISION: expected the number of a revision or {FORMER}, found {printable(revision)!r:.80}", 2)
     except IdentityError as error:
         return _failed(printable(str(error)), 2)
     except NotFoundError:
