@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.support.world import World, open_ground, open_world
 from wharfinger.cluster.records.release import ReleaseStatus
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_object, find_str
-from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.resources.resources import REQUESTED
 from wharfinger.runtime.resources.upgrade_policy import ROLLBACK
 
@@ -26,9 +26,7 @@ DEPLOYMENT: Final = (
     "  template:\n    metadata: {labels: {app: %s, version: '%s'}%s}\n"
     "    spec: {containers: [{name: a, image: 'registry.example/web:1'}]}\n"
 )
-DRAWN: Final = (
-    "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}-drawn}\nstringData: {password: {{ randAlphaNum 12 }}}\n"
-)
+DRAWN: Final = "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}-drawn}\nstringData: {password: {{ randAlphaNum 12 }}}\n"
 CLAIM: Final = (
     "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
     "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: %s}}}\n"
@@ -54,7 +52,10 @@ POLICY: Final[tuple[JsonObject, ...]] = (
                 ]
             },
             "validations": [
-                {"expression": "!('example.com/forbidden' in object.metadata.?labels.orValue({}))", "message": "forbidden"}
+                {
+                    "expression": "!('example.com/forbidden' in object.metadata.?labels.orValue({}))",
+                    "message": "forbidden",
+                }
             ],
         },
     },
@@ -205,7 +206,10 @@ async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_p
 
 @pytest.mark.slow
 async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
-    fixed = {"templates/c.yaml": LIMITS % ("true", "2"), "templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
+    fixed = {
+        "templates/c.yaml": LIMITS % ("true", "2"),
+        "templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,"),
+    }
     async with open_world(tmp_path) as world:
         await install(world, {"templates/c.yaml": LIMITS % ("false", "1")})
         await world.push("web", "2.0.0", {"templates/drawn.yaml": DRAWN, **fixed})
@@ -235,10 +239,8 @@ async def test_what_cannot_be_undone_is_said_before(tmp_path: Path) -> None:
         await world.push("web", "2.0.0", {"templates/c.yaml": CLAIM % "2Gi", "templates/d.yaml": slow})
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
         shop = await world.until("prod", "shop", lambda obj: bool(find(obj, "status", "warnings")))
-        assert find(shop, "status", "warnings") == [
-            "rollback: once this upgrade is applied, there is no way back to revision 1: PersistentVolumeClaim prod/data: "
-            "it has 2Gi and cannot shrink to 1Gi"
-        ]
+        told = "rollback: once this upgrade is applied, there is no way back to revision 1: PersistentVolumeClaim prod/data: "
+        assert find(shop, "status", "warnings") == [f"{told}it has 2Gi and cannot shrink to 1Gi"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, find_object, find_str
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
 from wharfinger.formats.yaml.writer import write_yaml, write_yaml_all
 from wharfinger.packages.errors import PatchError
@@ -27,6 +27,7 @@ from wharfinger.packages.rendering.renderer import Rendered
 from wharfinger.packages.rendering.rewriting import rewritten
 
 MARK: Final = "wharfinger.dev/patch-"
+_CONFIGURATION: Final = re.compile(r"trouble configuring builtin PatchTransformer with config: `.*`: ")
 _UNNAMED: Final = "not-important"
 _NO_BUILDER: Final = "patches need kustomize: install kubectl, or build the chart engine (`make engine`)"
 
@@ -125,7 +126,7 @@ class _Work:
                 low = middle
             except KustomizeError as other:
                 high, said = middle, other
-        message = str(said).removeprefix("kustomize: ")
+        message = _CONFIGURATION.sub("", str(said).removeprefix("kustomize: "))
         return PatchError(f"{FIELD}[{high - 1}]: it cannot be applied: {message}; correct the patch")
 
 
@@ -158,8 +159,8 @@ def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject],
 def _kustomize_patch(patch: Patch) -> JsonObject:
     """Return a patch for kustomize: with a target, and with the fields that kustomize wants in any strategic merge patch."""
     body = read_yaml(patch.patch.encode(), what=FIELD, limits=YamlLimits(MAX_PATCH_BYTES))
-    if not isinstance(body, dict):
-        return patch.document
+    if not isinstance(body, dict):  # as JSON, because kustomize takes a list that begins with a bracket for JSON
+        return {**patch.document, "patch": encode_json(body).decode()}
     target: JsonObject = dict(patch.target)
     if not target:
         group, _, version = find_str(body, "apiVersion").rpartition("/")
