@@ -19,7 +19,8 @@ from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of
-from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.definition import Definition, Layout
+from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.package.events import Progressed, Reachable, Released, Tracked, WarnedOf
 from wharfinger.runtime.package.facts import ChartApplied, ObjectsKnown
@@ -47,6 +48,8 @@ from wharfinger.runtime.tasks.rendering import (
 ROLLBACK: Final = "rollback"
 """The subject of warnings about upgrades that cannot be rolled back."""
 SHOWN_CHANGES: Final = 3
+UNREAD: Final = "unreadSettings"
+"""The subject of warnings about settings that no template reads."""
 LEFT_TO_PEOPLE: Final = (
     "spec.maintenance: nothing is applied; changes of the settings and the version wait until it ends"
 )
@@ -85,6 +88,7 @@ async def apply(instance: Instance, tools: Tools, host: Host, definition: Defini
             host.emit(instance, WarnedOf("release", (told,)))
         return last.revision
     wanted = await wanted_render(instance, tools, host, history)
+    _warn_of_unread(instance, host, wanted)
     inputs, known = wanted.brought_by, instance.applied.brought
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
@@ -142,6 +146,12 @@ async def _bring(
     host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
     host.emit(instance, Released(result.revision))
     return result.revision
+
+
+def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:
+    """Warn of settings that no template of a plain chart reads."""
+    found = unread_settings(wanted.use, instance.wish.settings.settings) if wanted.layout is Layout.CHART else ()
+    host.emit(instance, WarnedOf(UNREAD, tuple([f"spec.settings.{each.path}: {each.message}" for each in found])))
 
 
 def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], None] | None:

@@ -34,7 +34,7 @@ from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.status.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.tasks.applying import ROLLBACK, applied_before, apply, restore
+from wharfinger.runtime.tasks.applying import ROLLBACK, UNREAD, applied_before, apply, restore
 from wharfinger.runtime.tasks.collecting import collect_made
 from wharfinger.runtime.tasks.configuration import adopt_wanted
 from wharfinger.runtime.tasks.crd_tasks import remove_webhooks
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
-OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", ROLLBACK)
+OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", ROLLBACK, UNREAD)
 """The subjects of warnings that do not apply once there is no release."""
 
 
