@@ -43,8 +43,8 @@ class TemplateUse:
     versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is no literal.
     ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if anything else of the
     capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so a template may be put
-    together from parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the values are read as
-    a whole, or by a key that is no literal.
+    together from parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the values are read
+    as a whole, or by a key that is no literal.
     """
 
     functions: set[str] = field(default_factory=set)

@@ -1,7 +1,7 @@
 """Settings of a plain chart that none of its templates reads: a renamed or misspelt value, which Helm ignores silently.
 
-What a chart reads is found in the text of its templates (:mod:`wharfinger.packages.rendering.chart_use`). If it cannot be found, as
-for a chart that reads its values as a whole, no setting counts as unread. The values of sub-charts lie below their names; a
+What a chart reads is found in the text of its templates (:mod:`wharfinger.packages.rendering.chart_use`). If it cannot be found,
+as for a chart that reads its values as a whole, no setting counts as unread. The values of sub-charts lie below their names; a
 path below such a name counts as read if any chart reads the rest of it. Values below ``global`` and ``tags`` are for all charts,
 and are never reported. Pure.
 """

@@ -26,7 +26,10 @@ DEPLOYMENT: Final = (
     "  template:\n    metadata: {labels: {app: %s, version: '%s'}%s}\n"
     "    spec: {containers: [{name: a, image: 'registry.example/web:1'}]}\n"
 )
-DRAWN: Final = "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}-drawn}\nstringData: {password: {{ randAlphaNum 12 }}}\n"
+DRAWN: Final = (
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}-drawn}\n"
+    "stringData: {password: {{ randAlphaNum 9 }}}\n"
+)
 CLAIM: Final = (
     "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
     "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: %s}}}\n"
