@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import as_object
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.lifecycle.package_state import PackageState, decoded, encoded
 from wharfinger.runtime.lifecycle.way_back_record import (
@@ -31,8 +31,9 @@ def test_both_are_written_and_read() -> None:
     assert read_ready({"ready": ready_document(READY)}) == READY
     for rollback in (BACK, STUCK):
         assert read_rollback({"rollback": rollback_document(rollback)}) == rollback
-    for document in ({}, {"ready": None, "rollback": None}):
-        assert (read_ready(as_object(document, "")), read_rollback(as_object(document, ""))) == (None, None)
+    nothing: JsonObject = {"ready": ready_document(None), "rollback": rollback_document(None)}
+    for document in ({}, nothing):
+        assert (read_ready(document), read_rollback(document)) == (None, None)
     with pytest.raises(FormatError):
         read_ready({"ready": {"revision": "1"}})
 
