@@ -127,7 +127,7 @@ class Rollbacks:
         record = await instance.recorded(self._runtime.tools)
         history = await self._runtime.tools.releases.history(instance.id.release, instance.id.namespace)
         if due.request and not history:
-            await record.update(lambda state: replace(state, rollback_asked=due.request))
+            await record.update(lambda state: state.answered(due.request))
             return
         found = await self._find(due, record.state, history)
         wanted, why = due.spec.version, instance.masked(due.why)
@@ -152,10 +152,10 @@ class Rollbacks:
     def _judge(self, spec: PackageSpec, state: PackageState, content: str) -> None:
         name, now = spec.id.name, self._runtime.now()
         instance = self._runtime.instances.get(name)
-        if instance is None or instance.state.attempt.asked != spec.directives.asked:
+        if instance is None or instance.wish.attempt.asked != spec.directives.asked:
             return
         policy = spec.directives.upgrade
-        verdict = judge_upgrade(policy, instance.state.attempt, instance.status, state.ready, content, now)
+        verdict = judge_upgrade(policy, instance.wish.attempt, instance.status, state.ready, content, now)
         match verdict:
             case HasFailed(why):
                 self._due[name] = _Due(spec, content, why)

@@ -157,6 +157,10 @@ class PackageState:
         """Record a rollback, or that there is none. ``request`` is the request of the user that it answers, if any."""
         return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
 
+    def answered(self, request: str) -> "PackageState":
+        """Record that a request for a rollback is done, because there is nothing to roll back."""
+        return replace(self, rollback_asked=request)
+
     def taken_away(self) -> "PackageState":
         """Record that nothing of the package is in the cluster any more, and that its delete hooks have run."""
         return replace(self, withdrawn=True)

@@ -222,7 +222,7 @@ def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
     status = statuses.set_maintenance(package.status, mode, now)
     package = with_status(package, statuses.rolled_back(status, package.wish.directives.rolled_back, now))
     asked = package.wish.directives.asked
-    if asked != package.attempt.asked and kind is not DecisionKind.REMOVING:
+    if asked != package.wish.attempt.asked and kind is not DecisionKind.REMOVING:
         package = applied(package, AttemptBegun(asked, now))
     unblocked = package.status.blocked is not None
     effects: tuple[Effect, ...] = ()

@@ -136,7 +136,7 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
     if stage is not Stage.HOOKS:
         status = statuses.succeeded(status, stage, around.now)
     package = with_status(package, status)
-    if open_condition(status) is None and not package.attempt.settled:
+    if open_condition(status) is None and not package.wish.attempt.settled:
         package = applied(package, AttemptSettled())
     if stage is Stage.APPLIED and package.applied.fought:
         return _fought(package, around)

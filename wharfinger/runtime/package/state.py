@@ -57,6 +57,26 @@ NO_HISTORY: Final[Mapping[str, HookHistory]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attempt to reach what the resource asks for, from its adoption until the package is Ready with it."""
+
+    asked: str = ""
+    """The checksum of what the resource asks for; empty: no desired state was adopted."""
+    since: datetime | None = None
+    changed: bool = False
+    """True if this process has adopted another desired state before, so that this one is an upgrade."""
+    failures: int = 0
+    """The number of times that a stage failed."""
+    failure: Failure | None = None
+    """The last failure; a permanent one is kept."""
+    settled: bool = False
+    """True if the package was Ready with what the resource asks for."""
+
+
+NO_ATTEMPT: Final = Attempt()
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """The wanted state of a package, and the request to fetch it."""
 
@@ -70,6 +90,7 @@ class Wish:
     """The time at which the latest update was begun."""
     refresh: bool = False
     """True if the next download must ask the registry, even if the digest is recorded."""
+    attempt: Attempt = NO_ATTEMPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,24 +214,6 @@ class Removal:
     """True if the package is being removed while the release of its name belongs to another package; that release is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The attempt to reach what the resource asks for, from its adoption until the package is Ready with it."""
-
-    asked: str = ""
-    """The checksum of what the resource asks for; empty: no desired state was adopted."""
-    since: datetime | None = None
-    changed: bool = False
-    """True if this process has adopted another desired state before, so that this one is an upgrade."""
-    failures: int = 0
-    """The number of times that a stage failed."""
-    failure: Failure | None = None
-    """The last failure; a permanent one is kept."""
-    settled: bool = False
-    """True if the package was Ready with what the resource asks for."""
-
-
-NO_ATTEMPT: Final = Attempt()
 NO_WISH: Final = Wish()
 NO_FILES: Final = Files()
 NO_NODE: Final = Node()
@@ -237,6 +240,5 @@ class Package:
     hooks: HookState = NO_HOOKS
     crds: Crds = NO_CRDS
     removal: Removal = NO_REMOVAL
-    attempt: Attempt = NO_ATTEMPT
     warnings: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: NO_WARNINGS)
     """The warnings by subject."""

@@ -5,7 +5,8 @@ record              changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
 wish                Wished, FoundInstalled, SettingsGiven,         another request for a reconciliation asks the registry;
-                    RefreshWanted, UpdateBegun, Downloaded         only a download that asked it ends that
+                    RefreshWanted, UpdateBegun, Downloaded,        only a download that asked it ends that; a permanent failure
+                    AttemptBegun, AttemptFailed, AttemptSettled    of an attempt is kept until another one begins
 files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
@@ -24,7 +25,6 @@ crds                Offered, JoinRefused, CrdsBegun, CrdsEnded,    a new definit
                     CrdsEstablished
 removal             RemovalBegun, DeletionChosen,                  delete hooks that were skipped stay skipped
                     DeleteHooksSkipped
-attempt             AttemptBegun, AttemptFailed, AttemptSettled    a permanent failure is kept until another attempt begins
 ==================  =============================================  ==========================================================
 
 Each record is replaced here and nowhere else. No trio, no clock, no I/O: a fact carries what it needs.
@@ -157,7 +157,7 @@ def applied(package: Package, event: Fact) -> Package:
         case RemovalBase():
             return replace(package, removal=_removal(package.removal, event))
         case AttemptBase():
-            return replace(package, attempt=_attempt(package.attempt, event))
+            return replace(package, wish=replace(package.wish, attempt=_attempt(package.wish.attempt, event)))
         case _:
             assert_never(event)
 
@@ -189,7 +189,8 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
     match event:
         case Wished(package, version, source, settings, directives, first):
             again = not first and wish.directives.requested != directives.requested
-            return Wish(package, version, source, settings, directives, wish.begun, wish.refresh or again)
+            refresh = wish.refresh or again
+            return Wish(package, version, source, settings, directives, wish.begun, refresh, wish.attempt)
         case FoundInstalled(package, version, directives):
             return replace(wish, package=package, version=version, directives=directives or wish.directives)
         case SettingsGiven(settings):
