@@ -1,11 +1,13 @@
 """Rollbacks after a restart, at the request of a user, and where there is no way back."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.support.upgraded import CLAIM, DRAWN, JOB, LIMITS, deployment, install, password, revisions, text
-from tests.runtime.support.world import open_ground, open_world
+from tests.runtime.support.world import SOON, open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger.cluster.records.release import ReleaseStatus
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_str
 from wharfinger.runtime.resources.resources import REQUESTED
@@ -105,3 +107,54 @@ async def test_a_user_asks_for_a_rollback(tmp_path: Path) -> None:
             "prod", "shop", lambda obj: find_str(obj, "status", "rollback", "reason") == "NoWayBack"
         )
         assert "there is no revision 77" in find_str(shop, "status", "rollback", "message")
+
+
+@pytest.mark.slow
+async def test_hooks_and_secret_settings_come_back_as_well(tmp_path: Path) -> None:
+    config = "{configVersion: v1, beforeHelm: 1}"
+    came = tmp_path / "came"
+    async with open_ground(tmp_path) as ground, replace(ground, backoff=SOON).open_world() as world:
+        await world.repository()
+        await world.secret("login", password="the-first-password")
+        for version, then in (("1.0.0", f"echo one >> {came}"), ("2.0.0", "echo broken >&2; exit 1")):
+            folder = hooked(tmp_path / version, {"a.sh": bash(config, then)})
+            file = folder / "package.yaml"
+            file.write_text(file.read_text().replace("1.0.0", version))
+            await world.push_folder(folder, "hooked", version)
+        more: JsonObject = {
+            "upgrade": {"rollbackOnFailure": True, "retries": 1},
+            "settingsFrom": [{"kind": "Secret", "name": "login", "key": "password", "path": "mode"}],
+        }
+        await world.create("prod", "shop", package="hooked", more=more)
+        await world.until_state("prod", "shop", "Ready")
+        runs = came.read_text().count("one")
+        # The version and the Secret change together, in whichever order the daemon sees them.
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        shop = await world.until_state("prod", "shop", "RolledBack")
+        told = find_str(shop, "status", "rollback", "message")
+        assert told.startswith("PackageHookFailed: ")
+        assert told.endswith("(after 2 attempts)")
+        assert came.read_text().count("one") > runs
+        instance = world.runtime.instances["prod.shop"]
+        assert instance.configuration.settings["mode"] == "the-first-password"
+        assert "the-first-password" in instance.secrets
+        # Another text in the Secret is another thing to try.
+        await world.secret("login", password="the-second-password")
+        await world.until_runtime(lambda: instance.wish.version == "2.0.0")
+        await world.until_runtime(lambda: instance.wish.version == "1.0.0")
+        await world.until_state("prod", "shop", "RolledBack")
+        assert instance.configuration.settings["mode"] == "the-first-password"
+
+
+@pytest.mark.slow
+async def test_a_failed_upgrade_without_a_policy_stays_as_it_is(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await install(world, {}, more={"rollbackOnFailure": False})
+        await world.push("web", "2.0.0", {"templates/x.yaml": '{{ fail "no" }}'})
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        shop = await world.until_state("prod", "shop", "Failed")
+        assert find(shop, "status", "rollback") is None
+        # The policy may be added then: the former revision is found by its record.
+        await world.change("prod", "shop", {"upgrade": {"rollbackOnFailure": True}})
+        shop = await world.until_state("prod", "shop", "RolledBack")
+        assert find_int(shop, "status", "rollback", "revision") == 1
