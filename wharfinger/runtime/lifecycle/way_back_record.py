@@ -1,4 +1,4 @@
-"""What a package needs to return to its former revision, as the record of its state keeps it.
+"""The parts of a package's state that it needs to return to its former revision.
 
 `ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to
 a request: it is in force as long as the resource asks for what it asked for then (``asked``). With ``revision`` 0 there was no
