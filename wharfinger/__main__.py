@@ -125,6 +125,12 @@ COMMANDS: Final = (
     Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
     Command(
+        "rollback",
+        "runtime",
+        "let a package return to a former revision of its release",
+        module="daemon.rollback_command",
+    ),
+    Command(
         "describe",
         "debug",
         "print everything about one package of a running daemon, and what to do",

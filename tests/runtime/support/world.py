@@ -36,6 +36,7 @@ from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
@@ -355,6 +356,11 @@ async def open_ground(
         )
 
 
+def _program(name: str) -> Path | None:
+    found = shutil.which(name)
+    return None if found is None else Path(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """What a runtime stands on; `open_daemon` is a daemon's inner part: the runtime and its controllers."""
@@ -420,6 +426,7 @@ class Ground:
             slots=slots,
             stopping=WorkScope("the world"),
             webhooks=self.webhooks,
+            kustomize=KubectlKustomize(_program("kubectl"), scratch, network=False),
         )
 
     @asynccontextmanager

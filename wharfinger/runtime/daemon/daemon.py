@@ -44,6 +44,7 @@ from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.hooks.running.config_reader import ProcessConfigReader
 from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
 from wharfinger.packages.registry.wire import Patience
 from wharfinger.packages.rendering.entry_cache import EntryCache
@@ -65,7 +66,7 @@ from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, h
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.config import DaemonConfig
-from wharfinger.runtime.daemon.engine import package_renderer
+from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
@@ -328,7 +329,8 @@ async def _open_runtime(
         journal.observe = recorder.journal
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
-        renderer = package_renderer(helm, standby.engine, scratch, EntryCache(state / "renders"))
+        renders = EntryCache(state / "renders")
+        renderer = package_renderer(helm, standby.engine, scratch, renders)
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 
@@ -364,6 +366,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                kustomize=kustomize_builder(standby.engine, find_kubectl(), scratch, renders),
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,

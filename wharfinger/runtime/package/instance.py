@@ -28,6 +28,7 @@ from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.throttle import Throttle
 from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
 from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.rendering.renderer import Renderer
@@ -115,6 +116,8 @@ class Tools:
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
+    kustomize: KustomizeBuilder | None = None
+    """The builder that applies `spec.patches`; None: there is none, and patches are refused."""
     engine: ChartEngine | None = None
     """The chart engine, for its counts; None: ``helm template`` renders."""
     warm: WarmStarts | None = None
