@@ -13,6 +13,7 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.sources.source import Source
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.findings import (
+    AttemptBase,
     AdoptedForRemoval,
     ChartApplied,
     ChartSearched,
@@ -55,12 +56,6 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.scheduler.events import ScriptVoted
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import PackageStatus
-
-
-class AttemptBase:
-    """The base of all facts about the attempt to reach what the resource asks for."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

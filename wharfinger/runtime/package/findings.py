@@ -81,6 +81,12 @@ class RemovalBase:
     __slots__ = ()
 
 
+class AttemptBase:
+    """The base of all facts about the attempt to reach what the resource asks for."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Renamed:
     """The package has another identity of the same name from now on."""

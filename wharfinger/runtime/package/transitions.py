@@ -34,7 +34,6 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from wharfinger.runtime.package.facts import (
-    AttemptBase,
     AttemptBegun,
     AttemptFact,
     AttemptFailed,
@@ -79,6 +78,7 @@ from wharfinger.runtime.package.facts import (
     WishFact,
 )
 from wharfinger.runtime.package.findings import (
+    AttemptBase,
     AdoptedForRemoval,
     ChartApplied,
     ChartSearched,
