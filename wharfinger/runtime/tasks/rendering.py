@@ -35,7 +35,7 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
-from wharfinger.runtime.package.findings import ChartSearched, OverridesMatched
+from wharfinger.runtime.package.findings import ChartSearched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.manifests import (
     PackageValues,
@@ -115,7 +115,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
     wanted = await wanted_render(instance, tools, host, history)
     found = await recorded(wanted, instance, tools, history)
     bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
-    return await overlaid(bare, wanted.directives, instance, host)
+    return (await overlaid(bare, wanted.directives)).rendered
 
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
@@ -222,15 +222,19 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
         return await tools.renderer.render(request)
 
 
-async def overlaid(found: Rendered, wanted: Directives, instance: Instance, host: Host) -> Rendered:
+@dataclass(frozen=True, slots=True)
+class Overlaid:
+    """A render with the overrides of the user and of maintenance; ``unmatched`` are those that name nothing in the chart."""
+
+    rendered: Rendered
+    unmatched: tuple[str, ...] = ()
+
+
+async def overlaid(found: Rendered, wanted: Directives) -> Overlaid:
     """Apply the overrides of the user and of maintenance to a render. Raises RenderError."""
     if not wanted.overrides and not wanted.maintenance:
-        host.emit(instance, OverridesMatched(()))
-        return found
-    over = partial(with_overrides, found, wanted)
-    found, unmatched = await trio.to_thread.run_sync(over)
-    host.emit(instance, OverridesMatched(unmatched))
-    return found
+        return Overlaid(found)
+    return Overlaid(*await trio.to_thread.run_sync(with_overrides, found, wanted))
 
 
 async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrade: bool) -> RenderRequest:
