@@ -66,7 +66,7 @@ from wharfinger.cluster.releases.release_registry import EngineBoard, Known
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.releases.rows import ReleaseRows
 from wharfinger.cluster.releases.uninstall import Uninstall
-from wharfinger.cluster.releases.upgrade import Tools, Upgrade, apply_early
+from wharfinger.cluster.releases.upgrade import OneWay, Tools, Upgrade, apply_early
 from wharfinger.cluster.tables.table import Initializer
 from wharfinger.cluster.watch.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.watch.shared_watches import SharedWatches
@@ -143,8 +143,13 @@ class ReleaseEngine:
             return None
         return known.result
 
-    async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
-        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and the errors of the client."""
+    async def upgrade(
+        self, request: ReleaseRequest, *, progress: Progress = silent, told: OneWay | None = None
+    ) -> ReleaseResult:
+        """Install or upgrade; ``told`` takes the changes that cannot be undone, before the first write.
+
+        Raises ReleaseError and its kinds, ConflictError, and the errors of the client.
+        """
         if (same := self.unchanged(request)) is not None:
             await trio.lowlevel.checkpoint()
             return same
@@ -156,7 +161,7 @@ class ReleaseEngine:
             whole, confined = owner in self._board.whole, self._tools.confined(owner)
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
-            done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            done = await Upgrade(self._tools, request, progress, whole=whole, told=told).run()
             await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)

@@ -44,11 +44,11 @@ from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.hooks.running.config_reader import ProcessConfigReader
 from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
 from wharfinger.packages.registry.wire import Patience
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
-from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.sources.source import Network, open_source
 from wharfinger.pools.pods.pod_pools import open_pod_pools
 from wharfinger.pools.pods.pod_run import PodRuns
@@ -56,6 +56,7 @@ from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
+from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.package_events import PackageEvents
 from wharfinger.runtime.cluster_events.recorder import open_recorder
 from wharfinger.runtime.controllers.controller import open_controller
@@ -65,6 +66,7 @@ from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, h
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
@@ -327,9 +329,12 @@ async def _open_runtime(
         journal.observe = recorder.journal
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
-        renderer = CachingRenderer(helm, EntryCache(state / "renders"))
+        renders = EntryCache(state / "renders")
+        renderer = package_renderer(helm, standby.engine, scratch, renders)
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
+
+        webhooks = HookWebhooks(client, FIELD_MANAGER) if config.admission is not None else None
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             releases.listen_to_corrections(events.drift_corrected)
@@ -361,9 +366,11 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                kustomize=kustomize_builder(standby.engine, find_kubectl(), scratch, renders),
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,
+                webhooks=webhooks,
             )
 
         async with (
@@ -414,7 +421,9 @@ async def _open_runtime(
 
                     roots = (*config.local_packages, *folders.folders())
                     judge = Judge(runtime, roots, None if config.bundle else True, tuple(config.sources.tokens))
-                    await stack.enter_async_context(open_admission(client, judge, config.admission, now, FIELD_MANAGER))
+                    await stack.enter_async_context(
+                        open_admission(client, judge, config.admission, now, FIELD_MANAGER, webhooks)
+                    )
                 if config.worker_pools:
                     options = ClientOptions(concurrency=POOL_REQUESTS, before_write=fence.check)
                     for_pools = await stack.enter_async_context(open_client(connection, options=options))
