@@ -28,7 +28,9 @@ async def test_what_the_next_apply_would_change(tmp_path: Path) -> None:
             instance = world.runtime.instances[f"prod.{name}"]
             return await difference_of(instance, world.runtime.tools, world.runtime.packages)
 
+        applied = world.runtime.instances["prod.shop"].applied
         assert await difference("shop") == DifferenceSnapshot("prod.shop", unchanged=1)
+        assert world.runtime.instances["prod.shop"].applied is applied  # a prediction records nothing
         assert "on purpose" in (await difference("broken")).problem
         assert (await difference("absent")).problem == NOT_LOADED
         await world.change("prod", "shop", {"suspend": True})

@@ -1,5 +1,5 @@
-"""What the next apply of a package would change in the cluster: the chart is rendered as an apply renders it, and predicted
-(:mod:`wharfinger.cluster.releases.prediction`).
+"""The changes that the next apply of a package would make in the cluster: the chart is rendered as an apply renders it, and
+predicted (:mod:`wharfinger.cluster.releases.prediction`).
 """
 
 from functools import partial
@@ -55,7 +55,7 @@ async def _predicted(
     found = await recorded(wanted, instance, tools, history)
     if found is None:
         found = new_recorded(wanted, await render(wanted.request, instance, tools))
-    over = await overlaid(found.rendered, wanted.directives, instance, tools, host)
+    over = (await overlaid(found.rendered, wanted.directives, instance.id.name, tools)).rendered
     request = await trio.to_thread.run_sync(partial(release_request, wanted, found, over, definition, instance))
     notes = _notes(instance, tools)
     if instance.wish.directives.maintenance and history and is_unmanaged(history[-1]):

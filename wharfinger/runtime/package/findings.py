@@ -245,7 +245,7 @@ class ChartApplied(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class OverridesMatched(ReleaseBase):
-    """The overrides were applied to a render; these name something that the chart does not have."""
+    """The overrides were applied to the render that is about to be applied; these name something that the chart does not have."""
 
     unmatched: tuple[str, ...]
 

@@ -23,7 +23,7 @@ from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.package.events import Progressed, Reachable, Released, Tracked, WarnedOf
-from wharfinger.runtime.package.findings import ChartApplied, ObjectsKnown
+from wharfinger.runtime.package.findings import ChartApplied, ObjectsKnown, OverridesMatched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.state import Brought
 from wharfinger.runtime.package.stoppable import waiting
@@ -125,13 +125,14 @@ async def _bring(
                 wanted = await wanted_render(instance, tools, host, history)  # the cluster serves more kinds now
             # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
-    over = await overlaid(found.rendered, wanted.directives, instance, tools, host)
-    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.applied.unmatched)
+    over = await overlaid(found.rendered, wanted.directives, instance.id.name, tools)
+    host.emit(instance, OverridesMatched(over.unmatched))
+    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in over.unmatched)
     host.emit(instance, WarnedOf("resourceRequests", unmatched))
-    objects = over.objects
+    objects = over.rendered.objects
     host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects"))
     host.emit(instance, Tracked((), tuple([f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])))
-    asked = partial(release_request, wanted, found, over, definition, instance)
+    asked = partial(release_request, wanted, found, over.rendered, definition, instance)
     wish = await trio.to_thread.run_sync(asked)
     try:
         result = await tools.releases.upgrade(wish, progress=progress, told=_way_back(instance, host))

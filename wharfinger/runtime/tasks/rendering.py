@@ -37,7 +37,7 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
-from wharfinger.runtime.package.findings import ChartSearched, OverridesMatched
+from wharfinger.runtime.package.findings import ChartSearched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.manifests import (
     PackageValues,
@@ -121,7 +121,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
     wanted = await wanted_render(instance, tools, host, history)
     found = await recorded(wanted, instance, tools, history)
     bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
-    return await overlaid(bare, wanted.directives, instance, tools, host)
+    return (await overlaid(bare, wanted.directives, instance.id.name, tools)).rendered
 
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
@@ -237,18 +237,22 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
         return await tools.renderer.render(request)
 
 
-async def overlaid(found: Rendered, wanted: Directives, instance: Instance, tools: Tools, host: Host) -> Rendered:
+@dataclass(frozen=True, slots=True)
+class Overlaid:
+    """A render with patches and overrides; ``unmatched`` are the overrides that name nothing in the chart."""
+
+    rendered: Rendered
+    unmatched: tuple[str, ...] = ()
+
+
+async def overlaid(found: Rendered, wanted: Directives, package: str, tools: Tools) -> Overlaid:
     """Apply the patches and the overrides of the user to a render, and those of maintenance. Raises PackageError."""
     if wanted.patches:
-        async with tools.slots.use(Kind.RENDER, instance.id.name):
+        async with tools.slots.use(Kind.RENDER, package):
             found = await patched(found, wanted.patches, tools.kustomize)
     if not wanted.overrides and not wanted.maintenance:
-        host.emit(instance, OverridesMatched(()))
-        return found
-    over = partial(with_overrides, found, wanted)
-    found, unmatched = await trio.to_thread.run_sync(over)
-    host.emit(instance, OverridesMatched(unmatched))
-    return found
+        return Overlaid(found)
+    return Overlaid(*await trio.to_thread.run_sync(with_overrides, found, wanted))
 
 
 async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrade: bool) -> RenderRequest:
