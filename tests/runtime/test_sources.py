@@ -9,11 +9,13 @@ from tests.packages.support.git_server import commit, make_repository, serving_g
 from tests.packages.support.web_server import serving
 from tests.runtime.support.objects import repository
 from tests.runtime.support.world import open_world
-from tests.runtime.test_versions import REPOSITORY, has_version, scan
-from wharfinger.formats.json.value import JsonObject, find, find_str
+from tests.runtime.test_versions import REPOSITORY, has_version, scan, until_update
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.charts.chart import pack_folder
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.runtime.resources.resources import APPLICATION
 
 pytestmark = pytest.mark.unmeasured
 
@@ -101,9 +103,10 @@ async def test_a_range_follows_the_tags_of_a_git_repository(tmp_path: Path) -> N
             assert await world.config_map("prod", "b") is not None
             commit(folder, {"web/c.yaml": manifest("c")}, "v1.1.0")  # the tag moves, and that is not followed unasked
             await scan(world, "2")
-            obj = await world.until("prod", "shop", lambda found: "1.1.0" in str(find(found, "status", "warnings")))
+            update = await until_update(world, "TagMoved")
+            assert "the tag of 1.1.0 has moved" in find_str(update, "message")
             assert await world.config_map("prod", "c") is None
-            assert LOGIN.password not in str(obj)
+            assert LOGIN.password not in str(await world.client.get(ObjectKey(APPLICATION, "prod", "shop")))
 
 
 async def test_a_commit_is_a_version(tmp_path: Path) -> None:
