@@ -13,8 +13,15 @@ import trio
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.kustomizing.build_cache import BuildCache, BuildKey
 from wharfinger.packages.kustomizing.kustomization import Folder, Kustomization, Overlay
-from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeError, check_patches, read_built
+from wharfinger.packages.kustomizing.kustomize import (
+    KubectlKustomize,
+    KustomizeBuilder,
+    KustomizeError,
+    check_patches,
+    read_built,
+)
 from wharfinger.packages.rendering.chart_engine import ChartEngine, FolderBuild
+from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
 
@@ -64,6 +71,16 @@ class EngineKustomize:
                 same = not self._kubectl.is_there or await self._kubectl.version(self._versions) == own
                 self._is_same = bool(own) and same
             return self._is_same
+
+
+def kustomize_builder(
+    engine: ChartEngine | None, kubectl: Path | None, scratch: Path, entries: EntryCache
+) -> KustomizeBuilder:
+    """Return the builder for kustomizations without files, which need no network: the engine, or ``kubectl`` without one."""
+    program = KubectlKustomize(kubectl, scratch, network=False)
+    if engine is None:
+        return program
+    return EngineKustomize(engine, program, ProgramVersions(entries), BuildCache(entries))
 
 
 def _asked(what: Kustomization, version: str) -> tuple[BuildKey, Path]:

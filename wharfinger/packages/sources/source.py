@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import AddressError
-from wharfinger.packages.network.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository
 from wharfinger.packages.registry.credentials import Credentials

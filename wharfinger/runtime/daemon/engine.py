@@ -46,6 +46,12 @@ def package_renderer(
     return CachingRenderer(ManifestRenderer(charts, builder), entries)
 
 
+def find_kubectl() -> Path | None:
+    """Return the path of ``kubectl`` on PATH; None if there is none. It applies patches if there is no engine."""
+    found = shutil.which("kubectl")
+    return None if found is None else Path(found).absolute()
+
+
 @asynccontextmanager
 async def open_engine(
     program: Path | None,
