@@ -4,15 +4,17 @@ import gzip
 import hashlib
 import io
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.packages.support.charts import chart, manifest
-from tests.packages.support.web_server import serving
+from tests.packages.support.web_server import Quiet, serving
 from wharfinger.packages.charts.chart import pack_chart
 from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.pusher import load_package
 from wharfinger.packages.sources.archives import ArchiveFile, ArchiveSource, pack_files
 from wharfinger.packages.sources.source import open_source, source_host, source_text
@@ -108,3 +110,22 @@ def test_names() -> None:
     one, other = source_of(b"a", "https://files.example/a.tgz"), source_of(b"b", "https://files.example/a.tgz")
     assert (source_host(one), source_host(source_of(b"a"))) == ("files.example", "")
     assert source_text(one) != source_text(other)
+
+
+async def test_a_login_is_for_the_named_server_only(tmp_path: Path) -> None:
+    data = packed({"a.yaml": manifest("a")})
+    (tmp_path / "web.tgz").write_bytes(data)
+    logins: list[str] = []
+
+    class Handler(Quiet):
+        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+            logins.append(self.headers.get("Authorization", ""))
+            super().do_GET()
+
+    login = Credentials("porter", "hush")
+    with serving(tmp_path, Handler) as own, serving(tmp_path, Handler) as other:
+        for url in (own, other):
+            source = replace(source_of(data, f"{url}/web.tgz"), server=own, credentials=login)
+            async with open_source(source, "web") as (registry, path):
+                await registry.resolve(path, "1.0.0")
+    assert logins == [login.basic(), ""]

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.charts import chart
+from tests.programs import attempt, wharfinger
+from tests.runtime.support.killing import embedded_daemon
 from wharfinger.__main__ import main
 
 
@@ -38,3 +40,35 @@ def test_the_folder_is_read_before_the_cluster(tmp_path: Path, capsys: pytest.Ca
     (folder / "Chart.yaml").write_text("name: web\n")
     assert main(["install", str(folder), "--kubeconfig", "/nonexistent"]) == 2
     assert "Chart.yaml: version" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.measured
+def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_path: Path) -> None:
+    """A real daemon with its embedded control plane, and both commands as programs."""
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    with embedded_daemon(tmp_path) as running:
+        running.wait_line("ready:")
+        config = str(next((tmp_path / "state").rglob("kubeconfig*")))
+        done = attempt(
+            *wharfinger("install", str(folder), "--kubeconfig", config, "--name", "shop", "--set", "replicas=2")
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.splitlines()[-1].startswith("Ready")
+        late = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "a.b", "--timeout", "0"))
+        assert (late.returncode, "the daemon goes on: `wharfinger why default.a.b`" in late.stderr) == (3, True)
+        made = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "other", "--no-wait"))
+        assert made.returncode == 0, made.stderr
+        scoped = attempt(
+            *wharfinger("install", str(folder), "--kubeconfig", config, "--name", "shop", "--cluster-scope")
+        )
+        assert "its Applications may reach the whole cluster" in scoped.stderr
+        missing = attempt(
+            *wharfinger("install", "web", "--repository", "none", "--kubeconfig", config, "--timeout", "1")
+        )
+        assert missing.returncode != 0
+        for name in ("shop", "other"):
+            gone = attempt(*wharfinger("uninstall", name, "--kubeconfig", config))
+            assert (gone.returncode, gone.stdout) == (0, f"default/{name}: removed\n"), gone.stderr
+        again = attempt(*wharfinger("uninstall", "shop", "--kubeconfig", config))
+        assert (again.returncode, "check the name" in again.stderr) == (1, True)
