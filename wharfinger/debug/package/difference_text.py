@@ -1,4 +1,4 @@
-"""What the next apply of a package would change, as text. Pure; the lines are safe to print on a terminal."""
+"""The difference that the next apply of a package would make, as text. Pure; the lines are safe to print on a terminal."""
 
 import json
 from collections.abc import Iterator

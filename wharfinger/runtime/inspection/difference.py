@@ -1,4 +1,4 @@
-"""What the next apply of a package would change in the cluster: the chart is rendered as an apply renders it, and predicted
+"""The difference that the next apply of a package would make: the chart is rendered as an apply renders it, and predicted
 (:mod:`wharfinger.cluster.releases.prediction`).
 """
 
