@@ -46,6 +46,7 @@ def test_a_command_loads_its_own_part_only() -> None:
     assert run(sys.executable, "-c", code).returncode == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "act",
     [

@@ -12,7 +12,14 @@ from typing import Final, cast
 import trio
 
 from wharfinger.formats.encodable import encodable
-from wharfinger.offline.building_command import BuildError, build_paths, open_progress, packages_and_trees, tell
+from wharfinger.offline.building_command import (
+    BuildError,
+    build_paths,
+    few_collections,
+    open_progress,
+    packages_and_trees,
+    tell,
+)
 from wharfinger.offline.discovery.repository_address import repository_of
 from wharfinger.offline.discovery.tree import repository_above, root_of
 from wharfinger.offline.discovery.walk import TreeError
@@ -127,7 +134,8 @@ def _unchanged_lines(sides: Sides) -> Iterator[str]:
 
 def run_diff(options: OfflineOptions, against: str, *, everything: bool = False) -> Sides:
     """Build both sides; with ``everything`` releases that cannot differ are rendered, too. Raises BuildError."""
-    result = trio.run(partial(_sides, options, against, everything=everything))
+    with few_collections():
+        result = trio.run(partial(_sides, options, against, everything=everything))
     if isinstance(result, BuildError):
         raise result
     return result

@@ -149,6 +149,7 @@ async def test_an_object_that_changes_while_a_webhook_is_called_is_judged_anew()
         ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
 @pytest.mark.parametrize("fault", ["garbage", "error", "hangs", "refused", "untrusted"])
 async def test_a_webhook_that_does_not_answer_is_handled_by_the_failure_policy(

@@ -1,5 +1,6 @@
 """The check of what kustomizations and charts load."""
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from wharfinger.offline.discovery.loads import (
     MAX_KUSTOMIZATION,
     MAX_LOADED,
     LoadError,
+    RealPaths,
     check_links,
     check_loads,
     kustomization_file,
@@ -193,3 +195,20 @@ def test_links_in_a_chart(tmp_path: Path) -> None:
     (chart / "templates" / "leak").symlink_to(tmp_path / "outside" / "secret")
     with pytest.raises(LoadError, match="templates/leak is a link that leads out of the source"):
         check_links(chart, tmp_path / "tree")
+
+
+def test_real_paths_are_those_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "a" / "file").touch()
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "c")
+    (tmp_path / "c" / "back").symlink_to("../a/b")
+    (tmp_path / "c" / "loop").symlink_to("loop")
+    (tmp_path / "c" / "gone").symlink_to("../nothing/here")
+    names = ["a", "b", "c", "file", "link", "back", "loop", "gone", "absent", "..", ".", ""]
+    paths = RealPaths()
+    for chosen in itertools.product(names, repeat=3):
+        path = f"{tmp_path}/{'/'.join(chosen)}"
+        assert paths.of(path) == os.path.realpath(path), path
+    assert paths.of("/") == "/"
+    assert paths.of("/../..") == "/"

@@ -121,6 +121,7 @@ def test_chaos_that_cannot_be(more: list[str], words: str, capsys: pytest.Captur
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

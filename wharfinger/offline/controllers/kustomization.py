@@ -70,7 +70,7 @@ class KustomizationController:
             resources = resources_of(root, relative)
             if not resources:
                 return ()
-            await trio.to_thread.run_sync(check_build, self._desk, root, relative, fields)
+            check_build(self._desk, root, relative, fields)  # a few files: less work than a thread is
             is_whole = resources == ["."] and not fields
             what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
             return await self._builder.build(what)

@@ -64,11 +64,11 @@ def check_loads(folder: Path, limit: Path, more: Iterable[str] = ()) -> None:
 
     ``limit`` is the folder that all files must lie in. Blocking. Raises LoadError.
     """
-    top = os.path.realpath(limit)
+    top, paths = os.path.realpath(limit), RealPaths()
     seen: set[str] = set()
     pending = [os.path.realpath(folder)]
     for text in more:
-        pending += _checked(pending[0], text, top, Path(pending[0]))
+        pending += _checked(pending[0], text, top, Path(pending[0]), paths)
     while pending:
         place = pending.pop()
         if place in seen:
@@ -78,7 +78,7 @@ def check_loads(folder: Path, limit: Path, more: Iterable[str] = ()) -> None:
         if path is None:
             continue
         for text in _texts_of(path):
-            pending += _checked(place, text, top, path)
+            pending += _checked(place, text, top, path, paths)
 
 
 def check_links(folder: Path, limit: Path) -> None:
@@ -122,7 +122,7 @@ def _plugin_texts(kustomization: Path, text: str) -> Iterator[str]:
     if _INLINE.search(text):
         yield from _texts(read_yaml_all(text, what="a plugin"))
         return
-    found = [path for path in _files(str(kustomization.parent), text) if Path(path).is_file()]
+    found = [path for path in _files(str(kustomization.parent), text, RealPaths()) if Path(path).is_file()]
     if not found:
         raise LoadError(f"names {text!r} as a plugin, which cannot be checked; name its files", kustomization)
     for each in found:
@@ -147,24 +147,53 @@ def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
                 yield from _texts(each, key.casefold())
 
 
-def _files(place: str, text: str) -> tuple[str, ...]:
+class RealPaths:
+    """The real paths of files, for one pass over many files of the same folders: each folder is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Return the real path of an absolute path, as ``os.path.realpath`` does. Blocking. Raises OSError, ValueError."""
+        real, begin = "/", 0
+        while begin < len(path):
+            end = path.find("/", begin)
+            end = len(path) if end < 0 else end
+            upto = path[:end]
+            if upto not in self._known:
+                self._known[upto] = _step(real, path[begin:end])
+            real, begin = self._known[upto], end + 1
+        return real
+
+
+def _step(real: str, name: str) -> str:
+    """Return the real path of one name in a folder whose real path is known."""
+    if name in {"", "."}:
+        return real
+    if name == "..":
+        return os.path.dirname(real)  # noqa: PTH120 - texts are faster
+    joined = f"{real.rstrip('/')}/{name}"
+    return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114 - as above
+
+
+def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
     """Return the real paths of the files that a text may name: with ``..`` removed from the text, and as the system reads it."""
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
     for path in (os.path.normpath(joined), joined):
         try:
-            found[os.path.realpath(path)] = None
+            found[paths.of(path)] = None
         except (OSError, ValueError):
             continue  # no path at all
     return tuple(found)
 
 
-def _checked(place: str, text: str, top: str, kustomization: Path) -> tuple[str, ...]:
+def _checked(place: str, text: str, top: str, kustomization: Path, paths: RealPaths) -> tuple[str, ...]:
     """Check one text; return the folders that it names, if they have a kustomization, too. Raises LoadError."""
     if _REPOSITORY_HERE.match(text):
         told = f"names {text!r}, a repository outside of the source; copy it into the source"
         raise LoadError(told, kustomization)
-    return tuple(each for real in _files(place, text) for each in _checked_file(real, text, top, kustomization))
+    return tuple(each for real in _files(place, text, paths) for each in _checked_file(real, text, top, kustomization))
 
 
 def _checked_file(real: str, text: str, top: str, kustomization: Path) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ class Controller:
         if known is not None:
             placed = known.status.namespace or placed
             if not known.status.namespace and known.id != identity:
-                known.rename(identity)
+                self.runtime.rename(known, identity)
         if placed != identity.namespace:
             raise SpecError(
                 f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"

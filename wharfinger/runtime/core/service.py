@@ -20,8 +20,6 @@ from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engin
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
-from wharfinger.hooks.running.inbox import Inbox
-from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.backoff import BackoffPolicy
@@ -45,27 +43,6 @@ log = logging.getLogger(__name__)
 
 REMEMBER_S: Final = 5.0
 REMEMBER_AT_ONCE: Final = 16
-
-
-class _HookEvents:
-    """The events of hooks and their listener, which is made of the services that emit them. Nothing is emitted before that."""
-
-    def __init__(self) -> None:
-        self._listener: Runtime | None = None
-
-    def listen(self, runtime: Runtime) -> None:
-        """Pass events on to the runtime from now on."""
-        self._listener = runtime
-
-    def kube(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Pass on an object that changed."""
-        if self._listener is not None:
-            self._listener.submit(self._listener.build_kube_tasks(hooks, inbox))
-
-    def tick(self, crontab: str) -> None:
-        """Pass on a schedule that is due."""
-        if self._listener is not None:
-            self._listener.submit(self._listener.build_schedule_tasks(crontab))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +92,7 @@ async def open_runtime(
     each step of the runtime's machines.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
-    events, confinement = _HookEvents(), Confinement(claims, instances)
+    confinement = Confinement(claims, instances)
     async with (
         open_shared_watches(client) as watches,
         open_release_engine(
@@ -124,9 +101,7 @@ async def open_runtime(
             replace(engine or EngineOptions(), during=Charging(claims), confined=confinement),
         ) as releases,
         open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue) as queues,
-        open_hook_services(
-            client, watches, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick
-        ) as services,
+        open_hook_services(client, watches, filters, now, facts.zone) as services,
         trio.open_nursery() as nursery,
     ):
         changes = StatusChanges(now, on_change, on_status)
@@ -134,7 +109,7 @@ async def open_runtime(
             make_tools(services, releases), queues, changes, instances, facts.kubernetes_version, observers
         )
         runtime = Runtime(packages, queues, claims, confinement)
-        events.listen(runtime)
+        services.listen(packages.tell_hook, runtime.tick)
         releases.listen(runtime.releases)
         if facts.bootstrapped_by is None:
             _resume(runtime, facts, bootstrapped=True)
