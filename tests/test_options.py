@@ -29,9 +29,8 @@ _REALM: Final = "it needs a token server beside the registry; the registry clien
 UNUSED: Final[dict[str, str]] = {
     **{f"{command} --allow-missing-crds": _NOT_TYPED for command in _OFFLINE},
     **{f"{command} --attempts": _FETCHES for command in _OFFLINE},
-    "cache gc --unused-days": "it needs files of a certain age; the collection is tested with a clock",
     "control-plane --until-stdin-ends": "the daemon's own embedded control plane gets it",
-    "doctor --worker-pools": _NOT_TYPED,
+    "doctor --worker-pools": "no test examines a cluster for pools yet",
     "package inspect --token-realm": _REALM,
     "package push --token-realm": _REALM,
     "repository mirror --token-realm": _REALM,
