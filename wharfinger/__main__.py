@@ -116,7 +116,20 @@ COMMANDS: Final = (
         "list the packages of a running daemon, their queues, hooks and objects, repositories, versions, or pools",
         module="listing.get_command",
     ),
+    Command(
+        "install",
+        "runtime",
+        "install a package of this machine or of a registry, and wait",
+        module="installing.commands",
+    ),
+    Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
+    Command(
+        "rollback",
+        "runtime",
+        "let a package return to a former revision of its release",
+        module="daemon.rollback_command",
+    ),
     Command(
         "describe",
         "debug",

@@ -132,7 +132,8 @@ class PackageSnapshot:
 
     ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
-    ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
+    ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none. ``rollback`` is a line
+    about the former revision that the package returned to, and what its resource asks for; "" if it is as that asks.
     ``suspended`` and ``maintenance`` (its mode) are what users asked for. ``crds`` are the kinds that the package defines
     (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name something that its chart does
     not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,
@@ -164,6 +165,7 @@ class PackageSnapshot:
     progress: ProgressSnapshot | None = None
     warnings: tuple[str, ...] = ()
     update: str = ""
+    rollback: str = ""
     unmatched: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
@@ -351,8 +353,27 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderSnapshot:
+    """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
+
+    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own. ``shard`` is the
+    selector of the namespaces that the Lease is about; "" for all.
+    """
+
+    lease: str = ""
+    leader: str = ""
+    fence: int = 0
+    identity: str = ""
+    leads: bool = False
+    shard: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing."""
+    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing.
+
+    ``stale_watches`` has a sentence for each watch that hangs.
+    """
 
     version: str
     pid: int
@@ -362,6 +383,8 @@ class DaemonSnapshot:
     packages: int
     draining: bool
     standby: str
+    leader: LeaderSnapshot = LeaderSnapshot()
+    stale_watches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

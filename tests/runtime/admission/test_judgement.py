@@ -44,7 +44,7 @@ async def test_what_cannot_be_read_or_named_is_refused(tmp_path: Path) -> None:
         assert "exactly one of packageVersion, versionRange" in await refusal(application(packageVersion=""))
         assert "spec.maintenance" in await refusal(application(maintenance="nap"))
         repository: JsonObject = {"kind": "PackageRepository", "metadata": {"name": "r"}, "spec": {}}
-        assert "exactly one of registry, helm, layout and folder" in await refusal(repository)
+        assert "exactly one of registry, helm, git, archive, layout and folder" in await refusal(repository)
         local: JsonObject = {**repository, "spec": {"folder": {"path": str(tmp_path / "x")}}}
         assert await judged(world, local) == ADMITTED
         elsewhere: JsonObject = {**repository, "spec": {"folder": {"path": "/etc"}}}

@@ -22,7 +22,7 @@ Invariants:
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -66,7 +66,7 @@ from wharfinger.cluster.releases.release_registry import EngineBoard, Known
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.releases.rows import ReleaseRows
 from wharfinger.cluster.releases.uninstall import Uninstall
-from wharfinger.cluster.releases.upgrade import Tools, Upgrade, apply_early
+from wharfinger.cluster.releases.upgrade import OneWay, Tools, Upgrade, apply_early
 from wharfinger.cluster.tables.table import Initializer
 from wharfinger.cluster.watch.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.watch.shared_watches import SharedWatches
@@ -143,8 +143,13 @@ class ReleaseEngine:
             return None
         return known.result
 
-    async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
-        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and the errors of the client."""
+    async def upgrade(
+        self, request: ReleaseRequest, *, progress: Progress = silent, told: OneWay | None = None
+    ) -> ReleaseResult:
+        """Install or upgrade; ``told`` takes the changes that cannot be undone, before the first write.
+
+        Raises ReleaseError and its kinds, ConflictError, and the errors of the client.
+        """
         if (same := self.unchanged(request)) is not None:
             await trio.lowlevel.checkpoint()
             return same
@@ -156,7 +161,7 @@ class ReleaseEngine:
             whole, confined = owner in self._board.whole, self._tools.confined(owner)
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
-            done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            done = await Upgrade(self._tools, request, progress, whole=whole, told=told).run()
             await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)
@@ -408,9 +413,14 @@ class ReleaseEngine:
 
 @asynccontextmanager
 async def open_release_engine(
-    client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
+    client: ClusterClient,
+    watches: SharedWatches,
+    options: EngineOptions | None = None,
+    heads: ReleaseHeads | None = None,
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
+
+    ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
 
     Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
     of records.
@@ -422,7 +432,7 @@ async def open_release_engine(
     writer = ObjectWriter(client, options.field_manager, options.force)
     async with (
         open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
-        open_release_heads(watches, holder) as heads,
+        nullcontext(heads) if heads is not None else open_release_heads(watches, holder) as heads,
         open_health_monitor(
             table,
             client,

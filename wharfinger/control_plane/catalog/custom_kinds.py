@@ -27,6 +27,7 @@ from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
     as_object,
+    canonical_json,
     encode_json,
     find,
     find_list,
@@ -79,7 +80,14 @@ def kind_of_definition(definition: JsonObject) -> Kind:
         verbs=CUSTOM_VERBS,
         custom=True,
         generation=Generation.SPEC,
+        converter=_converter(find_object(spec, "conversion")),
     )
+
+
+def _converter(conversion: JsonObject) -> str:
+    """Return the webhook that converts between versions, as JSON; "" if there is none."""
+    is_webhook = find(conversion, "strategy") == "Webhook"
+    return canonical_json(find_object(conversion, "webhook")).decode() if is_webhook else ""
 
 
 def check_definition(definition: JsonObject) -> None:

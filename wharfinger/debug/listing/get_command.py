@@ -55,7 +55,8 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         choices=LISTS,
         help="packages (all), applications or modules (one kind), repositories, the versions of followed packages, queues "
         "(one for each package), hooks, resources (the objects of packages in the cluster, with their health), watches (of "
-        "hooks), or the pools of warm hooks, of hooks that keep running, and of pods; singular and short names work, too",
+        "hooks), the pools of warm hooks, of hooks that keep running, and of pods, or the "
+        "daemon that leads; singular and short names work, too",
     )
     add_name(parser)
     output = parser.add_argument(

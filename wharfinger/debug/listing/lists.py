@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from wharfinger.debug.listing.leader import leader_list
 from wharfinger.debug.listing.listing import Listing
 from wharfinger.debug.listing.package_parts import hooks_list, queues_list, resources_list, watches_list
 from wharfinger.debug.listing.packages import ARROW, packages_list
@@ -19,6 +20,7 @@ _OTHERS: Final[Mapping[str, Callable[[], Listing]]] = {
     "resources": resources_list,
     "watches": watches_list,
     "pools": pools_list,
+    "leader": leader_list,
 }
 _OF_PACKAGES: Final[Mapping[str, Callable[[str], Listing]]] = {
     PACKAGES: partial(packages_list, PACKAGES, ""),

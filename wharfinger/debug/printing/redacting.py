@@ -56,6 +56,7 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
         warnings=_redact_texts(package.warnings, text),
         unmatched=_redact_texts(package.unmatched, text),
         update=text.redact(package.update),
+        rollback=text.redact(package.rollback),
         urls=_redact_texts(package.urls, text),
         drift=_redact_texts(package.drift, text),
         failing=_redact_texts(package.failing, text),

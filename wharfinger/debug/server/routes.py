@@ -87,13 +87,21 @@ async def _healthz(_inspector: Inspector, _request: Request) -> Response:
     return text_answer(200, "ok")
 
 
+async def _livez(inspector: Inspector, _request: Request) -> Response:
+    """Answer 503 if a watch hangs: only a restart helps then. A server that is away is no reason."""
+    stale = (await inspector.daemon()).stale_watches
+    return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
+
+
 async def _readyz(inspector: Inspector, _request: Request) -> Response:
+    """Answer the verdict in the first line, and who leads in the second one if that is known."""
     daemon = await inspector.daemon()
+    leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
     if daemon.ready:
-        return text_answer(200, "ready")
+        return text_answer(200, f"ready{leader}")
     if daemon.draining:
-        return text_answer(503, "not ready: shutting down")
-    return text_answer(503, f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting")
+        return text_answer(503, f"not ready: shutting down{leader}")
+    return text_answer(503, (f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting") + leader)
 
 
 async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
@@ -236,6 +244,7 @@ async def _validate(inspector: Inspector, request: Request) -> Response:
 
 ROUTES: Final[dict[str, Route]] = {
     "/healthz": Route(_healthz),
+    "/livez": Route(_livez),
     "/readyz": Route(_readyz),
     "/endpoints": Route(_endpoints),
     METRICS: Route(_metrics, frozenset({HOOKS})),

@@ -7,7 +7,7 @@ that it shares with the hooks, are started first and outlast the queues, so that
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Final
@@ -16,9 +16,10 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.records.release_heads import ReleaseHeads
 from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.releases.options import EngineOptions
-from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_watches
 from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.kube.resource import ObjectKey
@@ -85,20 +86,23 @@ async def open_runtime(
     limited: ClusterClient | None = None,
     engine: EngineOptions | None = None,
     observers: Observers = UNOBSERVED,
+    watches: SharedWatches | None = None,
+    heads: ReleaseHeads | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open the runtime while the body runs; the module's docstring says what leaving does.
 
     ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. ``observers`` are called for
-    each step of the runtime's machines.
+    each step of the runtime's machines. ``watches`` and ``heads`` are those of a standby; they are opened here if there are none.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
     confinement = Confinement(claims, instances)
     async with (
-        open_shared_watches(client) as watches,
+        nullcontext(watches) if watches is not None else open_shared_watches(client) as watches,
         open_release_engine(
             limited or client,
             watches,
             replace(engine or EngineOptions(), during=Charging(claims), confined=confinement),
+            heads,
         ) as releases,
         open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue) as queues,
         open_hook_services(client, watches, filters, now, facts.zone) as services,

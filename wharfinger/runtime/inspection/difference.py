@@ -55,7 +55,7 @@ async def _predicted(
     found = await recorded(wanted, instance, tools, history)
     if found is None:
         found = new_recorded(wanted, await render(wanted.request, instance, tools))
-    over = await overlaid(found.rendered, wanted.directives, instance, host)
+    over = await overlaid(found.rendered, wanted.directives, instance, tools, host)
     request = await trio.to_thread.run_sync(partial(release_request, wanted, found, over, definition, instance))
     notes = _notes(instance, tools)
     if instance.wish.directives.maintenance and history and is_unmanaged(history[-1]):

@@ -3,6 +3,7 @@
 """
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,6 +13,8 @@ import trio
 
 import wharfinger
 from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.lease.record import LeaseRecord
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.exposition import exposition
 from wharfinger.formats.json.value import JsonObject, find_object
@@ -41,10 +44,12 @@ from wharfinger.runtime.inspection.repository_snapshots import repository_snapsh
 from wharfinger.runtime.inspection.resources import resource_snapshots
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
+from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,
     HistorySnapshot,
+    LeaderSnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
@@ -89,6 +94,10 @@ class RuntimeInspector:
     runtime: Runtime | None = None
     draining: bool = False
     standby: str = ""
+    leader: LeaderSnapshot = LeaderSnapshot()  # noqa: RUF009 - frozen
+    """The leader as it was last seen; replaced as a whole."""
+    clients: list[tuple[str, HttpClusterClient]] = field(default_factory=list)
+    """The clients of the API server whose watches and limits are shown, each with its name."""
     measured: HookMetrics = field(default_factory=HookMetrics)
     scans: Repositories | None = None
     """The controller of PackageRepositories; None before the runtime is up."""
@@ -114,11 +123,18 @@ class RuntimeInspector:
             packages=len(self.runtime.instances) if self.runtime else 0,
             draining=self.draining,
             standby=self.standby,
+            leader=self.leader,
+            stale_watches=stale_watches(self.clients),
         )
 
     def stand_by(self, why: str) -> None:
         """Set the reason why the daemon may not work yet; "" once it may."""
         self.standby = " ".join(why.split())
+
+    def lease_seen(self, lease: str, identity: str, record: LeaseRecord) -> None:
+        """Take note of a reading of the Lease ``lease``; ``identity`` is this daemon's own."""
+        leads = record.holder == identity and bool(identity)
+        self.leader = LeaderSnapshot(lease, record.holder, record.fence, identity, leads, self.leader.shard)
 
     async def statistics(self) -> StatisticsSnapshot | None:
         """Return the daemon's counts, or None before the runtime is up."""
@@ -128,7 +144,8 @@ class RuntimeInspector:
         """Return the daemon's own metrics, including those of hooks' runs."""
         lines: list[str] = []
         recorded = recorder_families(self.recorder, self.flight_log) if self.recorder is not None else ()
-        for line in daemon_lines(await self.daemon(), self.runtime, self.pods, recorded):
+        others = (*watch_families(self.clients, time.time()), *recorded)
+        for line in daemon_lines(await self.daemon(), self.runtime, self.pods, others):
             lines.append(line)
             if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first line
                 await trio.lowlevel.checkpoint()

@@ -57,6 +57,12 @@ from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import PackageStatus
 
 
+class AttemptBase:
+    """The base of all facts about the attempt to reach what the resource asks for."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class StatusSet:
     """The status changed."""
@@ -276,6 +282,29 @@ class DeleteHooksSkipped(RemovalBase):
     """A user wants the package removed without its delete hooks."""
 
 
+# --- the attempt -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptBegun(AttemptBase):
+    """The resource asks for this, and work for it begins."""
+
+    asked: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed(AttemptBase):
+    """A stage failed."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSettled(AttemptBase):
+    """The package is Ready with what its resource asks for."""
+
+
 WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | RefreshWanted | UpdateBegun
 FilesFact: TypeAlias = (
     Downloaded | Unpacked | FoundStored | PackageRead | HooksUnusable | LoadCompleted | ChartSearched | WebhooksSearched
@@ -301,6 +330,7 @@ HooksFact: TypeAlias = (
     HooksStarting | HooksStarted | HooksStopped | StartupHookDone | HookRan | LaneFailed | LaneRecovered
 )
 CrdsFact: TypeAlias = CrdsBegun | CrdsEnded | CrdsEstablished
+AttemptFact: TypeAlias = AttemptBegun | AttemptFailed | AttemptSettled
 RemovalFact: TypeAlias = RemovalBegun | DeletionChosen | DeleteHooksSkipped
 Fact: TypeAlias = (
     StatusSet
@@ -315,4 +345,5 @@ Fact: TypeAlias = (
     | HooksFact
     | CrdsFact
     | RemovalFact
+    | AttemptFact
 )

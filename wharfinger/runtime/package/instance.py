@@ -26,7 +26,9 @@ from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.hooks.running.runner import HookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.throttle import Throttle
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
 from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.rendering.renderer import Renderer
@@ -74,6 +76,18 @@ class SourceOpener(Protocol):
         ...
 
 
+class Webhooks(Protocol):
+    """The objects in the cluster that tell API servers of hooks' webhooks."""
+
+    async def publish(self, package: str, bound: BoundWebhooks) -> None:
+        """Make the webhooks of a package known, and keep them so, in place of those before. Raises ClusterError and HookError."""
+        ...
+
+    async def withdraw(self, package: str, *, conversions: bool) -> None:
+        """Remove a package's webhooks, those of conversions only if ``conversions`` is true. Raises ClusterError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """The tools of tasks, one of each for all packages. The limiters bound the work of the whole daemon."""
@@ -102,12 +116,16 @@ class Tools:
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
+    kustomize: KustomizeBuilder | None = None
+    """The builder that applies `spec.patches`; None: there is none, and patches are refused."""
     engine: ChartEngine | None = None
     """The chart engine, for its counts; None: ``helm template`` renders."""
     warm: WarmStarts | None = None
     """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
     persistent: PersistentPrograms | None = None
     """The hooks that keep running; None without that, and for metrics only."""
+    webhooks: Webhooks | None = None
+    """The webhooks of hooks; None if the daemon has no admission server."""
 
 
 @dataclass(slots=True)

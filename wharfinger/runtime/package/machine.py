@@ -96,7 +96,7 @@ from wharfinger.runtime.package.events import (
     VoteStarted,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import CrdsBegun, DeleteHooksSkipped, RefreshWanted
+from wharfinger.runtime.package.facts import AttemptBegun, CrdsBegun, DeleteHooksSkipped, RefreshWanted
 from wharfinger.runtime.package.findings import DeletionChosen
 from wharfinger.runtime.package.offers import ask_again, offer, reconfigured, voted
 from wharfinger.runtime.package.operations import disabled, reconciled, removed, suspended, updated
@@ -171,7 +171,11 @@ def _wished(package: Package, event: WishAdopted, around: Around) -> Next:
     now, generation, kind = around.now, event.generation, event.decision.kind
     package = applied(package, event.wished)
     mode = package.wish.directives.maintenance
-    package = with_status(package, statuses.set_maintenance(package.status, mode, now))
+    status = statuses.set_maintenance(package.status, mode, now)
+    package = with_status(package, statuses.rolled_back(status, package.wish.directives.rolled_back, now))
+    asked = package.wish.directives.asked
+    if asked != package.wish.attempt.asked and kind is not DecisionKind.REMOVING:
+        package = applied(package, AttemptBegun(asked, now))
     unblocked = package.status.blocked is not None
     effects: tuple[Effect, ...] = ()
     match kind:

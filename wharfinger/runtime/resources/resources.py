@@ -24,10 +24,18 @@ from wharfinger.kube.names import is_subdomain
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.definition.depends_on import read_depends_on
 from wharfinger.packages.definition.requirements import DependsOn
+from wharfinger.packages.kustomizing.patches import Patch, read_patches
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.release_policy import Upkeep, read_upkeep
 from wharfinger.runtime.resources.static_values import read_static_values
+from wharfinger.runtime.resources.upgrade_policy import (
+    RollbackRequest,
+    UpgradePolicy,
+    read_rollback_request,
+    read_upgrade_policy,
+)
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_policy import EXACT, VersionPolicy, read_version
 
 GROUP: Final = "wharfinger.dev"
@@ -122,6 +130,16 @@ class Directives:
     """The digest that the package must have, from the resource or from the choice of its version; empty: that of its tag."""
     kept_digest: str = ""
     """The installed digest of the same version, if its tag may not be followed; used if the package is downloaded again."""
+    patches: tuple[Patch, ...] = ()
+    """Kustomize's patches of the rendered objects."""
+    upgrade: UpgradePolicy = UpgradePolicy()  # noqa: RUF009 - frozen
+    """The policy for failed upgrades."""
+    rollback: RollbackRequest | None = None
+    """The last request of a user for a rollback, which may be done already."""
+    asked: str = ""
+    """The checksum of everything that the resource asks for (:mod:`wharfinger.runtime.core.wishes`); empty: not computed."""
+    rolled_back: RollbackNote | None = None
+    """The rollback that is in force: then everything else is that of the former revision. None: what the resource asks for."""
     static_values: JsonObject | None = field(default=None, hash=False)
     """The values that a modules directory has for one of its Modules, below the Module's own values.
 
@@ -258,6 +276,9 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
         digest=policy.digest,
         is_digest_named=bool(policy.digest),
         default=_default(obj) if isinstance(identity, ModuleId) else None,
+        patches=read_patches(find(obj, "spec", "patches")),
+        upgrade=read_upgrade_policy(find_object(obj, "spec")),
+        rollback=read_rollback_request(annotations),
         static_values=read_static_values(obj) if isinstance(identity, ModuleId) else None,
     )
 

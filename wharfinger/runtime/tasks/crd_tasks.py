@@ -4,7 +4,7 @@ EnsureCRDs runs in a lane of its own as soon as its package may be on, and is re
 part of the reconciliation: the package's own definitions must be established, those of all other packages tried once
 (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies conversion
 webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
-objects of the release.
+objects of the release. It also tells API servers of the webhooks of the package's hooks.
 """
 
 import logging
@@ -19,6 +19,7 @@ from wharfinger.cluster.objects.ownership import Owner, is_kept, owner_of
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.json.value import find_str
 from wharfinger.formats.listing import listed
+from wharfinger.hooks.webhooks.bound_webhooks import bound_webhooks
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.errors import RenderError
@@ -91,7 +92,33 @@ async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def ensure_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Apply the chart's conversion webhooks before its other objects; most packages have none, and are not rendered for this."""
+    """Publish the webhooks of the package's hooks, and apply its chart's conversion webhooks before its other objects."""
+    await _publish_webhooks(instance, tools, host)
+    await _apply_webhooks(instance, tools, host)
+
+
+async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Tell API servers of the webhooks of the package's hooks. Raises HookConfigError, HookError and ClusterError."""
+    if tools.webhooks is None:
+        return
+    bound = bound_webhooks(instance.files.hooks, instance.isolation)
+    if bound:
+        host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "publishing the webhooks of its hooks"))
+    with waiting(tools):
+        await tools.webhooks.publish(instance.id.name, bound)
+
+
+async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bool) -> None:
+    """Tell API servers to call no webhook of the package's hooks any more; conversions go on unless ``conversions`` is set.
+
+    Raises ClusterError.
+    """
+    if tools.webhooks is not None:
+        await tools.webhooks.withdraw(instance.id.name, conversions=conversions)
+
+
+async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Apply the chart's conversion webhooks; most packages have none, and are not rendered for this."""
     if not await _mentions_webhooks(instance, tools, host) or await left_to_people(instance, tools):
         return
     host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))

@@ -7,8 +7,8 @@ failed in any of these steps has failed, and is run again with fresh snapshots.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
@@ -28,6 +28,7 @@ from wharfinger.hooks.running.discovery import Hook
 from wharfinger.hooks.running.log_budget import BURST_CHARS, BURST_LINES, CHARS_PER_S, LINES_PER_S, LogBudget
 from wharfinger.hooks.running.object_operations import Create, Operation, despite_failure, read_operations
 from wharfinger.hooks.running.object_patches import apply_operations
+from wharfinger.hooks.running.run_report import ANSWERS
 from wharfinger.hooks.running.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.hooks.watching.context_file import Context
 from wharfinger.hooks.watching.contexts import helm_binding
@@ -110,6 +111,58 @@ async def ask_hook(
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await _logged(tools, run, lines)
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
+
+
+async def review_by_hook(
+    instance: Instance,
+    tools: Tools,
+    host: Host,
+    hook: Hook,
+    contexts: Sequence[Context],
+    cause: Cause,
+    *,
+    dry_run: bool,
+) -> Mapping[str, bytes]:
+    """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
+    ``dry_run`` is set; it must not change values.
+
+    The run is in no queue and takes no slot: the work that has them may wait for this very answer. The caller limits the time.
+    Raises HookRunError if it failed, and the errors of applying its output.
+    """
+    outcome: list[HookOutcome] = []
+    try:
+        answers = await _reviewed(instance, tools, host, hook, contexts, cause, outcome, dry_run=dry_run)
+    except EXPECTED:
+        _measured(instance, tools, hook, cause, RunOutcome.ERROR, outcome)
+        raise
+    _measured(instance, tools, hook, cause, RunOutcome.SUCCESS, outcome)
+    return answers
+
+
+async def _reviewed(
+    instance: Instance,
+    tools: Tools,
+    host: Host,
+    hook: Hook,
+    contexts: Sequence[Context],
+    cause: Cause,
+    ended: list[HookOutcome],
+    *,
+    dry_run: bool,
+) -> Mapping[str, bytes]:
+    lines, configured = HookLog(instance, hook, cause), instance.configuration
+    run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
+    outcome = await _logged(tools, replace(run, answers=ANSWERS), lines)
+    ended.append(outcome)
+    if not outcome.succeeded:
+        raise HookRunError(hook.name, outcome.exit_description)
+    if outcome.values_patch or outcome.config_values_patch:
+        raise HookRunError(hook.name, "it changed values; a hook that answers an API server must not do that")
+    metrics = read_metric_operations(outcome.metrics, hook=hook.name)
+    if not dry_run and (problems := await _apply_object_patches(instance, tools, hook, outcome)):
+        raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
+    _publish(instance, tools, hook, metrics)
+    return outcome.answers
 
 
 def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:

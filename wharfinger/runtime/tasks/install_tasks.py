@@ -77,6 +77,9 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
         known = await tools.store.installed(Digest(state.digest))
         if known is not None:
             return Downloaded(known, asked=False)
+    back = instance.wish.directives.rolled_back
+    if back is not None and back.is_back and (kept_content := await _former(instance, tools)) is not None:
+        return Downloaded(kept_content, asked=False)  # a rollback needs no registry
     # A folder is always checked, because an earlier fetch must not hide a correction of its files.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
@@ -84,6 +87,26 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
             manifest = await _fetch(instance, tools, source)
             taken.result = _kept(manifest)
     return Downloaded(manifest, asked=True)
+
+
+async def _former(instance: Instance, tools: Tools) -> Manifest | None:
+    """Return the manifest of the pinned content, if it is on the disk."""
+    digest = instance.wish.directives.digest
+    return await tools.store.installed(Digest(digest)) if digest else None
+
+
+async def _keep_former(instance: Instance, tools: Tools) -> None:
+    """Keep the content of the revision that the package may return to on the disk, if it is there."""
+    ready = (await instance.recorded(tools)).state.ready
+    if instance.wish.directives.upgrade.rollback and ready is not None:
+        manifest = await tools.store.installed(Digest(ready.wish.digest))
+        if manifest is not None:
+            await tools.store.deploy(former_name(instance.id.name), manifest)
+
+
+def former_name(name: str) -> str:
+    """Return the name in the store for the former content of a package; no package can have it, because of the two dots."""
+    return f"{name}..former"
 
 
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
@@ -143,6 +166,7 @@ async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
         return Unpacked(tree)
     with steps.taking(INSTALL) as taken:
         tree = await _unpacked(instance, tools, manifest)
+        await _keep_former(instance, tools)
         await tools.store.deploy(instance.id.name, manifest)
         host.emit(instance, Placed())
         record = await instance.recorded(tools)
@@ -241,6 +265,7 @@ async def _discovered(
         scope=HookScope.GLOBAL if is_global(instance.id) else HookScope.PACKAGE,
         batch=definition.batch_hooks,
         environment=identity_variables(instance.id),
+        webhooks=tools.webhooks is not None,
         warn=warn,
     )
 

@@ -17,6 +17,7 @@ from wharfinger.packages.definition.definition import Layout
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, state_record
 from wharfinger.runtime.lifecycle.steps import Steps, fingerprint
+from wharfinger.runtime.lifecycle.way_back_record import ReadyRevision
 from wharfinger.runtime.package.events import Progressed, Released, Removing, Tracked, Uninstalled, WarnedOf
 from wharfinger.runtime.package.findings import (
     DeletionChosen,
@@ -33,13 +34,13 @@ from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.status.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.tasks.applying import applied_before, apply, restore
+from wharfinger.runtime.tasks.applying import ROLLBACK, UNREAD, applied_before, apply, restore
 from wharfinger.runtime.tasks.collecting import collect_made
 from wharfinger.runtime.tasks.configuration import adopt_wanted
-from wharfinger.runtime.tasks.crd_tasks import remove_webhooks
+from wharfinger.runtime.tasks.crd_tasks import remove_webhooks, withdraw_webhooks
 from wharfinger.runtime.tasks.hook_checks import await_ready_by_hook
-from wharfinger.runtime.tasks.install_tasks import read_package
-from wharfinger.runtime.tasks.rendering import waiting_for
+from wharfinger.runtime.tasks.install_tasks import former_name, read_package
+from wharfinger.runtime.tasks.rendering import recorded_wish, waiting_for
 from wharfinger.runtime.tasks.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.tasks.values import changed_paths
 
@@ -48,7 +49,7 @@ log = logging.getLogger(__name__)
 MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
-OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests")
+OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", ROLLBACK, UNREAD)
 """The subjects of warnings that do not apply once there is no release."""
 
 
@@ -142,6 +143,19 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
     if report.failed:
         raise WorkloadError(waiting_for(report.failed))
     await await_ready_by_hook(instance, tools, host)
+    await _note_ready(instance, tools, host)
+
+
+async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
+    """Record the revision as one to return to, if a failed upgrade is rolled back, or the package returned to it itself."""
+    wanted = instance.wish.directives
+    if not instance.loaded().chart or not (wanted.upgrade.rollback or wanted.rolled_back):
+        return
+    back = wanted.rolled_back is not None and wanted.rolled_back.is_back
+    ready = ReadyRevision("" if back else wanted.asked, instance.status.revision, recorded_wish(instance))
+    record = await instance.recorded(tools)
+    await record.update(lambda state: state.ready_as(ready, instance.status.generation))
+    host.emit(instance, WarnedOf(ROLLBACK, ()))
 
 
 def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
@@ -157,8 +171,14 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
     return Reason.NOT_READY, laggards
 
 
+async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Stop the hooks until the next version is loaded; API servers may still ask those that are loaded."""
+    await rest_hooks(instance, tools, host)
+
+
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks and keep the release: objects in the cluster are kept."""
+    """Stop the hooks and keep the release: objects in the cluster are kept, and conversions go on."""
+    await withdraw_webhooks(instance, tools, conversions=False)
     await rest_hooks(instance, tools, host)
 
 
@@ -193,6 +213,7 @@ async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
     if steps.done("undeploy") is None:
         with steps.taking("undeploy"):
             await tools.store.undeploy(instance.id.name)
+            await tools.store.undeploy(former_name(instance.id.name))
             await tools.store.collect()
             if instance.has_release:
                 await state_record(tools.cluster, instance.id).delete()  # even if it cannot be read
@@ -210,6 +231,8 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
 
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package is being uninstalled")
+    # Before anything else: a webhook must not refuse the deletion of its own package.
+    await withdraw_webhooks(instance, tools, conversions=not instance.has_release)
     if not instance.has_release:
         return
     name, namespace = instance.id.release, instance.id.namespace
@@ -252,6 +275,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
     await remove_webhooks(instance, tools, host)
+    await withdraw_webhooks(instance, tools, conversions=True)
     await rest_hooks(instance, tools, host)
     host.emit(instance, ObjectsKnown(()))
 
