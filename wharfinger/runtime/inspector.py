@@ -13,6 +13,14 @@ from typing import Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DifferenceSnapshot,
+    HookSnapshotsSnapshot,
+    LogSnapshot,
+    ResourceSnapshot,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +139,8 @@ class PackageSnapshot:
     not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,
     with the managers that set them. ``failing`` are its objects that cannot be applied, corrected or deleted: the error, the
     attempt, the time of the next one, and the errors of earlier ones. ``waits_for`` are the limits that its work waits for
-    (``hooks``, ``api``). ``secrets`` are texts that may not appear in anything shown about this package or its queue.
+    (``hooks``, ``api``). ``labels`` are those of its resource. ``secrets`` are texts that may not appear in anything shown about
+    this package or its queue.
     """
 
     name: str
@@ -165,6 +174,7 @@ class PackageSnapshot:
     waits_for: tuple[str, ...] = ()
     operations: tuple[OperationSnapshot, ...] = ()
     monitors: tuple[MonitorSnapshot, ...] = ()
+    labels: JsonObject = field(default_factory=dict)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -206,6 +216,8 @@ class RepositorySnapshot:
     scanned: datetime | None = None
     users: int = 0
     packages: tuple[IndexSnapshot, ...] = ()
+    labels: tuple[str, ...] = ()
+    """The labels, each as ``key=value``, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +353,27 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderSnapshot:
+    """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
+
+    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own. ``shard`` is the
+    selector of the namespaces that the Lease is about; "" for all.
+    """
+
+    lease: str = ""
+    leader: str = ""
+    fence: int = 0
+    identity: str = ""
+    leads: bool = False
+    shard: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing."""
+    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing.
+
+    ``stale_watches`` has a sentence for each watch that hangs.
+    """
 
     version: str
     pid: int
@@ -352,6 +383,8 @@ class DaemonSnapshot:
     packages: int
     draining: bool
     standby: str
+    leader: LeaderSnapshot = LeaderSnapshot()
+    stale_watches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,6 +620,36 @@ class Inspector(Protocol):
 
     async def history(self, name: str) -> HistorySnapshot | None:
         """Return the last events of the package of this name, also of one that is gone; None if there are none."""
+        ...
+
+    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+        """Return the objects of a package's release, sorted; None if there is no such package."""
+        ...
+
+    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+        """Return the Kubernetes Events about a package's resource, or those that the daemon wrote if ``name`` is None; oldest
+        first, and at most a few thousand. None if there is no such package. Raises DetailsUnavailableError.
+        """
+        ...
+
+    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+        """Return the kept log lines of a package with a number above ``after``, also of one that is gone; None if there is
+        neither such a package nor such a line.
+        """
+        ...
+
+    async def difference(self, name: str) -> DifferenceSnapshot | None:
+        """Return what the next apply of a package would change in the cluster. Nothing is changed, but the API server is asked.
+        None if there is no such package.
+        """
+        ...
+
+    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+        """Return the snapshots that the hooks of a package would get now, sorted by hook; None if there is no such package."""
+        ...
+
+    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+        """Return the tasks of the daemon, as a tree from the root."""
         ...
 
     async def render(self, name: str) -> RenderSnapshot | None:

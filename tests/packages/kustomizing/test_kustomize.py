@@ -12,6 +12,7 @@ from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("check", CONTRACT)
 async def test_the_contract(check: Check, tmp_path: Path) -> None:
     folder, scratch = tmp_path / "tree", tmp_path / "scratch"

@@ -129,6 +129,7 @@ async def test_they_are_established_and_putting_them_there_again_changes_nothing
         assert {find_str(crd, "spec", "names", "kind") for crd in (await client.list(CRD)).items} == set(by_kind())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "spec", "said"),
     [
@@ -181,6 +182,7 @@ async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> No
         assert find_list(made, "spec", "dependsOn") == [ingress, named]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "entry", "said"),
     [

@@ -44,7 +44,6 @@ from wharfinger.packages.registry.pusher import load_package, push_package
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
-from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
 from wharfinger.packages.sources.source import Source, open_source, source_text
 from wharfinger.packages.store.disk_store import DiskStore, open_store
@@ -57,9 +56,10 @@ from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.engine import package_renderer
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import Journal
-from wharfinger.runtime.package.instance import SourceOpener, Tools
+from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -388,6 +388,8 @@ class Ground:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
+    webhooks: Webhooks | None = None
+    """The webhooks of hooks; None: there are none."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -410,8 +412,8 @@ class Ground:
         return Tools(
             open_source=self.open_source,
             store=self.store,
-            renderer=CachingRenderer(
-                HelmRenderer(self.helm, scratch), EntryCache(self.renders or self.folder / "renders")
+            renderer=package_renderer(
+                HelmRenderer(self.helm, scratch), None, scratch, EntryCache(self.renders or self.folder / "renders")
             ),
             cluster=limited,
             releases=releases,
@@ -424,6 +426,7 @@ class Ground:
             slots=slots,
             stopping=WorkScope("the world"),
             kustomize=KubectlKustomize(_program("kubectl"), scratch, network=False),
+            webhooks=self.webhooks,
         )
 
     @asynccontextmanager

@@ -22,7 +22,7 @@ Invariants:
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -57,7 +57,9 @@ from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.records.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.object_states import ObjectState, object_states
 from wharfinger.cluster.releases.options import EngineListener, EngineOptions, EngineStatistics
+from wharfinger.cluster.releases.prediction import Prediction, predict
 from wharfinger.cluster.releases.preflight import Surveyor
 from wharfinger.cluster.releases.record_keeper import RecordKeeper
 from wharfinger.cluster.releases.release_registry import EngineBoard, Known
@@ -92,6 +94,8 @@ class ReleaseEngine:
         board: EngineBoard,
         kept: KeptDefinitions,
         unattended: Unattended,
+        *,
+        force: bool,
     ) -> None:
         """Use `open_release_engine` instead."""
         self._tools = tools
@@ -104,6 +108,7 @@ class ReleaseEngine:
         self._board = board
         self._kept = kept
         self._unattended = unattended
+        self._force = force
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
@@ -338,6 +343,19 @@ class ReleaseEngine:
         """Return the objects that differ now from what was applied."""
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
+    def object_states(self, owner: Owner) -> tuple[ObjectState, ...]:
+        """Return the state of each object of a release that has a row, sorted."""
+        return object_states(
+            self._tools.rows.of(owner), self._health.readiness, self._reconciler.status, self._drift.drifts(owner)
+        )
+
+    async def predict(self, request: ReleaseRequest) -> Prediction:
+        """Return what `upgrade` would change in the cluster, by dry runs of the API server. Nothing is written.
+
+        Raises the errors that `upgrade` would raise before its first write.
+        """
+        return await predict(self._tools, request, self._force, whole=request.owner in self._board.whole)
+
     def failures(self) -> dict[Owner, list[Failure[Identity]]]:
         """Return the objects that fail to be applied or deleted, by release, the longest failing first."""
         found: dict[Owner, list[Failure[Identity]]] = {}
@@ -395,9 +413,14 @@ class ReleaseEngine:
 
 @asynccontextmanager
 async def open_release_engine(
-    client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
+    client: ClusterClient,
+    watches: SharedWatches,
+    options: EngineOptions | None = None,
+    heads: ReleaseHeads | None = None,
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
+
+    ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
 
     Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
     of records.
@@ -409,7 +432,7 @@ async def open_release_engine(
     writer = ObjectWriter(client, options.field_manager, options.force)
     async with (
         open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
-        open_release_heads(watches, holder) as heads,
+        nullcontext(heads) if heads is not None else open_release_heads(watches, holder) as heads,
         open_health_monitor(
             table,
             client,
@@ -474,7 +497,9 @@ async def open_release_engine(
             options.field_manager,
             interruption,
         )
-        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept, unattended)
+        yield ReleaseEngine(
+            tools, table, reconciler, drift, heads, health, live, board, kept, unattended, force=options.force
+        )
         nursery.cancel_scope.cancel()
 
 

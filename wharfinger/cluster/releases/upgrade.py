@@ -239,39 +239,17 @@ class Upgrade:
         async def read() -> None:
             view.history = await self._tools.keeper.settled(self._owner)
 
-        await each([self._check_namespace, survey, read], lambda look: look(), limit=3)
-        there = {row.identity: row for row in self._tools.rows.of(self._owner)}
-        if not self._whole and view.history:
-            for objects_of_revision in await self._tools.keeper.possible_objects(view.history):
-                for row in await rows_of(self._tools.client, self._owner, objects_of_revision, request.drift):
-                    if there.setdefault(row.identity, row).body != row.body:
-                        view.unsure.add(row.identity)
+        async def check() -> None:
+            await check_namespace(self._tools, self._owner)
+
+        await each([check, survey, read], lambda look: look(), limit=3)
+        there, view.unsure = await rows_there(self._tools, self._owner, view.history, request.drift, whole=self._whole)
         wanted = {row.identity for row in view.survey.rows}
         view.before = {identity: row.body for identity, row in there.items()}
         view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
-        if not objects and view.leaving and not request.prune_to_empty:
-            count = len(view.leaving)
-            lost = "its only object" if count == 1 else f"all of its {count} objects"
-            raise EmptyReleaseError(
-                f"release {self._owner}: its manifest is empty, which would delete {lost}; "
-                "set spec.allowEmpty: true if this is intended"
-            )
+        if not objects and not request.prune_to_empty:
+            check_not_emptied(self._owner, view.leaving)
         return view
-
-    async def _check_namespace(self) -> None:
-        owner = self._owner
-        if any(
-            row.key.namespace == owner.namespace and self._tools.surveyor.is_as_last_applied(row)
-            for row in self._tools.rows.of(owner)
-        ):
-            await trio.lowlevel.checkpoint()
-            return  # an object of the release exists in it, so the namespace does
-        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
-        namespace = await look_up(self._tools.client, ObjectKey(resource, "", owner.namespace))
-        if namespace is None:
-            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
-        if find_str(namespace, "metadata", "deletionTimestamp"):
-            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
 
     # -- objects
 
@@ -338,6 +316,50 @@ class Upgrade:
         farewell = await judge_leaving(self._tools.client, leaving, staying=staying)
         removed = await self._tools.rows.remove(leaving, farewell, self._progress)
         return farewell, removed.deleted
+
+
+async def check_namespace(tools: Tools, owner: Owner) -> None:
+    """Check that the namespace of a release exists and stays. Raises NamespaceMissingError, and the errors of the client."""
+    if any(
+        row.key.namespace == owner.namespace and tools.surveyor.is_as_last_applied(row) for row in tools.rows.of(owner)
+    ):
+        await trio.lowlevel.checkpoint()
+        return  # an object of the release exists in it, so the namespace does
+    resource = await patiently(partial(tools.client.resource_type, "v1", "Namespace"))
+    namespace = await look_up(tools.client, ObjectKey(resource, "", owner.namespace))
+    if namespace is None:
+        raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
+    if find_str(namespace, "metadata", "deletionTimestamp"):
+        raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
+
+
+async def rows_there(
+    tools: Tools, owner: Owner, history: Sequence[Stored], drift: DriftPolicy, *, whole: bool
+) -> tuple[dict[Identity, DesiredObject], set[Identity]]:
+    """Return the rows of all objects that the release may have in the cluster, and which of them an interrupted attempt may
+    have changed, or not.
+
+    ``whole``: the table has them all, and no record has to be read. Raises ReleaseError, and the errors of the client.
+    """
+    there = {row.identity: row for row in tools.rows.of(owner)}
+    unsure: set[Identity] = set()
+    if not whole and history:
+        for objects_of_revision in await tools.keeper.possible_objects(history):
+            for row in await rows_of(tools.client, owner, objects_of_revision, drift):
+                if there.setdefault(row.identity, row).body != row.body:
+                    unsure.add(row.identity)
+    return there, unsure
+
+
+def check_not_emptied(owner: Owner, leaving: Sequence[DesiredObject]) -> None:
+    """Check that an empty manifest deletes nothing. Raises EmptyReleaseError."""
+    if leaving:
+        count = len(leaving)
+        lost = "its only object" if count == 1 else f"all of its {count} objects"
+        raise EmptyReleaseError(
+            f"release {owner}: its manifest is empty, which would delete {lost}; "
+            "set spec.allowEmpty: true if this is intended"
+        )
 
 
 async def apply_early(

@@ -26,7 +26,6 @@ from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.controllers.kustomization import build_error, check_build
 from wharfinger.offline.discovery.argo import ArgoSource, argo_sources
 from wharfinger.offline.discovery.documents import SUFFIXES, is_encrypted, read_documents, without_encryption
-from wharfinger.offline.discovery.loads import LoadError, check_links, kustomization_file, read_kustomization
 from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.repository_address import plain_address
 from wharfinger.offline.discovery.tree import MAX_FILE
@@ -43,6 +42,7 @@ from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.kustomizing.kustomization import Folder, Overlay
 from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.loads import LoadError, check_links, kustomization_file, read_kustomization
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.runtime.fixpoint.model import Id

@@ -28,7 +28,6 @@ from wharfinger.offline.controllers.kustomization import dependencies_of
 from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
 from wharfinger.offline.controllers.source import SourceController
-from wharfinger.offline.discovery.loads import LoadError, check_links
 from wharfinger.offline.sources.fetcher import Artifact, SourceError
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
@@ -46,6 +45,7 @@ from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.kustomizing.kustomization import Manifests
 from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.loads import LoadError, check_links
 from wharfinger.packages.rendering.renderer import Rendered
 from wharfinger.runtime.fixpoint.model import Id
 

@@ -15,7 +15,6 @@ from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
 from wharfinger.offline.discovery.builders import source_of
 from wharfinger.offline.discovery.documents import Problem, is_encrypted, without_encryption
-from wharfinger.offline.discovery.loads import LoadError, check_loads
 from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.tree import repository_above
 from wharfinger.offline.discovery.walk import TreeError
@@ -24,6 +23,7 @@ from wharfinger.offline.store.kinds import CONFIG_MAP, KUSTOMIZATION, SECRET
 from wharfinger.offline.store.store import Place, Stored
 from wharfinger.packages.kustomizing.kustomization import Folder, Overlay
 from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.loads import LoadError, check_loads
 from wharfinger.runtime.fixpoint.model import Id, Level
 
 
@@ -70,7 +70,7 @@ class KustomizationController:
             resources = resources_of(root, relative)
             if not resources:
                 return ()
-            await trio.to_thread.run_sync(check_build, self._desk, root, relative, fields)
+            check_build(self._desk, root, relative, fields)  # a few files: less work than a thread is
             is_whole = resources == ["."] and not fields
             what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
             return await self._builder.build(what)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.proxies import Proxies
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.offline.building.chart_makers import ChartMakers
 from wharfinger.offline.building.charts import FolderDigests
@@ -27,8 +28,9 @@ from wharfinger.offline.store.kinds import GIT_REPOSITORY, OCI_REPOSITORY
 from wharfinger.packages.errors import RegistryError, StoreError
 from wharfinger.packages.kustomizing.build_cache import BuildCache
 from wharfinger.packages.kustomizing.engine_kustomize import EngineKustomize
-from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeBuilder
-from wharfinger.packages.network.proxies import Proxies, read_proxies
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
+from wharfinger.packages.kustomizing.manifest_renderer import ManifestRenderer
+from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
@@ -84,17 +86,15 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
             logins = DockerLogins(options.docker_config) if options.docker_config is not None else None
             sources = Network(_proxies(), logins=logins)
             oci = OciFetcher(store, network=options.network, sources=sources)
-            kustomize: KustomizeBuilder = kubectl
-            if engine is not None:
-                kustomize = EngineKustomize(engine, kubectl, versions, BuildCache(entries))
+            building = kubectl if engine is None else EngineKustomize(engine, kubectl, versions, BuildCache(entries))
             yield Tools(
                 scratch=folder,
-                renderer=CachingRenderer(helm, entries, digests.is_current),
+                renderer=CachingRenderer(ManifestRenderer(helm, building), entries, digests.is_current),
                 digests=digests,
-                kustomize=kustomize,
+                kustomize=building,
                 templates=EngineTemplates(engine),
                 packages=PackageTools(
-                    store, jq.of("build"), rules, options.packages, options.network, sources, kustomize
+                    store, jq.of("build"), rules, options.packages, options.network, sources, building
                 ),
                 oci=oci,
                 helm_repositories=HelmRepositories(options.cache, network=options.network, sources=sources),

@@ -35,7 +35,7 @@ MAX_MESSAGE: Final = 1_000
 _NOWHERE: Final = "http://127.0.0.1:9"
 _REFUSED: Final = (_NOWHERE.removeprefix("http://"), "' not allowed")
 """Parts of the messages of kustomize and git for an address that the environment forbids."""
-_MISSING: Final = "this kustomization needs kubectl, which is not on PATH; install it, or name it with --kubectl"
+MISSING: Final = "this kustomization needs kubectl, which is not on PATH; install it, or name it with --kubectl"
 
 
 class KustomizeError(Exception):
@@ -58,7 +58,8 @@ class KubectlKustomize:
     """A builder that runs ``kubectl kustomize`` for each build.
 
     ``program`` None: there is none, and every build fails. ``scratch`` is a folder for kustomizations that are made;
-    ``at_once`` is the number of builds at the same time.
+    ``at_once`` is the number of builds at the same time. ``forbidden`` is the reason in messages without ``network``,
+    ``missing`` that without a program.
     """
 
     def __init__(
@@ -69,7 +70,11 @@ class KubectlKustomize:
         network: bool = True,
         at_once: int = 2,
         environ: Mapping[str, str] | None = None,
+        forbidden: str = "the network is forbidden by --offline",
+        missing: str = MISSING,
     ) -> None:
+        self._forbidden = forbidden
+        self._missing = missing
         self._program = program
         self._scratch = scratch
         self._network = network
@@ -85,7 +90,7 @@ class KubectlKustomize:
         """Build a kustomization. Raises KustomizeError, also without a program."""
         check_patches(what)
         if self._program is None:
-            raise KustomizeError(_MISSING)
+            raise KustomizeError(self._missing)
         if isinstance(what, Folder):
             return await self._built(what, what.folder)
         with tempfile.TemporaryDirectory(prefix="kustomize-", dir=self._scratch, ignore_cleanup_errors=True) as made:
@@ -116,7 +121,7 @@ class KubectlKustomize:
             return await read_built(outcome, what, place, LIMITS.wall_s)
         except KustomizeError as error:
             if not self._network and any(sign in str(error) for sign in _REFUSED):
-                raise KustomizeError(f"the network is forbidden by --offline: {error}") from error
+                raise KustomizeError(f"{self._forbidden}: {error}") from error
             raise
 
     def _environment(self, folder: Path) -> dict[str, str]:

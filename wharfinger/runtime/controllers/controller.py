@@ -22,13 +22,13 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
-from wharfinger.cluster.watch.object_cache import without_managers
+from wharfinger.cluster.watch.informer import Informer
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.sources.source import Source
+from wharfinger.runtime.controllers.caches import Caches, open_caches
 from wharfinger.runtime.controllers.guard import LOOK_S, Guard
 from wharfinger.runtime.controllers.holds import Hold, is_installed
 from wharfinger.runtime.controllers.installed_packages import Resting
@@ -38,7 +38,7 @@ from wharfinger.runtime.controllers.version_choices import NoVersionError, Versi
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.package.instance import SourceOpener
 from wharfinger.runtime.repositories.repository_controller import open_repositories
-from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
+from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels
 from wharfinger.runtime.resources.identity import (
     GLOBAL,
     SYSTEM_NAMESPACE,
@@ -236,7 +236,7 @@ class Controller:
         if known is not None:
             placed = known.status.namespace or placed
             if not known.status.namespace and known.id != identity:
-                known.rename(identity)
+                self.runtime.rename(known, identity)
         if placed != identity.namespace:
             raise SpecError(
                 f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
@@ -432,23 +432,22 @@ async def open_controller(
     verify_s: float = VERIFY_S,
     repository_client: ClusterClient | None = None,
     scan_source: SourceOpener | None = None,
+    caches: Caches | None = None,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
     ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
     ``application_scope``: the scope of Applications whose namespace has no scope label. ``verify_s``: the time after the start
     during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
-    ``scan_source`` are for PackageRepositories, if they differ from those of packages.
+    ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
+    are opened here if there are none.
     """
-    async with (
-        open_informer(client, APPLICATION, keep=without_managers) as applications,
-        open_informer(client, MODULE, keep=without_managers) as modules,
-        open_informer(client, PACKAGE_REPOSITORY) as repositories,
-        open_scope_labels(client, application_scope) as scopes,
-        open_references(client, keys.add) as references,
-        AsyncExitStack() as stack,
-    ):
-        await wait_listed(applications, modules, repositories, scopes.informer)
+    async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
+        if caches is None:
+            caches = await stack.enter_async_context(open_caches(client, application_scope))
+        applications, modules, repositories = caches.applications, caches.modules, caches.repositories
+        scopes = caches.scopes
+        await caches.filled()
         lookup = Lookup(repositories, references, tuple(local_packages), tuple(token_folders))
         scans = await stack.enter_async_context(
             open_repositories(

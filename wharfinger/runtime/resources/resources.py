@@ -53,6 +53,8 @@ ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
 SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
 """An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings come from, and that its hooks write them to."""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
+NO_POOL: Final = "none"
+"""The value of ``spec.pool`` with which each run of a hook is a new process."""
 """The one mode of ``spec.maintenance``: applied objects are not reconciled."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
@@ -106,6 +108,8 @@ class Directives:
     """True if nothing is to be reconciled or deleted, until it is False again."""
     maintenance: str = ""
     """NO_RECONCILIATION, or empty."""
+    pool: str = ""
+    """The WorkerPool in whose pods hooks run, or NO_POOL; empty: each hook decides."""
     is_digest_named: bool = False
     """True if the resource itself names the digest; then the package may have any version."""
     settings_version: int = 0
@@ -259,6 +263,7 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
         reset=find_str(annotations, RESET),
         suspended=_flag(obj, "spec", "suspend", default=False),
         maintenance=_maintenance(obj),
+        pool=_pool(obj),
         settings_version=_settings_version(obj),
         overrides=read_overrides(find(obj, "spec", "resourceRequests")),
         depends_on=read_depends_on(
@@ -283,6 +288,13 @@ def _maintenance(obj: JsonObject) -> str:
     if mode not in ("", NO_RECONCILIATION):
         raise SpecError(f"spec.maintenance: {mode!r} is not {NO_RECONCILIATION}; correct it or leave it out")
     return mode
+
+
+def _pool(obj: JsonObject) -> str:
+    pool = find_str(obj, "spec", "pool")
+    if pool and not is_object_name(pool):
+        raise SpecError(f"spec.pool: {pool!r} is neither {NO_POOL} nor the name of a WorkerPool; correct it")
+    return pool
 
 
 def _settings_version(obj: JsonObject) -> int:

@@ -23,7 +23,7 @@ from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.package.events import Progressed, Reachable, Released, Tracked, WarnedOf
-from wharfinger.runtime.package.facts import ChartApplied, ObjectsKnown
+from wharfinger.runtime.package.findings import ChartApplied, ObjectsKnown
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.state import Brought
 from wharfinger.runtime.package.stoppable import waiting
@@ -77,12 +77,12 @@ async def apply(instance: Instance, tools: Tools, host: Host, definition: Defini
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
     if instance.wish.directives.maintenance and last is not None and is_unmanaged(last):
-        instance.apply(ObjectsKnown(()))  # and the installed version is still the one that is reported
+        host.emit(instance, ObjectsKnown(()))  # and the installed version is still the one that is reported
         host.emit(instance, WarnedOf("maintenance", (LEFT_TO_PEOPLE,)))
         return last.revision
     host.emit(instance, WarnedOf("maintenance", ()))
     if unchanged and last is not None and not last.holder and last.status is ReleaseStatus.DEPLOYED:
-        instance.apply(ObjectsKnown(await tools.releases.objects(owner.name, owner.namespace)))
+        host.emit(instance, ObjectsKnown(await tools.releases.objects(owner.name, owner.namespace)))
         told = of_foreign_revision(last.revision, str(last.written_by))
         if not any(is_of_revision(warning, last.revision) for warning in instance.warnings.get("release", ())):
             host.emit(instance, WarnedOf("release", (told,)))
@@ -125,7 +125,7 @@ async def _bring(
                 wanted = await wanted_render(instance, tools, host, history)  # the cluster serves more kinds now
             # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
-    over = await overlaid(found.rendered, wanted.directives, instance, tools)
+    over = await overlaid(found.rendered, wanted.directives, instance, tools, host)
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.applied.unmatched)
     host.emit(instance, WarnedOf("resourceRequests", unmatched))
     objects = over.objects
@@ -140,7 +140,7 @@ async def _bring(
     host.emit(instance, WarnedOf("release", ()))
     known = Brought(wanted.brought_by, wish.fingerprint)
     again = found.rendered.looked or not known.inputs
-    instance.apply(ChartApplied(result.objects, known.inputs, None if again else known))
+    host.emit(instance, ChartApplied(result.objects, known.inputs, None if again else known))
     urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
     host.emit(instance, Reachable(tuple(urls)))
     host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
@@ -169,11 +169,13 @@ def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], Non
     return told
 
 
-async def restore(instance: Instance, tools: Tools) -> None:
-    """Watch the objects that an earlier process applied, without applying them again. Raises ClusterError."""
+async def restore(instance: Instance, tools: Tools) -> ObjectsKnown:
+    """Watch the objects that an earlier process applied, without applying them again; return what they are. Raises
+    ClusterError.
+    """
     name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wish.directives.upkeep
     found = await tools.releases.restore(
         name, namespace, drift=drift_of(instance.wish.directives), health=upkeep.health
     )
     objects = await tools.releases.objects(name, namespace) if found is None else found
-    instance.apply(ObjectsKnown(objects))
+    return ObjectsKnown(objects)

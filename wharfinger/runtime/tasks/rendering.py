@@ -37,7 +37,7 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
-from wharfinger.runtime.package.facts import ChartSearched, OverridesMatched
+from wharfinger.runtime.package.findings import ChartSearched, OverridesMatched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.manifests import (
     PackageValues,
@@ -121,7 +121,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
     wanted = await wanted_render(instance, tools, host, history)
     found = await recorded(wanted, instance, tools, history)
     bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
-    return await overlaid(bare, wanted.directives, instance, tools)
+    return await overlaid(bare, wanted.directives, instance, tools, host)
 
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
@@ -129,7 +129,7 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
     directives = instance.wish.directives
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, host, upgrade=deployed)
-    use = await _chart_use(instance, tools)
+    use = await _chart_use(instance, tools, host)
     layout = instance.loaded().layout
     try:
         inputs = await trio.to_thread.run_sync(render_inputs, request, use, layout)
@@ -216,7 +216,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
     return replace(found, rendered=render, label=label)
 
 
-async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
+async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
     """Return what the chart can depend on; each digest is searched once."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
@@ -226,7 +226,7 @@ async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
         look = partial(chart_use, tree, is_package=instance.loaded().chart_file is not None)
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             use = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
-        instance.apply(ChartSearched(digest, use))
+        host.emit(instance, ChartSearched(digest, use))
         return use
     return searched[1]
 
@@ -237,17 +237,17 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
         return await tools.renderer.render(request)
 
 
-async def overlaid(found: Rendered, wanted: Directives, instance: Instance, tools: Tools) -> Rendered:
+async def overlaid(found: Rendered, wanted: Directives, instance: Instance, tools: Tools, host: Host) -> Rendered:
     """Apply the patches and the overrides of the user to a render, and those of maintenance. Raises PackageError."""
     if wanted.patches:
         async with tools.slots.use(Kind.RENDER, instance.id.name):
             found = await patched(found, wanted.patches, tools.kustomize)
     if not wanted.overrides and not wanted.maintenance:
-        instance.apply(OverridesMatched(()))
+        host.emit(instance, OverridesMatched(()))
         return found
     over = partial(with_overrides, found, wanted)
     found, unmatched = await trio.to_thread.run_sync(over)
-    instance.apply(OverridesMatched(unmatched))
+    host.emit(instance, OverridesMatched(unmatched))
     return found
 
 
