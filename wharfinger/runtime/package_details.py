@@ -106,11 +106,7 @@ class ObjectChangeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceSnapshot:
-<<<<<<< HEAD
-    """The changes that the next apply of a package would make in the cluster; objects that stay the same are only counted.
-=======
     """The changes that the next apply of a package would make in the cluster: objects that stay the same are only counted.
->>>>>>> people
 
     ``problem`` (empty: none) says why that is not known. ``notes`` are about the whole: hooks that would run, definitions that
     would come first.

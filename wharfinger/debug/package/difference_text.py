@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The changes that the next apply of a package would make, as text. Pure; the lines are safe to print on a terminal."""
-=======
 """The difference that the next apply of a package would make, as text. Pure; the lines are safe to print on a terminal."""
->>>>>>> people
 
 import json
 from collections.abc import Iterator

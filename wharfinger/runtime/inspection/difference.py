@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 """The changes that the next apply of a package would make in the cluster: the chart is rendered as an apply renders it, and
 predicted (:mod:`wharfinger.cluster.releases.prediction`).
-=======
-"""The difference that the next apply of a package would make: the chart is rendered as an apply renders it, and predicted
-(:mod:`wharfinger.cluster.releases.prediction`).
->>>>>>> people
 """
 
 from functools import partial

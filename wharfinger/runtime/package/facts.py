@@ -13,8 +13,8 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.sources.source import Source
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.findings import (
-    AttemptBase,
     AdoptedForRemoval,
+    AttemptBase,
     ChartApplied,
     ChartSearched,
     Configured,

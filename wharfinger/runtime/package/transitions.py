@@ -78,8 +78,8 @@ from wharfinger.runtime.package.facts import (
     WishFact,
 )
 from wharfinger.runtime.package.findings import (
-    AttemptBase,
     AdoptedForRemoval,
+    AttemptBase,
     ChartApplied,
     ChartSearched,
     ConfigurationBase,
