@@ -162,6 +162,7 @@ def test_settings_as_deep_as_readers_allow() -> None:
     assert "hunter2" not in render_json(package_to_json(redact_package(package(settings=deep))))
 
 
+@pytest.mark.slow
 @given(packages(), JSON_OBJECTS)
 def test_any_package_can_be_redacted_and_once_is_enough(told: PackageSnapshot, settings: JsonObject) -> None:
     once = redact_package(replace(told, settings={**settings, "password": told.message}))

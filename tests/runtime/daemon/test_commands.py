@@ -38,6 +38,18 @@ def test_limits_and_what_of_them_is_kept_for_others() -> None:
     assert (args.download_least_speed, args.download_window) == (16.0, 20.0)
 
 
+def test_the_lease_may_be_granted_for_another_time() -> None:
+    assert parse().lease_duration == 15.0
+    assert parse("--lease-duration=3").lease_duration == 3.0
+
+
+@pytest.mark.parametrize("written", ["2", "301", "-5", "4.5", "soon"])
+def test_a_lease_duration_is_a_whole_number_within_bounds(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"--lease-duration={written}")
+    assert f"{written!r} is not a whole number of seconds between 3 and 300" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--max-namespace-share", "--max-registry-share"])
 @pytest.mark.parametrize("written", ["0", "101", "-1", "half", "50%"])
 def test_a_share_is_a_percentage(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,6 +133,7 @@ def test_chaos_that_cannot_be(more: list[str], words: str, capsys: pytest.Captur
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
@@ -56,6 +57,15 @@ class Propagation(StrEnum):
 
 class ClusterClient(Protocol):
     """A Kubernetes API. Every method raises only ClusterErrors, and none waits longer than the client's own request limit."""
+
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """The signs of life of all watches that follow a kind through this client."""
+        ...
+
+    def silence_limit(self, resource: ResourceType) -> float:
+        """Return for how many seconds a watch of this kind may be silent before it fails."""
+        ...
 
     async def server_version(self) -> str:
         """Return the server's ``gitVersion``, such as ``v1.36.2``."""

@@ -13,7 +13,6 @@ from typing import Final
 from wharfinger.control_plane.catalog.columns import AGE, NAME
 from wharfinger.control_plane.custom.embedded_objects import embeds
 from wharfinger.control_plane.custom.schema import CustomSchema
-from wharfinger.control_plane.kinds.json_path import JsonPathError, evaluate, parse_json_path
 from wharfinger.control_plane.kinds.kind import (
     CUSTOM_VERBS,
     Column,
@@ -35,6 +34,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
+from wharfinger.kube.json_path import JsonPathError, evaluate, parse_json_path
 from wharfinger.kube.times import age
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

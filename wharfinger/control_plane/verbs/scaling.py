@@ -11,7 +11,6 @@ from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.columns import AGE, NAME
 from wharfinger.control_plane.catalog.scales import scale_of
-from wharfinger.control_plane.kinds.json_path import evaluate, parse_json_path
 from wharfinger.control_plane.kinds.kind import Column, Kind, KindVersion, ScalePaths
 from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
 from wharfinger.control_plane.merging.managed_fields import (
@@ -45,6 +44,7 @@ from wharfinger.formats.json.value import (
     find_str,
 )
 from wharfinger.kube.field_sets import FieldSet
+from wharfinger.kube.json_path import evaluate, parse_json_path
 
 _SCALE: Final = Served(
     Kind("autoscaling", "Scale", "scales", "scale", "ScaleList", True, (), "v1"),  # noqa: FBT003

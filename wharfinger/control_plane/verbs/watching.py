@@ -277,7 +277,9 @@ async def watch_events(
                     sent = True
                     yield chunk
             again_at = moment[1] if sent or stream.told < backend.storage.committed else 0.0
-            if clock.due():
+            # A watch from a revision that does not exist yet gets no bookmarks: its client knows another history, and is
+            # to notice that from the silence.
+            if clock.due() and stream.told <= backend.storage.committed:
                 yield render("BOOKMARK", bookmark(served, stream.told))
             if trio.current_time() >= end or not _still_served(backend, served):
                 return

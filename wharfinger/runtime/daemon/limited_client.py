@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from wharfinger.cluster.api.client import ClusterClient, ObjectList, Propagation, ServedKinds, WatchEvent
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.queue.slots import Slots
@@ -26,7 +27,16 @@ class LimitedClient:
         self._client = client
         self._slots = slots
 
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """The signs of life of the wrapped client's watches."""
+        return self._client.heartbeats
+
     # -- calls without a slot
+
+    def silence_limit(self, resource: ResourceType) -> float:
+        """Return for how many seconds a watch of this kind may be silent."""
+        return self._client.silence_limit(resource)
 
     async def api_versions(self) -> tuple[str, ...]:
         """Return all API versions that are served."""

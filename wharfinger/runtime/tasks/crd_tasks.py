@@ -26,7 +26,7 @@ from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.template_search import mentions
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import Progressed
-from wharfinger.runtime.package.facts import CrdsEstablished, WebhooksSearched
+from wharfinger.runtime.package.findings import CrdsEstablished, WebhooksSearched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.package_status import Stage, Truth
@@ -119,7 +119,7 @@ async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bo
 
 async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Apply the chart's conversion webhooks; most packages have none, and are not rendered for this."""
-    if not await _mentions_webhooks(instance, tools) or await left_to_people(instance, tools):
+    if not await _mentions_webhooks(instance, tools, host) or await left_to_people(instance, tools):
         return
     host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))
     try:
@@ -135,7 +135,7 @@ async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wish.directives))
 
 
-async def _mentions_webhooks(instance: Instance, tools: Tools) -> bool:
+async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bool:
     """Return whether the chart of a loaded package may make conversion webhooks."""
     tree = instance.files.tree
     if instance.loaded().chart is None or tree is None:
@@ -145,12 +145,12 @@ async def _mentions_webhooks(instance: Instance, tools: Tools) -> bool:
     if searched is None or searched[0] != digest:
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
-        instance.apply(WebhooksSearched(digest, mentioned))
+        host.emit(instance, WebhooksSearched(digest, mentioned))
         return mentioned
     return searched[1]
 
 
-async def remove_webhooks(instance: Instance, tools: Tools) -> None:
+async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Delete conversion webhooks that were applied early and are in no record, because no run was completed.
 
     For a loaded package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
@@ -160,7 +160,7 @@ async def remove_webhooks(instance: Instance, tools: Tools) -> None:
         and instance.files.manifest is not None
         and instance.files.tree is not None
     )
-    if is_loaded and not await _mentions_webhooks(instance, tools):
+    if is_loaded and not await _mentions_webhooks(instance, tools, host):
         return
     try:
         resource = await tools.cluster.find_resource(CONVERSION_WEBHOOK)

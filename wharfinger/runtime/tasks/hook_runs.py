@@ -19,6 +19,7 @@ from wharfinger.formats.json.value import JsonObject, canonical_json
 from wharfinger.formats.listing import listed
 from wharfinger.formats.redaction.redaction import redact_object
 from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.config.config import MAIN_QUEUE
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.metrics.operations import MetricOperation, read_metric_operations
@@ -38,6 +39,7 @@ from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import HookDone
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.identity import GLOBAL, has_release, identity_variables, is_global
+from wharfinger.runtime.resources.resources import NO_POOL
 from wharfinger.runtime.status.failures import EXPECTED, HookRunError
 from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_settings, patch_values
 
@@ -246,7 +248,7 @@ async def _run(
         if outcome.values_patch:  # a failed run must change nothing, so this comes before any write
             await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
-    return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
+    return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
 
 
 async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
@@ -269,6 +271,7 @@ def _run_of(
 ) -> HookRun:
     definition = instance.loaded()
     global_values = host.global_values()
+    pool, worker_pool = pools_of(hook, instance.wish.directives.pool)
     return HookRun(
         name=hook.name,
         executable=hook.executable,
@@ -280,12 +283,23 @@ def _run_of(
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, host.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
-        pool=hook.config.pool,
+        pool=pool,
         owner=instance.id.name,
-        worker_pool=hook.config.worker_pool,
+        worker_pool=worker_pool,
         namespace=instance.id.namespace,
         on_record=lines.record,
     )
+
+
+def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
+    """Return the kind of process in which a hook runs, and its WorkerPool or ""; ``of_package`` is the package's ``spec.pool``.
+
+    With NO_POOL no process of the daemon is kept for the package. A WorkerPool is for hooks that do not name a pool themselves.
+    """
+    pool, worker_pool = hook.config.pool, hook.config.worker_pool
+    if of_package == NO_POOL:
+        return HookPool.NONE, worker_pool
+    return pool, worker_pool or (of_package if pool is HookPool.WARM else "")
 
 
 async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, outcome: HookOutcome) -> tuple[str, ...]:
