@@ -371,11 +371,13 @@ async def test_webhooks_are_refused_as_long_as_no_one_serves_them(hooks: Path, r
     bash(hooks, WEBHOOKS)
     error = await refused(hooks, reader)
     assert isinstance(error, HookConfigError)
-    assert [problem.partition(":")[0] for problem in error.problems] == [
+    assert [problem.partition(",")[0] for problem in error.problems] == [
         "kubernetesValidating needs an admission server",
         "kubernetesMutating needs an admission server",
         "kubernetesCustomResourceConversion needs an admission server",
     ]
+    (hook,) = await discover_hooks(hooks.parent, Layout.PACKAGE, reader, webhooks=True)
+    assert [one.name for one in hook.config.mutating] == ["m"]
     assert (error.hook, error.transient) == ("hooks/10-hook.sh", False)
 
 

@@ -13,6 +13,7 @@ from wharfinger.httpd.messages import Request
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.admission.hook_reviewer import HookReviewer
 
+pytestmark = pytest.mark.slow
 WEBHOOK = "private-repo-policy-example-com"
 
 
