@@ -14,6 +14,7 @@ from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.kube.service_account import ServiceAccount
 
 REVIEWS: Final = "authorization.k8s.io"
 """The API group of the reviews that check permissions; a review is created but never stored."""
@@ -56,6 +57,13 @@ class Propagation(StrEnum):
 
 class ClusterClient(Protocol):
     """A Kubernetes API. Every method raises only ClusterErrors, and none waits longer than the client's own request limit."""
+
+    def acting_as(self, account: ServiceAccount) -> "ClusterClient":
+        """Return a client whose requests for single objects are made as a service account, by impersonation.
+
+        Discovery, lists and watches stay requests of this client's own user. Nothing has to be closed.
+        """
+        ...
 
     async def server_version(self) -> str:
         """Return the server's ``gitVersion``, such as ``v1.36.2``."""

@@ -8,6 +8,7 @@ or an APIService.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Final
 
 import httpx
@@ -32,6 +33,7 @@ from wharfinger.cluster.api.pod_exec import PodExecutor
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
+from wharfinger.kube.service_account import ServiceAccount
 
 _REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
 """The kinds of objects that define which kinds the server serves."""
@@ -51,6 +53,10 @@ class HttpClusterClient:
         self._reader = HttpReader(session)
         self.executor = PodExecutor(session)
         """The sender of commands in pods."""
+
+    def acting_as(self, account: ServiceAccount) -> "HttpClusterClient":
+        """Return a client whose requests for single objects are made as a service account."""
+        return _ActingClient(self, self._session, account)
 
     # -- about the server
 
@@ -323,6 +329,40 @@ class HttpClusterClient:
             if error.code not in {404, 503}:
                 raise
             return None
+
+
+class _ActingClient(HttpClusterClient):
+    """A client that acts as a service account. Discovery, lists and watches are those of the other client.
+
+    No group is sent: the API server then adds the groups that every token of the account has.
+    """
+
+    def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount) -> None:
+        super().__init__(session)
+        self._own = own
+        self._headers = (("Impersonate-User", account.user),)
+
+    def acting_as(self, account: ServiceAccount) -> HttpClusterClient:
+        return self._own.acting_as(account)
+
+    async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
+        if resource is not None:
+            call = replace(call, headers=(*call.headers, *self._headers))
+        return await super()._send(call, resource)
+
+    async def _look_up(
+        self, what: str, api_version: str, look: Callable[[Catalog], ResourceType | None]
+    ) -> ResourceType:
+        return await self._own._look_up(what, api_version, look)
+
+    async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
+        return await self._own._current_catalog(fresh_at)
+
+    async def _discover(self, number: int) -> Catalog:
+        return await self._own._discover(number)
+
+    def _forget_catalog(self) -> None:
+        self._own._forget_catalog()
 
 
 @asynccontextmanager

@@ -43,6 +43,7 @@ from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.health.monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health.rules import HealthRule
 from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.accounts import Accounts, OwnerClients
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
 from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, desired_table
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
@@ -92,8 +93,10 @@ class ReleaseEngine:
         board: EngineBoard,
         kept: KeptDefinitions,
         unattended: Unattended,
+        account: Accounts,
     ) -> None:
         """Use `open_release_engine` instead."""
+        self._account = account
         self._tools = tools
         self._table = table
         self._reconciler = reconciler
@@ -134,6 +137,8 @@ class ReleaseEngine:
             return None
         if known.confined != self._tools.confined(owner):
             return None  # the permitted scope of the release has changed
+        if known.account != self._account(owner):
+            return None  # the release acts as another account now
         if not self._tools.rows.settled(known.groups) or self.drifts(owner):
             return None
         return known.result
@@ -149,15 +154,18 @@ class ReleaseEngine:
                 await self._drift.wait_compared()
         async with self._expected_turn(owner):
             whole, confined = owner in self._board.whole, self._tools.confined(owner)
+            account = self._account(owner)
+            anew = owner in self._board.accounts and self._board.accounts[owner] != account
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
-            done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            done = await Upgrade(self._tools, request, progress, whole=whole, anew=anew).run()
             await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)
             unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
             groups = tuple({row.group: None for row in done.rows})
-            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined)
+            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined, account)
+            self._board.accounts[owner] = account
         return done.result
 
     async def uninstall(
@@ -185,6 +193,7 @@ class ReleaseEngine:
             )
             self._kept.let_go(owner)
             result = await uninstall.run()
+            self._board.accounts.pop(owner, None)
             self._health.set_rules(owner, ())
             self.wake(owner)
             self._attend(owner)
@@ -402,6 +411,7 @@ async def open_release_engine(
     table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
     unattended = Unattended(board.tell_pruned, board.tell_troubles)
     writer = ObjectWriter(client, options.field_manager, options.force)
+    acting = OwnerClients(client, options.account)
     async with (
         open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
         open_release_heads(watches, holder) as heads,
@@ -414,7 +424,7 @@ async def open_release_engine(
             now=options.now,
             grace_s=options.grace_s,
         ) as health,
-        _applying(client, table, writer, applied, health, board, unattended, options) as (operations, reconciler),
+        _applying(client, table, writer, applied, health, board, unattended, options, acting) as (operations, reconciler),
         trio.open_nursery() as nursery,
     ):
         drift = DriftMonitor(
@@ -436,7 +446,7 @@ async def open_release_engine(
 
         foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
         interruption = Interruption()
-        definitions = Definitions(client, writer, interruption, options.now)
+        definitions = Definitions(client, writer, interruption, options.now, acting)
         kept = KeptDefinitions(
             client,
             watches,
@@ -463,13 +473,17 @@ async def open_release_engine(
                 lambda identity: is_done(reconciler, identity) and drift.is_as_applied(identity),
                 applied.is_shared,
                 live.is_absent,
+                acting,
             ),
             definitions,
             options.confined,
             options.field_manager,
+            acting,
             interruption,
         )
-        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept, unattended)
+        yield ReleaseEngine(
+            tools, table, reconciler, drift, heads, health, live, board, kept, unattended, options.account
+        )
         nursery.cancel_scope.cancel()
 
 
@@ -483,10 +497,11 @@ async def _applying(
     board: EngineBoard,
     unattended: Unattended,
     options: EngineOptions,
+    acting: OwnerClients,
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
     """Run the reconciler of the desired table, and its operations."""
     operations = ApplyOperations(
-        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned
+        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned, acting
     )
     async with open_reconciler(
         table,

@@ -37,6 +37,8 @@ class RenderRequest:
     chart_file: JsonObject | None = None
     confined: bool = False
     """True if a lookup reaches the release's namespace only. It does not matter for a chart without lookups."""
+    reader: str = ""
+    """The user that a lookup is made as; empty: the daemon itself. It does not matter for a chart without lookups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
         digest=directives.digest,
         suspended=directives.suspended,
         cluster_scope=directives.cluster_scope,
+        account=directives.account,
     )
 
 

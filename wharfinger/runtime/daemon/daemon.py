@@ -159,6 +159,8 @@ class DaemonConfig:
     """The bytes that the processes of all pools may take; 0: a share of the machine's memory."""
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
     """The reach of Applications whose namespace has no scope label."""
+    require_account: bool = False
+    """True if packages without a service account are refused."""
     admission: Endpoint | None = None
     """The endpoint of the admission server; None: there is none."""
     metrics_address: str = ""
@@ -406,6 +408,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                require_account=config.require_account,
                 engine=engine,
                 warm=kept_warm,
                 persistent=kept_running,
@@ -424,6 +427,7 @@ async def _open_runtime(
                 backoff=config.backoff,
                 limited=limited,
                 engine=replace(holding, expressions=HealthExpressions(rules)),
+                require_account=config.require_account,
                 observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue),
             ) as runtime,
             open_controller(
@@ -435,6 +439,7 @@ async def _open_runtime(
                 token_folders=config.sources.tokens,
                 enabled_by_default=None if config.bundle else True,
                 application_scope=config.application_scope,
+                require_account=config.require_account,
             ) as controller,
         ):
             inspector.scans = controller.versions.repositories

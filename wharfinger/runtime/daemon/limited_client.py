@@ -13,6 +13,7 @@ from wharfinger.cluster.api.client import ClusterClient, ObjectList, Propagation
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import Kind
 
@@ -25,6 +26,10 @@ class LimitedClient:
     def __init__(self, client: ClusterClient, slots: Slots) -> None:
         self._client = client
         self._slots = slots
+
+    def acting_as(self, account: ServiceAccount) -> "LimitedClient":
+        """Return a client that acts as a service account, within the same limits."""
+        return LimitedClient(self._client.acting_as(account), self._slots)
 
     # -- calls without a slot
 

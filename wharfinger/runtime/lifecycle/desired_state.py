@@ -10,7 +10,7 @@ nothing                                                              NONE
 source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
 reset
 settings, settings version, maintenance, resources, upkeep, scope,   RECONFIGURE: the loaded version runs again
-no more
+account, no more
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
@@ -56,6 +56,7 @@ class Change(StrEnum):
     MAINTENANCE = "MaintenanceChanged"
     UPKEEP = "UpkeepChanged"
     SCOPE = "ClusterScopeChanged"
+    ACCOUNT = "ServiceAccountChanged"
     SUSPENDED = "SuspendChanged"
 
 
@@ -66,6 +67,7 @@ _RECONFIGURING: Final = (
     Change.MAINTENANCE,
     Change.UPKEEP,
     Change.SCOPE,
+    Change.ACCOUNT,
 )
 """The changes that the loaded version can follow, in the order in which one of them is reported as the reason."""
 
@@ -100,6 +102,8 @@ class DesiredState:
     suspended: bool = False
     cluster_scope: bool = False
     """True if an Application reaches beyond its own namespace."""
+    account: str = ""
+    """The service account that the package acts as; empty: the daemon itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,7 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.MAINTENANCE: before.maintenance != after.maintenance,
         Change.UPKEEP: before.upkeep != after.upkeep,
         Change.SCOPE: before.cluster_scope != after.cluster_scope,
+        Change.ACCOUNT: before.account != after.account,
         Change.SUSPENDED: before.suspended != after.suspended,
     }
     return (change for change in Change if differs[change])

@@ -66,11 +66,13 @@ class Steps:
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
     """Return the fingerprint of a reconciliation: all its inputs, except the values that its own hooks patch."""
-    # The field is added only if it is True, so that the recorded fingerprints of all other packages stay valid.
+    # These fields are added only if they are set, so that the recorded fingerprints of all other packages stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
+    account: JsonObject = {"account": wanted.account} if wanted.account else {}
     return checksum(
         {
             **scope,
+            **account,
             "digest": digest,
             "namespace": namespace,
             "settings": settings.checksum,

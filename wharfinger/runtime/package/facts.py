@@ -137,6 +137,13 @@ class SettingsGiven(WishBase):
 
 
 @dataclass(frozen=True, slots=True)
+class AccountGiven(WishBase):
+    """The service account that a removal acts as is known; empty: the daemon itself."""
+
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshWanted(WishBase):
     """The next download must ask the registry, because the content of the version may have changed."""
 
@@ -503,7 +510,7 @@ class DeleteHooksSkipped(RemovalBase):
     """A user wants the package removed without its delete hooks."""
 
 
-WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | RefreshWanted | UpdateBegun
+WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | AccountGiven | RefreshWanted | UpdateBegun
 FilesFact: TypeAlias = (
     Downloaded | Unpacked | FoundStored | PackageRead | HooksUnusable | LoadCompleted | ChartSearched | WebhooksSearched
 )

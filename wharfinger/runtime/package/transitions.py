@@ -5,7 +5,7 @@ record              changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
 wish                Wished, FoundInstalled, SettingsGiven,         another request for a reconciliation asks the registry;
-                    RefreshWanted, UpdateBegun, Downloaded         only a download that asked it ends that
+                    AccountGiven, RefreshWanted, UpdateBegun,        only a download that asked it ends that
 files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
@@ -33,6 +33,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from wharfinger.runtime.package.facts import (
+    AccountGiven,
     AdoptedForRemoval,
     ChartApplied,
     ChartSearched,
@@ -185,6 +186,8 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
             return replace(wish, package=package, version=version, directives=directives or wish.directives)
         case SettingsGiven(settings):
             return replace(wish, settings=settings)
+        case AccountGiven(account):
+            return replace(wish, directives=replace(wish.directives, account=account))
         case RefreshWanted():
             return replace(wish, refresh=True)
         case UpdateBegun(at):

@@ -227,6 +227,7 @@ def _run_of(
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, host.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
+        account=instance.account,
         pool=hook.config.pool,
         owner=instance.id.name,
         worker_pool=hook.config.worker_pool,
@@ -248,7 +249,8 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
         operations = despite_failure(operations)
     filters = tools.filters.of(instance.id.name)
     maker = await _maker(instance, tools, operations)
-    failures = await apply_operations(tools.cluster, filters, operations, namespace=instance.isolation, maker=maker)
+    client = instance.acting(tools)
+    failures = await apply_operations(client, filters, operations, namespace=instance.isolation, maker=maker)
     return tuple(str(failure) for failure in failures)
 
 
