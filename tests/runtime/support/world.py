@@ -382,6 +382,8 @@ class Ground:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
+    require_account: bool = False
+    """Whether packages without a service account are refused."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -417,6 +419,7 @@ class Ground:
             journal=self.journal,
             slots=slots,
             stopping=WorkScope("the world"),
+            require_account=self.require_account,
         )
 
     @asynccontextmanager
@@ -440,6 +443,7 @@ class Ground:
                 backoff=self.backoff,
                 limited=self.engine_client,
                 engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
+                require_account=self.require_account,
                 observers=self.observers,
             ) as runtime,
             open_controller(
@@ -451,6 +455,7 @@ class Ground:
                 verify_s=VERIFY_S,
                 repository_client=self.client,
                 scan_source=open_source,
+                require_account=self.require_account,
             ),
         ):
             yield runtime

@@ -249,7 +249,7 @@ class HttpClusterClient:
     async def _write(self, call: Call, resource: ResourceType) -> JsonObject:
         answer = await self._json(call, resource)
         if resource.group_kind in _REDEFINING:
-            self._forget_catalog()
+            self.forget_kinds()
         return answer
 
     async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
@@ -264,7 +264,7 @@ class HttpClusterClient:
         try:
             yield
         except NotServedError:
-            self._forget_catalog()
+            self.forget_kinds()
             raise
 
     async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
@@ -284,7 +284,8 @@ class HttpClusterClient:
 
     # -- discovery
 
-    def _forget_catalog(self) -> None:
+    def forget_kinds(self) -> None:
+        """Discard the cached discovery, because the server may serve other kinds now."""
         self._catalog_until = -1.0
 
     async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
@@ -345,24 +346,28 @@ class _ActingClient(HttpClusterClient):
     def acting_as(self, account: ServiceAccount) -> HttpClusterClient:
         return self._own.acting_as(account)
 
+    async def server_version(self) -> str:
+        return await self._own.server_version()
+
+    async def api_versions(self) -> tuple[str, ...]:
+        return await self._own.api_versions()
+
+    async def served_kinds(self) -> ServedKinds:
+        return await self._own.served_kinds()
+
+    async def resource_type(self, api_version: str, kind: str) -> ResourceType:
+        return await self._own.resource_type(api_version, kind)
+
+    async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
+        return await self._own.find_resource(name, api_version)
+
+    def forget_kinds(self) -> None:
+        self._own.forget_kinds()
+
     async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
         if resource is not None:
             call = replace(call, headers=(*call.headers, *self._headers))
         return await super()._send(call, resource)
-
-    async def _look_up(
-        self, what: str, api_version: str, look: Callable[[Catalog], ResourceType | None]
-    ) -> ResourceType:
-        return await self._own._look_up(what, api_version, look)
-
-    async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
-        return await self._own._current_catalog(fresh_at)
-
-    async def _discover(self, number: int) -> Catalog:
-        return await self._own._discover(number)
-
-    def _forget_catalog(self) -> None:
-        self._own._forget_catalog()
 
 
 @asynccontextmanager

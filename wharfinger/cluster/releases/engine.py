@@ -424,7 +424,10 @@ async def open_release_engine(
             now=options.now,
             grace_s=options.grace_s,
         ) as health,
-        _applying(client, table, writer, applied, health, board, unattended, options, acting) as (operations, reconciler),
+        _applying(client, table, writer, applied, health, board, unattended, options, acting) as (
+            operations,
+            reconciler,
+        ),
         trio.open_nursery() as nursery,
     ):
         drift = DriftMonitor(
@@ -501,7 +504,15 @@ async def _applying(
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
     """Run the reconciler of the desired table, and its operations."""
     operations = ApplyOperations(
-        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned, acting
+        client,
+        writer,
+        applied,
+        health.applied,
+        board.may_prune,
+        board.rests,
+        options.confined,
+        unattended.pruned,
+        acting,
     )
     async with open_reconciler(
         table,

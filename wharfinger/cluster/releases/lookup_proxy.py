@@ -82,9 +82,7 @@ class Look:
         if isinstance(judged, NotAllowed):
             return await self._refuse(request, judged.place)
         accept = AGGREGATED_ACCEPT if judged.is_index else "application/json"
-        call = Call(
-            "GET", judged.path, f"look up {judged.path}", judged.params, accept=accept, headers=self._headers
-        )
+        call = Call("GET", judged.path, f"look up {judged.path}", judged.params, accept=accept, headers=self._headers)
         try:
             body = await self._session.request(call)
         except ApiError as error:

@@ -98,7 +98,9 @@ class Surveyor:
         unread = frozenset(row.identity for row in rows if self.is_unchanged(row))
         known = frozenset(row.identity for row in rows if row.identity not in unread and self._is_known(row))
         read = [row for row in rows if row.identity not in unread | known]
-        looks = [partial(self._look, row) for row in read] + [partial(self._look_at_definition, owner, crd) for crd in crds]
+        looks = [partial(self._look, row) for row in read] + [
+            partial(self._look_at_definition, owner, crd) for crd in crds
+        ]
         lives = await each(looks, lambda look: look(), limit=CONCURRENCY)
         return Survey(
             tuple(rows),

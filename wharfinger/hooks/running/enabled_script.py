@@ -16,6 +16,7 @@ import trio
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.runner import HookRun, HookRunner
+from wharfinger.kube.service_account import ServiceAccount
 
 log = logging.getLogger(__name__)
 

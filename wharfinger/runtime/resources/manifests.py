@@ -68,6 +68,7 @@ def chart_request(
     *,
     upgrade: bool,
     confined: bool,
+    reader: str = "",
 ) -> RenderRequest:
     """Return the request for rendering a package's chart. Raises SettingsError."""
     return RenderRequest(
@@ -81,6 +82,7 @@ def chart_request(
         is_upgrade=upgrade,
         chart_file=definition.chart_file,
         confined=confined,
+        reader=reader,
     )
 
 
