@@ -1,11 +1,13 @@
 """Requests as RBAC judges them, and the rules of roles that allow them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.kube.service_account import service_account_of
 
+CREATED: Final = 201
+FORBIDDEN: Final = 403
 _REFUSED: Final = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)" '
     r'(?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope)'
@@ -63,3 +65,26 @@ def refusal_of(message: str) -> Refusal | None:
 def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...]) -> str:
     """Return one rule of a role as a line of YAML, an item of a list."""
     return f'- {{apiGroups: ["{group}"], resources: [{", ".join(resources)}], verbs: [{", ".join(verbs)}]}}'
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRequest:
+    """A request that an API server has answered: the user that it was made as, and what it asked for.
+
+    ``agent`` is the user agent, ``name`` the object ("" for a collection), ``code`` the HTTP status. An apply or an update that
+    created its object (201) needs the verb ``create``, too.
+    """
+
+    user: str
+    agent: str
+    access: Access
+    name: str
+    code: int
+    message: str = ""
+    """The message of a failure."""
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Return everything that the request needs."""
+        if self.code == CREATED and self.access.verb in ("patch", "update"):
+            return (self.access, replace(self.access, verb="create"))
+        return (self.access,)

@@ -58,10 +58,11 @@ class Propagation(StrEnum):
 class ClusterClient(Protocol):
     """A Kubernetes API. Every method raises only ClusterErrors, and none waits longer than the client's own request limit."""
 
-    def acting_as(self, account: ServiceAccount) -> "ClusterClient":
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
         """Return a client whose requests for single objects are made as a service account, by impersonation.
 
-        Discovery, lists and watches stay requests of this client's own user. Nothing has to be closed.
+        Discovery, lists and watches stay requests of this client's own user. ``comment`` is the end of the user agent of the
+        account's requests. Nothing has to be closed.
         """
         ...
 

@@ -54,9 +54,9 @@ class HttpClusterClient:
         self.executor = PodExecutor(session)
         """The sender of commands in pods."""
 
-    def acting_as(self, account: ServiceAccount) -> "HttpClusterClient":
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "HttpClusterClient":
         """Return a client whose requests for single objects are made as a service account."""
-        return _ActingClient(self, self._session, account)
+        return _ActingClient(self, self._session, account, comment)
 
     # -- about the server
 
@@ -338,13 +338,14 @@ class _ActingClient(HttpClusterClient):
     No group is sent: the API server then adds the groups that every token of the account has.
     """
 
-    def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount) -> None:
+    def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount, comment: str) -> None:
         super().__init__(session)
+        self._comment = comment
         self._own = own
         self._headers = (("Impersonate-User", account.user),)
 
-    def acting_as(self, account: ServiceAccount) -> HttpClusterClient:
-        return self._own.acting_as(account)
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> HttpClusterClient:
+        return self._own.acting_as(account, comment=comment)
 
     async def server_version(self) -> str:
         return await self._own.server_version()
@@ -366,7 +367,7 @@ class _ActingClient(HttpClusterClient):
 
     async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
         if resource is not None:
-            call = replace(call, headers=(*call.headers, *self._headers))
+            call = replace(call, headers=(*call.headers, *self._headers), comment=self._comment)
         return await super()._send(call, resource)
 
 

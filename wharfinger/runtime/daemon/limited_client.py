@@ -27,9 +27,9 @@ class LimitedClient:
         self._client = client
         self._slots = slots
 
-    def acting_as(self, account: ServiceAccount) -> "LimitedClient":
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "LimitedClient":
         """Return a client that acts as a service account, within the same limits."""
-        return LimitedClient(self._client.acting_as(account), self._slots)
+        return LimitedClient(self._client.acting_as(account, comment=comment), self._slots)
 
     # -- calls without a slot
 

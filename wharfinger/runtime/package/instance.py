@@ -294,10 +294,13 @@ class Instance:
         name = self.wish.directives.account
         return ServiceAccount(self.id.namespace, name) if name else None
 
-    def acting(self, tools: Tools) -> ClusterClient:
-        """Return the client for objects of the package and of its hooks. Raises NoAccountError."""
+    def acting(self, tools: Tools, *, comment: str = "") -> ClusterClient:
+        """Return the client for objects of the package and of its hooks. ``comment`` is for the server's audit log.
+
+        Raises NoAccountError.
+        """
         if self.account is not None:
-            return tools.cluster.acting_as(self.account)
+            return tools.cluster.acting_as(self.account, comment=comment)
         if tools.require_account:
             raise NoAccountError(Owner(self.id.name, self.id.namespace))
         return tools.cluster

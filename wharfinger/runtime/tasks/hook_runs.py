@@ -42,6 +42,8 @@ from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_se
 
 log = logging.getLogger(__name__)
 
+HOOK_AGENT: Final = "hook"
+"""The end of the user agent of requests that hooks have asked for."""
 MAX_PROBLEMS: Final = 10
 """The limit of failed operations of one run that are reported."""
 _BOUND: Final = (
@@ -249,7 +251,7 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
         operations = despite_failure(operations)
     filters = tools.filters.of(instance.id.name)
     maker = await _maker(instance, tools, operations)
-    client = instance.acting(tools)
+    client = instance.acting(tools, comment=HOOK_AGENT)
     failures = await apply_operations(client, filters, operations, namespace=instance.isolation, maker=maker)
     return tuple(str(failure) for failure in failures)
 
