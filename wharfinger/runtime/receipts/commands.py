@@ -20,6 +20,7 @@ from wharfinger.formats.yaml.reader import read_yaml_documents
 from wharfinger.packages.author.package_check import read_given_settings
 from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.runtime.controllers.state_dir import StartError
+from wharfinger.runtime.daemon.engine import ENGINE
 from wharfinger.runtime.receipts.receipt import Receipt, make_receipt
 from wharfinger.runtime.receipts.rights import grown
 from wharfinger.runtime.receipts.subject import Subject, next_version, read_subject
@@ -29,7 +30,6 @@ from wharfinger.runtime.receipts.trial import OpenServer, Plan, Programs
 EXIT_FAILED: Final = 1
 EXIT_GREW: Final = 2
 MAX_OBJECTS: Final = 4 * 1024 * 1024
-ENGINE: Final = "wharfinger-engine"
 
 
 def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", open_server: OpenServer) -> None:
@@ -38,8 +38,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "rights",
         help="show the smallest roles with which a package can be installed, upgraded and removed",
         description="Install, upgrade and remove a package on an embedded control plane that judges every request, and print the "
-        "roles that its service account needs: for the package, its hooks, an upgrade, and its removal. The roles are then proved "
-        "to be sufficient in a second run. Hooks are run, with the credentials of that control plane. A hook that did not run (a "
+        "roles that its service account needs: for the package, its hooks, an upgrade, and its removal. The roles are then "
+        "proved to be sufficient in a second run. Hooks are run, with the credentials of that control plane. A hook that did not run (a "
         "schedule, an object that does not exist) is not in the receipt; --objects creates objects for it. Exit code 0: done; 1: "
         "not possible; 2: wrong usage, or, with --against, the package needs rights that the older one did not need.",
     )

@@ -1,7 +1,7 @@
 """A trial: a package is installed, upgraded and removed by a daemon in this process, under an account with certain rights.
 
-The API server is an embedded one that judges every request. It comes from the composition root, with a function that receives each
-judged request. The daemon is the one of `wharfinger run`, and so are its hooks and charts. Its own requests are an
+The API server is an embedded one that judges every request. It comes from the composition root, and reports each judged request
+to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. Its own requests are an
 administrator's; those that it makes for the package are the account's, so the record of the account's requests is the record of
 what the package needs.
 
@@ -159,7 +159,10 @@ class _Steps:
         await self._until(ready, f"is not ready in version {version}")
 
     async def _until(self, holds: Callable[[JsonObject | None], bool], what: str) -> None:
-        """Wait for a state of the resource. Raises _RefusedError if its status reports a refusal, and TrialError after the limit."""
+        """Wait for a state of the resource.
+
+        Raises _RefusedError if its status reports a refusal, and TrialError after the limit.
+        """
         last: JsonObject | None = None
         with trio.move_on_after(self.plan.limit_s), self.informer.changes() as changes:
             while True:
