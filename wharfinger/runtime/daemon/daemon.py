@@ -83,7 +83,7 @@ from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
-from wharfinger.runtime.daemon.rights import FOR_ADMISSION, FOR_POOLS, NEEDED
+from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.daemon.source_options import SourceOptions
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
@@ -295,6 +295,7 @@ async def _open_all(
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
         needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()), *(FOR_ADMISSION if config.admission else ()))
+        needed += FOR_ACCOUNTS if config.require_account else ()
         lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by, needed))
         recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity))
         await report_leader(client, lease, recorder)
