@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from wharfinger.kube.access_rules import Access, Refusal, refusal_of, rule_line
+from wharfinger.kube.access_rules import Access, JudgedRequest, Refusal, refusal_of, rule_line
 
 ACCOUNT = "system:serviceaccount:shop:deployer"
 
@@ -16,8 +16,10 @@ ACCOUNT = "system:serviceaccount:shop:deployer"
             Access("", "secrets", "get", "shop"),
         ),
         (
-            f'create ClusterRole x: clusterroles.rbac.authorization.k8s.io "x" is forbidden: User "{ACCOUNT}" cannot create '
-            'resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope: RBAC: role not found',
+            (
+                f'clusterroles "x" is forbidden: User "{ACCOUNT}" cannot create resource "clusterroles" in API group '
+                '"rbac.authorization.k8s.io" at the cluster scope: RBAC: role not found'
+            ),
             Access("rbac.authorization.k8s.io", "clusterroles", "create"),
         ),
         (
@@ -54,3 +56,16 @@ def test_a_rule_for_the_core_group_and_for_a_path() -> None:
     assert yaml.safe_load(Access("", "", "get", path="/metrics").rule()) == [
         {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
     ]
+
+
+def test_a_judged_request_needs_to_create_what_it_created() -> None:
+    apply, create = Access("", "pods", "patch", "a"), Access("", "pods", "create", "a")
+    assert JudgedRequest("ann", "kubectl", apply, "x", 201).accesses() == (apply, create)
+    assert JudgedRequest("ann", "kubectl", apply, "x", 200).accesses() == (apply,)
+
+
+def test_an_apply_is_refused_for_the_creation_of_its_object() -> None:
+    said = f'{{"message": "User \\"{ACCOUNT}\\" cannot create resource \\"pods\\" in API group \\"\\" in the namespace \\"a\\""}}'
+    apply = Access("", "pods", "patch", "a")
+    assert JudgedRequest(ACCOUNT, "", apply, "x", 403, said).refused() == Access("", "pods", "create", "a")
+    assert JudgedRequest(ACCOUNT, "", apply, "x", 403, "quota").refused() == apply

@@ -81,7 +81,12 @@ class JudgedRequest:
     name: str
     code: int
     message: str = ""
-    """The message of a failure."""
+    """The body of the answer, a Status in JSON, if the request failed."""
+
+    def refused(self) -> Access:
+        """Return the access for which it was refused. That of an apply may be the creation of its object."""
+        found = refusal_of(self.message.replace('\\"', '"'))
+        return self.access if found is None else found.access
 
     def accesses(self) -> tuple[Access, ...]:
         """Return everything that the request needs."""

@@ -54,11 +54,9 @@ async def check(folder: Path, work: Path, more: str = "") -> int:
         less = without(receipt.grant, place, access)
         record = await run_trial(wanted, less, programs(), open_judge, work / f"without-{number}")
         assert record.failure, f"{access.rule()} is not needed"
-        refused = {
-            (each.access.group, each.access.resource, each.access.verb)
-            for _, each in record.refusals(wanted.subject.account.user)
-        }
-        assert (access.group, access.resource, access.verb) in refused
+        refused = {request.refused() for _, request in record.refusals(wanted.subject.account.user)}
+        rules_of_refusals = {(each.group, each.resource, each.verb) for each in refused}
+        assert (access.group, access.resource, access.verb) in rules_of_refusals
     return len(rules)
 
 

@@ -39,4 +39,4 @@ async def test_a_trial_with_too_few_rights_ends_with_the_missing_rule(
     record: Record = await run_trial(wanted, rights(*verbs), programs(), open_judge, tmp_path / "trial")
     assert record.failed_in is part
     assert f"verbs: [{missing}]" in record.failure
-    assert {request.access.verb for _, request in record.refusals(wanted.subject.account.user)} == {missing}
+    assert {request.refused().verb for _, request in record.refusals(wanted.subject.account.user)} == {missing}

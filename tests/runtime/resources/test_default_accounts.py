@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.support.clusters import memory_cluster
-from tests.runtime.support.world import World, one_error, open_ground, open_world
+from tests.runtime.support.world import one_error, open_ground, open_world
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import InvalidError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str

@@ -128,9 +128,7 @@ FOR_ADMISSION: Final = (
 """The rights that a daemon needs in addition with `--admission`."""
 
 
-FOR_ACCOUNTS: Final = (
-    Right(("impersonate",), "", "serviceaccounts", "act as the service accounts of packages"),
-)
+FOR_ACCOUNTS: Final = (Right(("impersonate",), "", "serviceaccounts", "act as the service accounts of packages"),)
 """The right that a daemon needs in addition with `--require-service-account`."""
 
 

@@ -70,6 +70,8 @@ def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_modul
         raise ArtifactError(f"{folder}: no such folder; name the one that has the package's files")
     name = own_name(folder)
     definition = read_definition(folder, name=name, version="")
+    if definition.layout is Layout.CHART and definition.chart is not None:
+        name = definition.chart.name  # two versions of a chart may be in folders of any names
     if as_module is None:
         as_module = definition.type is PackageType.MODULE or (
             definition.type is None and definition.layout is Layout.MODULE_FOLDER
