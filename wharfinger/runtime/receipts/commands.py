@@ -40,8 +40,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         description="Install, upgrade and remove a package on an embedded control plane that judges every request, and print the "
         "roles that its service account needs: for the package, its hooks, an upgrade, and its removal. The roles are then "
         "proved to be sufficient in a second run. Hooks are run, with the credentials of that control plane. A hook that did not "
-        "run (a schedule, an object that does not exist) is not in the receipt; --objects creates objects for it. Exit code 0: done; "
-        "1: not possible; 2: wrong usage, or, with --against, the package needs rights that the older one did not need.",
+        "run (a schedule, an object that does not exist) is not in the receipt; --objects creates objects for it. Exit code 0: "
+        "done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that the older one did not need.",
     )
     rights.add_argument("path", type=Path, metavar="PATH", help="the package's folder")
     rights.add_argument(
