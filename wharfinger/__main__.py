@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from wharfinger.cluster.api.client import ClusterClient
     from wharfinger.formats.json.value import JsonObject
+    from wharfinger.kube.access_rules import JudgedRequest
     from wharfinger.packages.author.package_check import CheckFinding
     from wharfinger.packages.definition.conversions import JqRunner
     from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot, Inspector
@@ -383,7 +384,7 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     if command.name == "check":
         parser.set_defaults(open_server=_open_server)
     if command.name == "package":
-        parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint,))
+        parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights))
     if command.name in ("why", "history"):
         parser.set_defaults(recorded_why=_recorded_why, recorded_history=_recorded_history)
     add(parser)
@@ -499,6 +500,29 @@ def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
+
+
+def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `package rights`, which runs a daemon; passed to `packages`, which must not import `runtime`."""
+    from wharfinger.runtime.receipts.commands import add_rights  # noqa: PLC0415 - only `package` needs it
+
+    add_rights(actions, _open_judge)
+
+
+@asynccontextmanager
+async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") -> AsyncIterator[Path]:
+    """Serve an API server that judges every request, and reports it to ``audit``; passed to `runtime`."""
+    from wharfinger.control_plane.access.kubeconfig_file import new_token  # noqa: PLC0415 - only `package rights` needs it
+    from wharfinger.control_plane.serving import parse_address, serve_control_plane  # noqa: PLC0415
+    from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
+    from wharfinger.packages.errors import PackageError  # noqa: PLC0415
+
+    if problem := missing_libraries():
+        raise PackageError(problem)
+    path = folder / "kubeconfig"
+    async with serve_control_plane(parse_address("127.0.0.1:0"), path, new_token()) as serving:
+        serving.control_plane.handler.audit = audit
+        yield path
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":

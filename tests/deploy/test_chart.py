@@ -14,7 +14,7 @@ from tests.runtime.daemon.test_daemon import control_plane, daemon
 from tests.runtime.support.killing import Kubectl
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
-from wharfinger.runtime.daemon.rights import FOR_ADMISSION, FOR_POOLS, NEEDED, Right
+from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED, Right
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.status.summary import State
 
@@ -28,6 +28,7 @@ EVERYTHING = (
     "metrics.dashboard.enabled=true",
     "rbac.clusterAdmin=true",
     "daemon.workerPools=true",
+    "daemon.requireServiceAccount=true",
     "admission.enabled=true",
 )
 WRONG = {
@@ -88,6 +89,7 @@ def rules(obj: JsonObject) -> Iterator[tuple[str, str, str]]:
         ((), NEEDED),
         (("daemon.workerPools=true",), (*NEEDED, *FOR_POOLS)),
         (("admission.enabled=true",), (*NEEDED, *FOR_ADMISSION)),
+        (("daemon.requireServiceAccount=true",), (*NEEDED, *FOR_ACCOUNTS)),
     ],
 )
 def test_its_roles_are_the_rights_that_the_daemon_checks(values: tuple[str, ...], needed: tuple[Right, ...]) -> None:

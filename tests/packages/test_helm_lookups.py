@@ -76,10 +76,10 @@ async def open_world(program: str, folder: Path) -> AsyncIterator[World]:
     ):
         world = World(client, HelmRenderer(tool(program), folder / "unused"), folder / "kubeconfig")
 
-        def access(namespace: str | None) -> AbstractAsyncContextManager[ClusterLook]:
+        def access(namespace: str | None, user: str) -> AbstractAsyncContextManager[ClusterLook]:
             world.asked += 1
             world.namespaces.append(namespace)
-            return looks.open(namespace)
+            return looks.open(namespace, user)
 
         world.renderer = HelmRenderer(tool(program), folder / "scratch", access=access)
         yield world

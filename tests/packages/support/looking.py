@@ -20,10 +20,10 @@ def given(kubeconfig: Callable[[], Awaitable[JsonObject]]) -> ClusterAccess:
     """Give Helm that kubeconfig, whatever namespace it may look into."""
 
     @asynccontextmanager
-    async def open_look(_namespace: str | None) -> AsyncIterator[ClusterLook]:
+    async def open_look() -> AsyncIterator[ClusterLook]:
         yield Given(await kubeconfig())
 
-    def access(namespace: str | None) -> AbstractAsyncContextManager[ClusterLook]:
-        return open_look(namespace)
+    def access(_namespace: str | None, _user: str) -> AbstractAsyncContextManager[ClusterLook]:
+        return open_look()
 
     return access

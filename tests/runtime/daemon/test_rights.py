@@ -26,6 +26,7 @@ from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.rights import (
     AGAIN_S,
+    FOR_ACCOUNTS,
     FOR_ADMISSION,
     FOR_POOLS,
     NEEDED,
@@ -158,6 +159,12 @@ def test_the_document_shows_the_rights_for_pools() -> None:
     text = (ROOT / "docs" / "pools.md").read_text()
     shown = [read_yaml(block, what="docs/pools.md") for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
     assert cluster_role("wharfinger-worker-pools", FOR_POOLS) in shown
+
+
+def test_the_document_shows_the_right_to_impersonate() -> None:
+    text = (ROOT / "docs" / "tenancy.md").read_text()
+    shown = [read_yaml(block, what="docs/tenancy.md") for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert cluster_role("wharfinger-accounts", FOR_ACCOUNTS) in shown
 
 
 def test_the_document_shows_the_right_for_admission() -> None:

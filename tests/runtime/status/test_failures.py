@@ -4,7 +4,8 @@ import pytest
 
 from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError, UnreachableError, api_error
 from wharfinger.cluster.crds.definitions import NotEstablishedError
-from wharfinger.cluster.objects.ownership import ForeignObjectError
+from wharfinger.cluster.objects.accounts import NoAccountError
+from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner
 from wharfinger.cluster.objects.scope import OutsideNamespaceError
 from wharfinger.cluster.records.release_store import ReleaseBusyError
 from wharfinger.cluster.releases.hooks import HookFailedError
@@ -68,6 +69,8 @@ CASES: list[tuple[Expected, str, bool]] = [
     (NotEstablishedError("x"), "DefinitionsNotEstablished", False),
     (ReleaseError("x"), "ClusterFailed", True),
     (WorkloadError("x"), "WorkloadFailed", False),
+    (NoAccountError(Owner("web", "prod")), "SpecInvalid", True),
+    (api_error(403, "Forbidden", "x"), "NotPermitted", False),
     (api_error(503, "ServiceUnavailable", "x"), "ClusterFailed", False),
     (api_error(405, "MethodNotAllowed", "x"), "ClusterFailed", True),
     (UnreachableError("x"), "ClusterFailed", False),

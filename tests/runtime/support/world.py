@@ -390,6 +390,8 @@ class Ground:
     observers: Observers = UNOBSERVED
     webhooks: Webhooks | None = None
     """The webhooks of hooks; None: there are none."""
+    require_account: bool = False
+    """Whether packages without a service account are refused."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -427,6 +429,7 @@ class Ground:
             stopping=WorkScope("the world"),
             webhooks=self.webhooks,
             kustomize=KubectlKustomize(_program("kubectl"), scratch, network=False),
+            require_account=self.require_account,
         )
 
     @asynccontextmanager
@@ -450,6 +453,7 @@ class Ground:
                 backoff=self.backoff,
                 limited=self.engine_client,
                 engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
+                require_account=self.require_account,
                 observers=self.observers,
             ) as runtime,
             open_controller(
@@ -461,6 +465,7 @@ class Ground:
                 verify_s=VERIFY_S,
                 repository_client=self.client,
                 scan_source=open_source,
+                require_account=self.require_account,
             ),
         ):
             yield runtime

@@ -15,6 +15,7 @@ from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.kube.service_account import ServiceAccount
 
 REVIEWS: Final = "authorization.k8s.io"
 """The API group of the reviews that check permissions; a review is created but never stored."""
@@ -61,6 +62,14 @@ class ClusterClient(Protocol):
     @property
     def heartbeats(self) -> Heartbeats:
         """The signs of life of all watches that follow a kind through this client."""
+        ...
+
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
+        """Return a client whose requests for single objects are made as a service account, by impersonation.
+
+        Discovery, lists and watches stay requests of this client's own user. ``comment`` is the end of the user agent of the
+        account's requests. Nothing has to be closed.
+        """
         ...
 
     def silence_limit(self, resource: ResourceType) -> float:

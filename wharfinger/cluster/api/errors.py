@@ -7,6 +7,7 @@
     │   ├── NotFoundError        404
     │   ├── ConflictError        409: an optimistic lock lost, AlreadyExists, or an apply conflict
     │   ├── GoneError            410: the resourceVersion or continue token is too old; list again
+    │   ├── ForbiddenError       403: no rule allows the request; .refusal names it, if the server did
     │   ├── InvalidError         400, 422: the object is wrong; only a change helps
     │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
     ├── UnreachableError         no answer: connection refused, reset, timed out
@@ -21,6 +22,8 @@
 """
 
 from typing import Final
+
+from wharfinger.kube.access_rules import refusal_of
 
 
 class ClusterError(Exception):
@@ -66,6 +69,22 @@ class NotFoundError(ApiError):
     """The server answered 404: the object does not exist."""
 
 
+class ForbiddenError(ApiError):
+    """The server answered 403. If no rule of a role allows the request, the text of the error ends with the missing rule.
+
+    Transient, because a rule may be added at any time, and no event reports it.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(code, reason, message)
+        self.refusal = refusal_of(message)
+
+    def __str__(self) -> str:
+        """Return the message of the server, and the missing rule as a line of YAML."""
+        said = super().__str__()
+        return said if self.refusal is None else f"{said}; {self.refusal.remedy()}"
+
+
 class ConflictError(ApiError):
     """The server answered 409: an optimistic lock was lost, the object exists already, or an apply conflicts."""
 
@@ -97,11 +116,19 @@ class ReleaseError(ClusterError):
     transient = False
 
 
+_KINDS: Final = {
+    400: InvalidError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    422: InvalidError,
+}
+
+
 def api_error(code: int, reason: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
     """Return the error of the type that fits an HTTP status code."""
-    kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(
-        code, ApiError
-    )
+    kind = _KINDS.get(code, ApiError)
     if code == 500 and _UNFIT in message and _UNKNOWN_TYPE not in message:
         kind = SchemaMismatchError
     error = kind(code, reason, message)

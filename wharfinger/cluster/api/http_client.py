@@ -8,6 +8,7 @@ or an APIService.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Final
 
 import httpx
@@ -34,6 +35,7 @@ from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.cluster.traffic.pacer import PaceStatistics
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
+from wharfinger.kube.service_account import ServiceAccount
 
 _REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
 """The kinds of objects that define which kinds the server serves."""
@@ -55,6 +57,10 @@ class HttpClusterClient:
         """The sender of commands in pods."""
         self.heartbeats = Heartbeats()
         """The signs of life of all watches of this client."""
+
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "HttpClusterClient":
+        """Return a client whose requests for single objects are made as a service account."""
+        return _ActingClient(self, self._session, account, comment)
 
     # -- about the server
 
@@ -270,7 +276,7 @@ class HttpClusterClient:
     async def _write(self, call: Call, resource: ResourceType) -> JsonObject:
         answer = await self._json(call, resource)
         if resource.group_kind in _REDEFINING:
-            self._forget_catalog()
+            self.forget_kinds()
         return answer
 
     async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
@@ -285,7 +291,7 @@ class HttpClusterClient:
         try:
             yield
         except NotServedError:
-            self._forget_catalog()
+            self.forget_kinds()
             raise
 
     async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
@@ -305,7 +311,8 @@ class HttpClusterClient:
 
     # -- discovery
 
-    def _forget_catalog(self) -> None:
+    def forget_kinds(self) -> None:
+        """Discard the cached discovery, because the server may serve other kinds now."""
         self._catalog_until = -1.0
 
     async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
@@ -350,6 +357,45 @@ class HttpClusterClient:
             if error.code not in {404, 503}:
                 raise
             return None
+
+
+class _ActingClient(HttpClusterClient):
+    """A client that acts as a service account. Discovery, lists and watches are those of the other client.
+
+    No group is sent: the API server then adds the groups that every token of the account has.
+    """
+
+    def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount, comment: str) -> None:
+        super().__init__(session)
+        self._comment = comment
+        self._own = own
+        self._headers = (("Impersonate-User", account.user),)
+
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> HttpClusterClient:
+        return self._own.acting_as(account, comment=comment)
+
+    async def server_version(self) -> str:
+        return await self._own.server_version()
+
+    async def api_versions(self) -> tuple[str, ...]:
+        return await self._own.api_versions()
+
+    async def served_kinds(self) -> ServedKinds:
+        return await self._own.served_kinds()
+
+    async def resource_type(self, api_version: str, kind: str) -> ResourceType:
+        return await self._own.resource_type(api_version, kind)
+
+    async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
+        return await self._own.find_resource(name, api_version)
+
+    def forget_kinds(self) -> None:
+        self._own.forget_kinds()
+
+    async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
+        if resource is not None:
+            call = replace(call, headers=(*call.headers, *self._headers), comment=self._comment)
+        return await super()._send(call, resource)
 
 
 @asynccontextmanager

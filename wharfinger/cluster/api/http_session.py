@@ -104,6 +104,8 @@ class Call:
     content_type: str = "application/json"
     accept: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
+    comment: str = ""
+    """The end of the user agent; the audit log of the server has it."""
     repeatable: bool = True
     """False if even a GET must not be sent again over another connection."""
     timed: bool = False
@@ -288,7 +290,8 @@ class HttpSession:
                 raise unreachable(self.server, call.what, error) from error
 
     def _request(self, call: Call, header: str, read_s: float) -> httpx.Request:
-        headers = [("accept", call.accept), ("accept-encoding", "gzip"), ("user-agent", self.options.user_agent)]
+        headers = [("accept", call.accept), ("accept-encoding", "gzip")]
+        headers.append(("user-agent", f"{self.options.user_agent} {call.comment}".rstrip()))
         headers += [*self._connection.headers, *call.headers]
         if call.body:
             headers.append(("content-type", call.content_type))

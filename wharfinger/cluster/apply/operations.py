@@ -9,7 +9,7 @@ made after the judgement, is judged here. The server's answer to an apply is kep
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import trio
@@ -20,6 +20,7 @@ from wharfinger.cluster.apply.removal import Deletion, Pruner, PruneReport, dele
 from wharfinger.cluster.apply.writer import ObjectWriter, Written
 from wharfinger.cluster.fields.conflicts import FieldConflict
 from wharfinger.cluster.fields.owners import own_entry
+from wharfinger.cluster.objects.accounts import Acting, always
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
 from wharfinger.cluster.objects.desired import DesiredObject, Identity
 from wharfinger.cluster.objects.lookup import look_up
@@ -82,7 +83,7 @@ class ApplyOperations:
 
     ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether all
     objects of a release are in rows, ``rests`` whether drift of a release is not corrected now, ``confined`` whether a release
-    writes in its own namespace only.
+    writes in its own namespace only. ``acting`` returns the client of a release; without it, ``client`` is that of all.
     """
 
     def __init__(
@@ -95,14 +96,15 @@ class ApplyOperations:
         rests: Callable[[Owner], bool],
         confined: Confined = unconfined,
         pruned: Callable[[PruneReport], None] = unheard,
+        acting: Acting | None = None,
     ) -> None:
-        self._client = client
+        self._acting = acting or always(client)
         self._writer = writer
         self._applied = applied
         self._answered = answered
         self._rests = rests
         self._confined = confined
-        self._pruner = Pruner(client, whole, writer.manager, pruned)
+        self._pruner = Pruner(client, whole, writer.manager, pruned, self._acting)
         self._sights: dict[Identity, Sight] = {}
         self._before: dict[Identity, Before] = {}
         self._departures: dict[Identity, Departure] = {}
@@ -196,20 +198,22 @@ class ApplyOperations:
         self, attempt: Attempt[Identity, DesiredObject], before: Callable[[], JsonObject | None]
     ) -> Written:
         row, sight = attempt.row, self._sights.pop(attempt.key, None)
+        client = self._acting(row.owner)
+        writer = replace(self._writer, client=client)
         if attempt.number > 1 or attempt.refreshing or sight is None or trio.current_time() - sight.at >= FRESH_S:
-            live = await look_up(self._client, row.key)
+            live = await look_up(client, row.key)
         elif not sight.is_known:
             live = sight.live
         else:
             applied = self._applied.get(attempt.key)
             if applied is not None and not self._applied.is_shared(attempt.key):
                 with suppress(ConflictError, InvalidError):
-                    return await self._writer.write_unread(row.object(), applied.uid)
-            live = await look_up(self._client, row.key)  # it has been changed or replaced just now
+                    return await writer.write_unread(row.object(), applied.uid)
+            live = await look_up(client, row.key)  # it has been changed or replaced just now
         if live is not None:
             self._check_owner(row, live)
             _check_staying(row.key, live)
-        return await self._writer.write(
+        return await writer.write(
             row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
         )
 
@@ -217,15 +221,16 @@ class ApplyOperations:
         """Delete the object, unless the row is an orphan or the object is to be kept."""
         row, identity = attempt.row, attempt.key
         if not row.orphan:
+            client = self._acting(row.owner)
             departure = self._departures.get(identity) or Departure("", delete_protected=False)
             uid, deletion = departure.uid, Deletion.NOTHING
             if uid:
-                deletion = await delete_exactly(self._client, row.key, uid)
+                deletion = await delete_exactly(client, row.key, uid)
             if deletion is Deletion.NOTHING:
                 # An apply that ran during the judgement is over by now, and may have made another object.
                 uid = await self._judge(row, delete_protected=departure.delete_protected)
                 if uid:
-                    deletion = await delete_exactly(self._client, row.key, uid)
+                    deletion = await delete_exactly(client, row.key, uid)
             departure.deleted = uid
             departure.is_gone = deletion is Deletion.GONE
         self.forget(identity)
@@ -236,7 +241,7 @@ class ApplyOperations:
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
         """Return the UID of the object to delete; "" if there is none, it is to be kept, or another writer made it."""
-        live = await look_up(self._client, row.key)
+        live = await look_up(self._acting(row.owner), row.key)
         if live is None or own_entry(live, self._writer.manager) is None:
             return ""
         if why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):

@@ -18,6 +18,7 @@ from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundE
 from wharfinger.cluster.api.http_errors import NotServedError
 from wharfinger.cluster.api.retrying import patiently
 from wharfinger.cluster.fields.owners import own_entry
+from wharfinger.cluster.objects.accounts import Acting, always
 from wharfinger.cluster.objects.desired import DesiredObject, Identity, identity_of
 from wharfinger.cluster.objects.lookup import CONCURRENCY, look_up
 from wharfinger.cluster.objects.ownership import PROTECTED, RELEASE_LABEL, Owner, is_kept, owner_of
@@ -146,7 +147,8 @@ class Pruner:
     """A pruner of objects that we applied under ``manager``, with our label and without a row.
 
     ``whole``: whether all objects of a release are in rows; nothing is deleted from any other release. ``told`` is called
-    with the report of each prune, including one that fails.
+    with the report of each prune, including one that fails. ``acting`` returns the client that deletes for a release; ``client``
+    lists, and deletes without it.
     """
 
     def __init__(
@@ -155,8 +157,10 @@ class Pruner:
         whole: Callable[[Owner], bool],
         manager: str,
         told: Callable[[PruneReport], None] = unheard,
+        acting: Acting | None = None,
     ) -> None:
         self._client = client
+        self._acting = acting or always(client)
         self._told = told
         self._whole = whole
         self._manager = manager
@@ -199,7 +203,7 @@ class Pruner:
                 if not self._is_left(key, obj, snapshot):
                     continue
                 uid = find_str(obj, "metadata", "uid")
-                if await delete_exactly(self._client, key, uid) is not Deletion.NOTHING:
+                if await delete_exactly(self._acting(owner), key, uid) is not Deletion.NOTHING:
                     report.gone.setdefault(owner, []).append(key)
             except ClusterError as error:
                 errors.append(error)

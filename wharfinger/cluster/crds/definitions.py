@@ -11,6 +11,7 @@ what the server has.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -23,6 +24,7 @@ from wharfinger.cluster.api.interruption import Interruption
 from wharfinger.cluster.api.retrying import patiently
 from wharfinger.cluster.apply.writer import ObjectWriter, rules_of
 from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.objects.accounts import Acting, always
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.objects.lookup import CONCURRENCY, key_of
 from wharfinger.cluster.objects.ownership import Owner, check_owner, owner_of, placed
@@ -56,7 +58,7 @@ class NotEstablishedError(ReleaseError):
 
 
 class Definitions:
-    """A writer of definitions to one cluster."""
+    """A writer of definitions to one cluster. ``acting`` returns the client of the owner of a definition."""
 
     def __init__(
         self,
@@ -64,8 +66,10 @@ class Definitions:
         writer: ObjectWriter,
         interruption: Interruption | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        acting: Acting | None = None,
     ) -> None:
         self._client = client
+        self._acting = acting or always(client)
         self._writer = writer
         self._interruption = interruption or Interruption()
         self._now = now
@@ -80,6 +84,8 @@ class Definitions:
         and the client's errors.
         """
 
+        writer = replace(self._writer, client=self._acting(owner))
+
         async def write(crd: JsonObject) -> tuple[ObjectKey, JsonObject]:
             key = await key_of(self._client, NOBODY, crd)
             wanted, live = placed(crd, key), lives.get(key.name)
@@ -89,7 +95,7 @@ class Definitions:
                 check_owner(key, live, owner)
 
             async def attempt() -> JsonObject:
-                written = await self._writer.write(key, wanted, live, before=lambda: wanted, drift=_POLICY)
+                written = await writer.write(key, wanted, live, before=lambda: wanted, drift=_POLICY)
                 return written.live
 
             return key, await patiently(attempt)

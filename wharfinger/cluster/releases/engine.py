@@ -43,6 +43,7 @@ from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.health.monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health.rules import HealthRule
 from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.accounts import Accounts, OwnerClients
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
 from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, desired_table
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
@@ -94,10 +95,12 @@ class ReleaseEngine:
         board: EngineBoard,
         kept: KeptDefinitions,
         unattended: Unattended,
+        account: Accounts,
         *,
         force: bool,
     ) -> None:
         """Use `open_release_engine` instead."""
+        self._account = account
         self._tools = tools
         self._table = table
         self._reconciler = reconciler
@@ -139,6 +142,8 @@ class ReleaseEngine:
             return None
         if known.confined != self._tools.confined(owner):
             return None  # the permitted scope of the release has changed
+        if known.account != self._account(owner):
+            return None  # the release acts as another account now
         if not self._tools.rows.settled(known.groups) or self.drifts(owner):
             return None
         return known.result
@@ -159,15 +164,18 @@ class ReleaseEngine:
                 await self._drift.wait_compared()
         async with self._expected_turn(owner):
             whole, confined = owner in self._board.whole, self._tools.confined(owner)
+            account = self._account(owner)
+            anew = owner in self._board.accounts and self._board.accounts[owner] != account
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
-            done = await Upgrade(self._tools, request, progress, whole=whole, told=told).run()
+            done = await Upgrade(self._tools, request, progress, whole=whole, anew=anew, told=told).run()
             await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)
             unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
             groups = tuple({row.group: None for row in done.rows})
-            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined)
+            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined, account)
+            self._board.accounts[owner] = account
         return done.result
 
     async def uninstall(
@@ -195,6 +203,7 @@ class ReleaseEngine:
             )
             self._kept.let_go(owner)
             result = await uninstall.run()
+            self._board.accounts.pop(owner, None)
             self._health.set_rules(owner, ())
             self.wake(owner)
             self._attend(owner)
@@ -430,6 +439,7 @@ async def open_release_engine(
     table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
     unattended = Unattended(board.tell_pruned, board.tell_troubles)
     writer = ObjectWriter(client, options.field_manager, options.force)
+    acting = OwnerClients(client, options.account)
     async with (
         open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
         nullcontext(heads) if heads is not None else open_release_heads(watches, holder) as heads,
@@ -442,7 +452,10 @@ async def open_release_engine(
             now=options.now,
             grace_s=options.grace_s,
         ) as health,
-        _applying(client, table, writer, applied, health, board, unattended, options) as (operations, reconciler),
+        _applying(client, table, writer, applied, health, board, unattended, options, acting) as (
+            operations,
+            reconciler,
+        ),
         trio.open_nursery() as nursery,
     ):
         drift = DriftMonitor(
@@ -464,7 +477,7 @@ async def open_release_engine(
 
         foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
         interruption = Interruption()
-        definitions = Definitions(client, writer, interruption, options.now)
+        definitions = Definitions(client, writer, interruption, options.now, acting)
         kept = KeptDefinitions(
             client,
             watches,
@@ -491,14 +504,27 @@ async def open_release_engine(
                 lambda identity: is_done(reconciler, identity) and drift.is_as_applied(identity),
                 applied.is_shared,
                 live.is_absent,
+                acting,
             ),
             definitions,
             options.confined,
             options.field_manager,
+            acting,
             interruption,
         )
         yield ReleaseEngine(
-            tools, table, reconciler, drift, heads, health, live, board, kept, unattended, force=options.force
+            tools,
+            table,
+            reconciler,
+            drift,
+            heads,
+            health,
+            live,
+            board,
+            kept,
+            unattended,
+            options.account,
+            force=options.force,
         )
         nursery.cancel_scope.cancel()
 
@@ -513,10 +539,19 @@ async def _applying(
     board: EngineBoard,
     unattended: Unattended,
     options: EngineOptions,
+    acting: OwnerClients,
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
     """Run the reconciler of the desired table, and its operations."""
     operations = ApplyOperations(
-        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned
+        client,
+        writer,
+        applied,
+        health.applied,
+        board.may_prune,
+        board.rests,
+        options.confined,
+        unattended.pruned,
+        acting,
     )
     async with open_reconciler(
         table,

@@ -50,8 +50,11 @@ _BEGINNING: Final = 512
 class Look:
     """The access of one run of Helm to the cluster. Made by `LookupAccess.open`."""
 
-    def __init__(self, session: HttpSession, client: ClusterClient, namespace: str | None, port: int) -> None:
+    def __init__(
+        self, session: HttpSession, client: ClusterClient, namespace: str | None, port: int, user: str = ""
+    ) -> None:
         """Private to `LookupAccess`, which listens on ``port``."""
+        self._headers = (("Impersonate-User", user),) if user else ()
         self._session = session
         self._client = client
         self._namespace = namespace
@@ -79,7 +82,7 @@ class Look:
         if isinstance(judged, NotAllowed):
             return await self._refuse(request, judged.place)
         accept = AGGREGATED_ACCEPT if judged.is_index else "application/json"
-        call = Call("GET", judged.path, f"look up {judged.path}", judged.params, accept=accept)
+        call = Call("GET", judged.path, f"look up {judged.path}", judged.params, accept=accept, headers=self._headers)
         try:
             body = await self._session.request(call)
         except ApiError as error:
@@ -128,13 +131,14 @@ class LookupAccess:
         self._client = HttpClusterClient(session)
 
     @asynccontextmanager
-    async def open(self, namespace: str | None) -> AsyncGenerator[Look, None]:
+    async def open(self, namespace: str | None, user: str = "") -> AsyncGenerator[Look, None]:
         """Answer the requests of one run of Helm while the block runs; leaving the block ends the access at once.
 
-        ``namespace``: the only one whose objects may be read; None: the whole cluster.
+        ``namespace``: the only one whose objects may be read; None: the whole cluster. ``user``: the user that the requests are
+        made as, by impersonation; empty: the daemon itself.
         """
         listeners = await trio.open_tcp_listeners(0, host=HOST)
-        look = Look(self._session, self._client, namespace, listeners[0].socket.getsockname()[1])
+        look = Look(self._session, self._client, namespace, listeners[0].socket.getsockname()[1], user)
         scope: trio.CancelScope = await self._nursery.start(_serve, listeners, look)
         try:
             yield look

@@ -14,6 +14,7 @@ from wharfinger.cluster.health.monitor import HealthStatistics
 from wharfinger.cluster.health.rules import Expressions
 from wharfinger.cluster.health.stall import GRACE_S
 from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.accounts import Accounts, daemon_itself
 from wharfinger.cluster.objects.live_objects import LiveStatistics
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.objects.scope import Confined, unconfined
@@ -43,7 +44,7 @@ class EngineOptions:
     ``expressions`` evaluates packages' own health rules, which are ignored without it. ``grace_s`` is the time for which an
     object of a healthy release may be unready without progress, ``full_s`` the time between two full comparisons, ``prune_s``
     the time between two prunes (0: on demand only). ``confined`` returns whether a release may hold objects of its own
-    namespace only.
+    namespace only. ``account`` returns the service account that a release acts as.
     """
 
     field_manager: str = "wharfinger"
@@ -55,6 +56,7 @@ class EngineOptions:
     expressions: Expressions | None = None
     grace_s: float = GRACE_S
     confined: Confined = unconfined
+    account: Accounts = daemon_itself
     full_s: float = 600.0
     prune_s: float = 3600.0
     reconciler: ReconcilerOptions = field(default_factory=lambda: ReconcilerOptions(prune_limit_s=60.0))

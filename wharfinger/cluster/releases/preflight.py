@@ -18,6 +18,7 @@ from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
 from wharfinger.cluster.crds.preflight import ALLOW_UNSAFE, allows_unsafe, crd_problems
+from wharfinger.cluster.objects.accounts import Acting, always
 from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, check_free, desired_object
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.install_order import in_install_order
@@ -64,13 +65,16 @@ class Surveyor:
         is_as_applied: Callable[[Identity], bool],
         is_shared: Callable[[Identity], bool],
         is_absent: Callable[[ObjectKey], bool],
+        acting: Acting | None = None,
     ) -> None:
         """Check for this manager, under whose name objects are applied.
 
         ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether
         another manager may have fields of it. ``is_absent``: whether it is known that an object does not exist.
+        ``acting`` returns the client that reads for a release; without it, ``client`` does.
         """
         self._client = client
+        self._acting = acting or always(client)
         self._table = table
         self._manager = manager
         self._is_as_applied = is_as_applied
@@ -94,7 +98,9 @@ class Surveyor:
         unread = frozenset(row.identity for row in rows if self.is_unchanged(row))
         known = frozenset(row.identity for row in rows if row.identity not in unread and self._is_known(row))
         read = [row for row in rows if row.identity not in unread | known]
-        looks = [partial(self._look, row) for row in read] + [partial(self._look_at_definition, crd) for crd in crds]
+        looks = [partial(self._look, row) for row in read] + [
+            partial(self._look_at_definition, owner, crd) for crd in crds
+        ]
         lives = await each(looks, lambda look: look(), limit=CONCURRENCY)
         return Survey(
             tuple(rows),
@@ -141,15 +147,15 @@ class Surveyor:
         if self._table.snapshot().get(row.identity) is None and self._is_absent(row.key):
             await trio.lowlevel.checkpoint()
             return None
-        live = await look_up(self._client, row.key)
+        live = await look_up(self._acting(row.owner), row.key)
         if live is not None:
             check_owner(row.key, live, row.owner)
             if row.key.resource.group_kind == CRD:
                 check_definition(live, row.object(), self._manager)
         return live
 
-    async def _look_at_definition(self, crd: JsonObject) -> JsonObject | None:
-        live = await look_up(self._client, await key_of(self._client, Owner("", ""), crd))
+    async def _look_at_definition(self, owner: Owner, crd: JsonObject) -> JsonObject | None:
+        live = await look_up(self._acting(owner), await key_of(self._client, Owner("", ""), crd))
         if live is not None:
             check_definition(live, crd, self._manager)
         return live

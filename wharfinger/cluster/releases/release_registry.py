@@ -15,6 +15,7 @@ from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.options import EngineListener
 from wharfinger.cluster.releases.request import ReleaseResult
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.service_account import ServiceAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Known:
     groups: tuple[Hashable, ...]
     confined: bool = False
     """True if the release could hold objects of its own namespace only."""
+    account: ServiceAccount | None = None
+    """The account that the release acted as; None: the daemon itself."""
 
 
 @dataclass(slots=True)
@@ -51,6 +54,8 @@ class EngineBoard:
     left_alone: set[Owner] = field(default_factory=set)
     resting: set[Owner] = field(default_factory=set)
     turns: dict[Owner, _Turn] = field(default_factory=dict)
+    accounts: dict[Owner, ServiceAccount | None] = field(default_factory=dict)
+    """The account that the last successful upgrade of each release acted as; None: the daemon itself."""
     drifted: dict[Owner, tuple[tuple[Drift, ...], tuple[Fight, ...]]] = field(default_factory=dict)
     """The drift and the fights of each release, as reported last; releases without any are missing."""
     missing: dict[Owner, tuple[Drift, ...]] = field(default_factory=dict)

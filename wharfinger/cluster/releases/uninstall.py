@@ -107,8 +107,9 @@ class Uninstall:
 
     async def _delete(self, rows: Sequence[DesiredObject], recorded: Sequence[Hook], *, going: bool) -> UninstallResult:
         confined_to = self._owner if self._tools.confined(self._owner) else None
-        runner = HookRunner(self._tools.client, self._owner.namespace, self._progress, confined_to=confined_to)
         hooks = () if going else recorded
+        client = self._tools.acting(self._owner) if rows or hooks else self._tools.client
+        runner = HookRunner(client, self._owner.namespace, self._progress, confined_to=confined_to)
         await runner.run(hooks, HookEvent.PRE_DELETE)
         if going:  # the server deletes all objects in the namespace
             inside = [row for row in rows if row.key.namespace == self._owner.namespace]
@@ -118,7 +119,7 @@ class Uninstall:
         kept: dict[ObjectKey, str] = {}
         custom = [row for row in rows if row.wave == Wave.CUSTOM]
         for part in (custom, [row for row in rows if row.wave != Wave.CUSTOM]):
-            farewell = await judge_leaving(self._tools.client, part, delete_protected=self._delete_protected)
+            farewell = await judge_leaving(client, part, delete_protected=self._delete_protected)
             removed = await self._tools.rows.remove(part, farewell, self._progress)
             if removed.ending and not going:
                 await self._await_gone(removed.ending)
@@ -150,7 +151,7 @@ class Uninstall:
         still: dict[ObjectKey, str] = {}
 
         async def look(key: ObjectKey) -> None:
-            live = await look_up(self._tools.client, key)
+            live = await look_up(self._tools.acting(self._owner), key)
             if live is not None and find_str(live, "metadata", "uid") == deleted[key]:
                 still[key] = deleted[key]
 
@@ -160,5 +161,6 @@ class Uninstall:
 
     async def _leave_behind(self, rows: Sequence[DesiredObject]) -> UninstallResult:
         self._tools.rows.forget(rows)
-        await each(rows, lambda row: disown(self._tools.client, row.key, self._owner), limit=CONCURRENCY)
+        client = self._tools.acting(self._owner)
+        await each(rows, lambda row: disown(client, row.key, self._owner), limit=CONCURRENCY)
         return UninstallResult(found=True, kept={row.key: "kept, as requested" for row in rows})

@@ -20,6 +20,7 @@ from wharfinger.cluster.api.interruption import Interruption
 from wharfinger.cluster.api.retrying import patiently
 from wharfinger.cluster.apply.removal import Farewell, judge_leaving
 from wharfinger.cluster.crds.definitions import Definitions
+from wharfinger.cluster.objects.accounts import Acting
 from wharfinger.cluster.objects.desired import DesiredObject, Identity
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.install_order import Wave
@@ -69,7 +70,10 @@ class EmptyReleaseError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools of operations on releases; ``manager`` is the name under which objects are applied."""
+    """The tools of operations on releases; ``manager`` is the name under which objects are applied.
+
+    ``client`` is the daemon's own, for discovery and namespaces. ``acting`` returns the client for the objects of a release.
+    """
 
     client: ClusterClient
     keeper: RecordKeeper
@@ -79,6 +83,7 @@ class Tools:
     confined: Confined
     """A function that returns whether a release may hold objects of its own namespace only."""
     manager: str
+    acting: Acting
     interruption: Interruption = field(default_factory=Interruption)
 
 
@@ -110,10 +115,20 @@ class _View:
 
 
 class Upgrade:
-    """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster are in rows."""
+    """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster are in rows.
+
+    ``anew``: every object is applied, even if it is as wanted, because the release acts as another account now.
+    """
 
     def __init__(
-        self, tools: Tools, request: ReleaseRequest, progress: Progress, *, whole: bool, told: OneWay | None = None
+        self,
+        tools: Tools,
+        request: ReleaseRequest,
+        progress: Progress,
+        *,
+        whole: bool,
+        anew: bool = False,
+        told: OneWay | None = None,
     ) -> None:
         self._tools = tools
         self._request = request
@@ -121,6 +136,7 @@ class Upgrade:
         self._progress = progress
         self._whole = whole
         self._told = told
+        self._anew = anew
 
     async def run(self) -> Done:
         """Upgrade the release. Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and the errors of
@@ -153,7 +169,7 @@ class Upgrade:
         confined_to = self._owner if self._tools.confined(self._owner) else None
         interruption = self._tools.interruption
         runner = HookRunner(
-            self._tools.client, request.namespace, self._progress, interruption, confined_to=confined_to
+            self._tools.acting(self._owner), request.namespace, self._progress, interruption, confined_to=confined_to
         )
         try:
             await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
@@ -245,6 +261,7 @@ class Upgrade:
         await each([check, survey, read], lambda look: look(), limit=3)
         there, view.unsure = await rows_there(self._tools, self._owner, view.history, request.drift, whole=self._whole)
         wanted = {row.identity for row in view.survey.rows}
+        view.unsure |= wanted if self._anew else set()
         view.before = {identity: row.body for identity, row in there.items()}
         view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
         if not objects and not request.prune_to_empty:
@@ -313,7 +330,7 @@ class Upgrade:
         if not leaving:
             return Farewell(), []
         staying = self._tools.rows.uids(rows)
-        farewell = await judge_leaving(self._tools.client, leaving, staying=staying)
+        farewell = await judge_leaving(self._tools.acting(self._owner), leaving, staying=staying)
         removed = await self._tools.rows.remove(leaving, farewell, self._progress)
         return farewell, removed.deleted
 

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from time import monotonic
@@ -31,6 +31,7 @@ from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.negotiation import Encoding, Representation, error_representation
 from wharfinger.control_plane.wire.routes import BrokenRoute, ResourceRoute, Route, parse_route
 from wharfinger.httpd.messages import Request, Response, StreamingResponse, Upgrade
+from wharfinger.kube.access_rules import Access, JudgedRequest
 
 log: Final = logging.getLogger(__name__)
 WARNINGS_CHARS: Final = 4096
@@ -50,6 +51,8 @@ class ControlPlaneHandler:
         self._bells = bells
         self._authenticator = authenticator
         self.metrics = Metrics()
+        self.audit: Callable[[JudgedRequest], None] | None = None
+        """An observer of answered requests; None: there is none."""
         self.commands: PodCommands | None = None
         """The commands of Pods; None if the server runs none."""
         self.documents = Documents(backend, self.metrics)
@@ -64,6 +67,31 @@ class ControlPlaneHandler:
     @address.setter
     def address(self, address: str) -> None:
         self.documents.address = address
+
+    def _report(
+        self,
+        route: Route,
+        request: Request,
+        response: Response | StreamingResponse,
+        audit: Callable[[JudgedRequest], None],
+    ) -> None:
+        """Report an answered request to an observer. Requests of unknown users, and those that cannot be read, are left out."""
+        if isinstance(route, BrokenRoute):
+            return
+        try:
+            user = self._authenticator.user(request.headers)
+        except status.StatusError:
+            return
+        if isinstance(route, ResourceRoute):
+            asked = attributes_of(user, route, verb_of(route, request), request.arg("fieldSelector"))
+        else:
+            asked = Attributes(user=user, verb=request.method.lower(), path=request.path)
+        access = Access(asked.group, asked.combined_resource, asked.verb, asked.namespace, asked.path)
+        name = request.headers.get("impersonate-user", "") or user.name
+        said = (
+            response.body.decode(errors="replace") if isinstance(response, Response) and response.status >= 400 else ""
+        )
+        audit(JudgedRequest(name, request.headers.get("user-agent", ""), access, asked.name, response.status, said))
 
     def reading(self, backend: Backend) -> "ControlPlaneHandler":
         """Return a handler that answers from another backend, and shares the metrics of this one."""
@@ -88,6 +116,8 @@ class ControlPlaneHandler:
         finally:
             self.metrics.in_flight(request.method, -1)
         self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
+        if self.audit is not None and not isinstance(response, Upgrade):
+            self._report(route, request, response, self.audit)
         return with_common_headers(request, response)
 
     async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:

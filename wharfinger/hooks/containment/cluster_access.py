@@ -3,14 +3,15 @@
 However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete
 file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to
 the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of the
-start of the run.
+start of the run. The hooks of a package with a service account get a kubeconfig that impersonates it. That is no boundary
+against a hostile hook, because the credentials are still the daemon's.
 
 If the policy denies the credentials to a package, the file still names the cluster. So the cluster's API server refuses the
 requests, and they do not reach another cluster by accident.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from wharfinger.cluster.api.connection import Connection, ConnectionConfigError
 from wharfinger.cluster.api.kubeconfig_document import current_kubeconfig
 from wharfinger.formats.json.value import encode_json
 from wharfinger.hooks.errors import HookError
+from wharfinger.kube.service_account import ServiceAccount
 
 IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
 """The variables with which client libraries find the cluster of their pod, together with the service account's files."""
@@ -54,10 +56,19 @@ class ClusterAccess:
             return {}
         return {name: self.environ[name] for name in IN_CLUSTER if name in self.environ}
 
-    async def kubeconfig(self, hook: str, *, credentials: bool) -> bytes:
-        """Return a kubeconfig that is valid now. Raises HookError if the credentials are not available."""
+    async def kubeconfig(self, hook: str, *, credentials: bool, account: ServiceAccount | None = None) -> bytes:
+        """Return a kubeconfig that is valid now; with ``account``, its user impersonates that service account.
+
+        Raises HookError if the credentials are not available.
+        """
+        connection = self.connection if account is None else _impersonating(self.connection, account)
         try:
-            return encode_json(await current_kubeconfig(self.connection, credentials=credentials))
+            return encode_json(await current_kubeconfig(connection, credentials=credentials))
         except ConnectionConfigError as error:
             why = f"its kubeconfig cannot be created: {error}"
             raise HookError(hook, why, transient=True) from error
+
+
+def _impersonating(connection: Connection, account: ServiceAccount) -> Connection:
+    kept = tuple(header for header in connection.headers if not header[0].lower().startswith("impersonate-"))
+    return replace(connection, headers=(*kept, ("Impersonate-User", account.user)))

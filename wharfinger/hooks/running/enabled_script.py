@@ -16,6 +16,7 @@ import trio
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.runner import HookRun, HookRunner
+from wharfinger.kube.service_account import ServiceAccount
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +45,13 @@ async def run_enabled_script(
     *,
     masked: Callable[[str], str],
     credentials: bool = False,
+    account: ServiceAccount | None = None,
 ) -> EnabledAnswer | None:
     """Run the enabled script of the package in this folder, and return its answer; None if there is no script that can be run.
 
     ``masked`` removes secrets from a text. It is called with the unchanged text of the script, because a secret of several
     lines is no longer recognized once the text is cut or joined into one line. ``credentials`` are those of the daemon's
-    cluster.
+    cluster, as ``account``.
 
     Raises HookError if the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
     """
@@ -57,7 +59,7 @@ async def run_enabled_script(
     if script is None:
         return None
     run = HookRun(SCRIPT, script, script.parent, (), values, config_values, answers=(RESULT, REASON), wall_s=WALL_S)
-    outcome = await runner.run(replace(run, credentials=credentials))
+    outcome = await runner.run(replace(run, credentials=credentials, account=account))
     if not outcome.succeeded:
         raise HookError(SCRIPT, f"the script failed: {outcome.exit_description}", transient=True)
     said = outcome.answers[RESULT].strip()

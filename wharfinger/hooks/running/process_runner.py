@@ -126,7 +126,7 @@ class ProcessHookRunner:
             return b""
         try:
             with trio.fail_after(self._limits.wall_s):
-                return await self._cluster.kubeconfig(run.name, credentials=run.credentials)
+                return await self._cluster.kubeconfig(run.name, credentials=run.credentials, account=run.account)
         except trio.TooSlowError as error:
             why = (
                 f"the credentials for its kubeconfig were not available within {self._limits.wall_s:g} s; "

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.watching.context_file import Context
+from wharfinger.kube.service_account import ServiceAccount
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -54,6 +55,8 @@ class HookRun:
     answers: tuple[str, ...] = ()
     wall_s: float | None = None
     credentials: bool = False
+    account: ServiceAccount | None = None
+    """The service account that the hook acts as on the daemon's cluster; None: the daemon itself."""
     pool: HookPool = HookPool.WARM
     owner: str = ""
     worker_pool: str = ""

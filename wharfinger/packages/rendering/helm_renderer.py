@@ -82,8 +82,9 @@ class ClusterLook(Protocol):
         ...
 
 
-ClusterAccess: TypeAlias = Callable[[str | None], AbstractAsyncContextManager[ClusterLook]]
-"""A function that opens access to the cluster for the namespace that may be read; None is the whole cluster.
+ClusterAccess: TypeAlias = Callable[[str | None, str], AbstractAsyncContextManager[ClusterLook]]
+"""A function that opens access to the cluster for the namespace that may be read (None is the whole cluster), as a user (empty
+is the daemon itself).
 
 The caller gets the errors that it raises.
 """
@@ -234,7 +235,7 @@ class HelmRenderer:
 def _looking(access: ClusterAccess | None, request: RenderRequest) -> AbstractAsyncContextManager[ClusterLook | None]:
     if access is None:
         return nullcontext()
-    return access(request.namespace if request.confined else None)
+    return access(request.namespace if request.confined else None, request.reader)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class RenderRequest:
     """True if a lookup reaches the release's namespace only. It does not matter for a chart without lookups."""
     manifests: bool = False
     """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
+    reader: str = ""
+    """The user that a lookup is made as; empty: the daemon itself. It does not matter for a chart without lookups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.package.instance import SourceOpener
 from wharfinger.runtime.repositories.repository_controller import open_repositories
 from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels
+from wharfinger.runtime.resources.default_accounts import ACCOUNT_LABEL, DefaultAccounts
 from wharfinger.runtime.resources.identity import (
     GLOBAL,
     SYSTEM_NAMESPACE,
@@ -62,6 +63,7 @@ from wharfinger.runtime.resources.resources import (
     SpecError,
     finalizers_of,
     is_deleting,
+    read_account,
     read_application,
     read_module,
     resource_key,
@@ -93,9 +95,12 @@ class Controller:
     keys: WorkKeys
     writer: StatusWriter
     scopes: ScopeLabels
+    accounts: DefaultAccounts
     versions: VersionChoices
     enabled_by_default: bool | None = True
     """The default for a Module without ``spec.enabled``; None: its bundle decides."""
+    require_account: bool = False
+    """True if a package without a service account is refused."""
     guard: Guard = field(init=False)
     resting: Resting = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
@@ -211,8 +216,25 @@ class Controller:
         if isinstance(identity, AppId):
             spec = read_application(obj)
             allowed = self.scopes.allows(identity.namespace)
-            return replace(spec, directives=replace(spec.directives, cluster_scope=allowed))
-        return read_module(obj, enabled_by_default=self.enabled_by_default)
+            spec = replace(spec, directives=replace(spec.directives, cluster_scope=allowed))
+        else:
+            spec = read_module(obj, enabled_by_default=self.enabled_by_default)
+        namespace = spec.id.namespace
+        account = spec.directives.account or self.accounts.of(namespace)
+        if self.require_account and not account:
+            raise SpecError(
+                "spec.serviceAccountName: required, because the daemon was started with --require-service-account; name a "
+                f"ServiceAccount of the namespace {namespace}, or label that namespace {ACCOUNT_LABEL}=NAME"
+            )
+        return replace(spec, directives=replace(spec.directives, account=account))
+
+    def _account(self, identity: PackageId, obj: JsonObject) -> str | None:
+        """Return the account that a removal acts as; None if the resource names none that can be read."""
+        try:
+            return read_account(obj) or self.accounts.of(identity.namespace)
+        except (SpecError, FormatError) as error:
+            log.warning("%s: %s; its removal acts as before", identity, error)
+            return None
 
     def _act_on(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> None:
         """Pass the wanted state to the runtime."""
@@ -278,13 +300,13 @@ class Controller:
         if (hold := await self.guard.admit_removal(identity, obj)) is not None:
             await self._hold_removal(identity, key, obj, hold)
             return
-        deletion = _deletion_policy(identity, obj)
+        deletion, account = _deletion_policy(identity, obj), self._account(identity, obj)
         if has_release(identity):
             self._claim_for_others(identity, written)
         gone = (
-            self.runtime.remove_app(identity, generation, written, settings, deletion)
+            self.runtime.remove_app(identity, generation, written, settings, deletion, account)
             if isinstance(identity, AppId)
-            else self.runtime.remove_module(identity, generation, written, settings, deletion)
+            else self.runtime.remove_module(identity, generation, written, settings, deletion, account)
         )
         if gone:
             rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)
@@ -402,6 +424,16 @@ class Controller:
 
         await self.scopes.follow(look)
 
+    async def follow_accounts(self) -> None:
+        """Enqueue the Applications of a namespace whose default account changes, and all Modules, which may be in it."""
+
+        def look(namespace: str) -> None:
+            for key in (*self.applications.objects(), *self.modules.objects()):
+                if key.namespace in ("", namespace):
+                    self._look_at(key)
+
+        await self.accounts.follow(look)
+
     async def follow_repositories(self) -> None:
         """Enqueue all Applications and Modules when a repository changes, because any of them may use it."""
         with self.lookup.repositories.changes() as changes:
@@ -429,6 +461,7 @@ async def open_controller(
     token_folders: Sequence[Path] = (),
     enabled_by_default: bool | None = True,
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
+    require_account: bool = False,
     verify_s: float = VERIFY_S,
     repository_client: ClusterClient | None = None,
     scan_source: SourceOpener | None = None,
@@ -437,7 +470,8 @@ async def open_controller(
     """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
     ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    ``application_scope``: the scope of Applications whose namespace has no scope label. ``verify_s``: the time after the start
+    ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
+    without a service account is refused. ``verify_s``: the time after the start
     during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
     ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
     are opened here if there are none.
@@ -446,7 +480,7 @@ async def open_controller(
         if caches is None:
             caches = await stack.enter_async_context(open_caches(client, application_scope))
         applications, modules, repositories = caches.applications, caches.modules, caches.repositories
-        scopes = caches.scopes
+        scopes, accounts = caches.scopes, caches.accounts
         await caches.filled()
         lookup = Lookup(repositories, references, tuple(local_packages), tuple(token_folders))
         scans = await stack.enter_async_context(
@@ -471,8 +505,10 @@ async def open_controller(
             keys,
             writer,
             scopes,
+            accounts,
             versions,
             enabled_by_default,
+            require_account,
             verify_s=verify_s,
         )
         _sweep_journal(controller)
@@ -482,6 +518,7 @@ async def open_controller(
             nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
             nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
             nursery.start_soon(controller.follow_scopes, name="follow scope labels")
+            nursery.start_soon(controller.follow_accounts, name="follow default accounts")
             nursery.start_soon(controller.takeover.run, name="takeover of releases")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")

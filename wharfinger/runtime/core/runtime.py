@@ -48,7 +48,7 @@ from wharfinger.runtime.package.events import (
     WishAdopted,
 )
 from wharfinger.runtime.package.facts import Wished
-from wharfinger.runtime.package.findings import Renamed
+from wharfinger.runtime.package.findings import AccountGiven, Renamed
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId, has_release, is_global
@@ -130,15 +130,17 @@ class Runtime:
         written: JsonObject,
         settings: ResolvedSettings | None = None,
         deletion: DeletionPolicy | None = None,
+        account: str | None = None,
     ) -> bool:
         """Begin the removal unless it runs; return True once nothing of the package is left.
 
         A package that this process does not know is removed too, because an earlier process may have installed it: ``written``
         is the status that it wrote, and ``settings`` are those that its hooks see during the removal (None: they are not known
         any more). ``deletion`` is the policy for its objects; None for the last wanted policy. If another policy is given while
-        the removal runs, the removal begins again.
+        the removal runs, the removal begins again. ``account`` is the name of the service account that the removal acts as from
+        now on; empty for the daemon itself, None for the last wanted one.
         """
-        return self._remove(identity, generation, written, settings, deletion)
+        return self._remove(identity, generation, written, settings, deletion, account)
 
     def remove_module(
         self,
@@ -147,9 +149,10 @@ class Runtime:
         written: JsonObject,
         settings: ResolvedSettings | None = None,
         deletion: DeletionPolicy | None = None,
+        account: str | None = None,
     ) -> bool:
         """Do the same as `remove_app` for a Module."""
-        return self._remove(identity, generation, written, settings, deletion)
+        return self._remove(identity, generation, written, settings, deletion, account)
 
     def adopt_what_stops(self, spec: PackageSpec) -> None:
         """Adopt only a disable or a suspension from a specification that cannot be acted on, for example because its repository
@@ -270,6 +273,7 @@ class Runtime:
         written: JsonObject,
         settings: ResolvedSettings | None,
         deletion: DeletionPolicy | None,
+        account: str | None = None,
     ) -> bool:
         name = identity.name
         if self.is_removed(name):
@@ -279,10 +283,15 @@ class Runtime:
         known = self.instances.get(name)
         if start is RemovalStart.STARTED and scope is not None:
             instance = known or self.restored(identity, generation, written)
+            if account is not None:
+                self.packages.emit(instance, AccountGiven(account))
             # After a refused claim, the package that has the release keeps all of it.
             disowned = has_release(instance.id) and self.claims.claim(instance.id) is not None
             self.packages.emit(instance, RemovalStarted(scope, settings, deletion, disowned))
-        elif deletion is not None and known is not None and known.removal.deletion != deletion:
+            return False
+        if known is not None and account is not None:
+            self.packages.emit(known, AccountGiven(account))
+        if deletion is not None and known is not None and known.removal.deletion != deletion:
             log.warning("%s: its removal is begun again: deletionPolicy is %s now", identity, deletion)
             self.packages.emit(known, DeletionChanged(deletion))
         return False

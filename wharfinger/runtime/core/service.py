@@ -30,6 +30,7 @@ from wharfinger.runtime.core.bootstrap import open_bootstrap
 from wharfinger.runtime.core.confinement import Confinement
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.packages import Packages
+from wharfinger.runtime.core.release_accounts import ReleaseAccounts
 from wharfinger.runtime.core.release_events import Charging
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.status_changes import Clock, StatusChanges
@@ -85,23 +86,26 @@ async def open_runtime(
     backoff: BackoffPolicy | None = None,
     limited: ClusterClient | None = None,
     engine: EngineOptions | None = None,
+    require_account: bool = False,
     observers: Observers = UNOBSERVED,
     watches: SharedWatches | None = None,
     heads: ReleaseHeads | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open the runtime while the body runs; the module's docstring says what leaving does.
 
-    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. ``observers`` are called for
-    each step of the runtime's machines. ``watches`` and ``heads`` are those of a standby; they are opened here if there are none.
+    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``, no
+    release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``watches`` and
+    ``heads`` are those of a standby; they are opened here if there are none.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
     confinement = Confinement(claims, instances)
+    accounts = ReleaseAccounts(claims, instances, required=require_account)
     async with (
         nullcontext(watches) if watches is not None else open_shared_watches(client) as watches,
         open_release_engine(
             limited or client,
             watches,
-            replace(engine or EngineOptions(), during=Charging(claims), confined=confinement),
+            replace(engine or EngineOptions(), during=Charging(claims), confined=confinement, account=accounts),
             heads,
         ) as releases,
         open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue) as queues,

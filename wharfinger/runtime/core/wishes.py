@@ -33,6 +33,7 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
         cluster_scope=directives.cluster_scope,
         patches=patches_checksum(directives.patches),
         upgrade=directives.upgrade.digest,
+        account=directives.account,
     )
 
 

@@ -136,6 +136,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
     )
     parser.add_argument(
+        "--require-service-account",
+        action="store_true",
+        help="refuse Applications and Modules that name no spec.serviceAccountName and whose namespace has no label "
+        "wharfinger.dev/service-account=NAME (default: the daemon acts for them with its own rights)",
+    )
+    parser.add_argument(
         "--worker-pools",
         action="store_true",
         help="keep the pods of WorkerPools ready, and hand them out to WorkerClaims (default: off; neither kind is served then)",
@@ -320,6 +326,7 @@ def run(args: argparse.Namespace) -> int:
         worker_pools=args.worker_pools,
         pool_memory=args.pool_memory,
         application_scope=args.application_scope,
+        require_account=args.require_service_account,
         admission=endpoint,
         metrics_address=args.metrics_address,
         slots=SlotLimits(

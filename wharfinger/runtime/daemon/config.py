@@ -65,6 +65,8 @@ class DaemonConfig:
     """The bytes that the processes of all pools may take; 0: a share of the machine's memory."""
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
     """The reach of Applications whose namespace has no scope label."""
+    require_account: bool = False
+    """True if packages without a service account are refused."""
     admission: Endpoint | None = None
     """The endpoint of the admission server; None: there is none."""
     metrics_address: str = ""

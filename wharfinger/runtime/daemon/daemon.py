@@ -71,7 +71,7 @@ from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
-from wharfinger.runtime.daemon.rights import FOR_ADMISSION, FOR_POOLS, NEEDED
+from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.daemon.standby import Standby, open_standby
 from wharfinger.runtime.inspection.package_logs import open_package_logs
@@ -236,6 +236,7 @@ async def _open_all(
             open_standby(config, state, scratch, ledger, client, connection, inspector, identity)
         )
         needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()), *(FOR_ADMISSION if config.admission else ()))
+        needed += FOR_ACCOUNTS if config.require_account else ()
         lease = await stack.enter_async_context(
             open_leadership(
                 for_lease,
@@ -366,6 +367,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                require_account=config.require_account,
                 kustomize=kustomize_builder(standby.engine, find_kubectl(), scratch, renders),
                 engine=standby.engine,
                 warm=warm,
@@ -386,6 +388,7 @@ async def _open_runtime(
                 backoff=config.backoff,
                 limited=limited,
                 engine=replace(holding, expressions=HealthExpressions(rules)),
+                require_account=config.require_account,
                 observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue),
                 watches=standby.watches,
                 heads=standby.heads,
@@ -400,6 +403,7 @@ async def _open_runtime(
                 enabled_by_default=None if config.bundle else True,
                 application_scope=config.application_scope,
                 caches=standby.caches,
+                require_account=config.require_account,
             ) as controller,
         ):
             inspector.scans = controller.versions.repositories

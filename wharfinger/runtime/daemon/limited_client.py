@@ -14,6 +14,7 @@ from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import Kind
 
@@ -31,6 +32,10 @@ class LimitedClient:
     def heartbeats(self) -> Heartbeats:
         """The signs of life of the wrapped client's watches."""
         return self._client.heartbeats
+
+    def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "LimitedClient":
+        """Return a client that acts as a service account, within the same limits."""
+        return LimitedClient(self._client.acting_as(account, comment=comment), self._slots)
 
     # -- calls without a slot
 

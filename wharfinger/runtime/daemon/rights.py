@@ -134,6 +134,10 @@ FOR_ADMISSION: Final = (
 """The rights that a daemon needs in addition with `--admission`."""
 
 
+FOR_ACCOUNTS: Final = (Right(("impersonate",), "", "serviceaccounts", "act as the service accounts of packages"),)
+"""The right that a daemon needs in addition with `--require-service-account`."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Missing:
     """A verb that the daemon may not use."""

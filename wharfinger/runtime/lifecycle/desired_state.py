@@ -10,7 +10,7 @@ nothing                                                              NONE
 source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
 reset
 settings, settings version, maintenance, resources, patches,         RECONFIGURE: the loaded version runs again
-upkeep, scope, upgrade, no more
+upkeep, scope, upgrade, account, no more
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
@@ -58,6 +58,7 @@ class Change(StrEnum):
     UPKEEP = "UpkeepChanged"
     UPGRADE = "UpgradePolicyChanged"
     SCOPE = "ClusterScopeChanged"
+    ACCOUNT = "ServiceAccountChanged"
     SUSPENDED = "SuspendChanged"
 
 
@@ -70,6 +71,7 @@ _RECONFIGURING: Final = (
     Change.UPKEEP,
     Change.UPGRADE,
     Change.SCOPE,
+    Change.ACCOUNT,
 )
 """The changes that the loaded version can follow, in the order in which one of them is reported as the reason."""
 
@@ -108,6 +110,8 @@ class DesiredState:
     """Checksum of the patches of rendered objects."""
     upgrade: str = ""
     """Checksum of the policy for failed upgrades; empty: they are not rolled back."""
+    account: str = ""
+    """The service account that the package acts as; empty: the daemon itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,7 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.UPKEEP: before.upkeep != after.upkeep,
         Change.UPGRADE: before.upgrade != after.upgrade,
         Change.SCOPE: before.cluster_scope != after.cluster_scope,
+        Change.ACCOUNT: before.account != after.account,
         Change.SUSPENDED: before.suspended != after.suspended,
     }
     return (change for change in Change if differs[change])

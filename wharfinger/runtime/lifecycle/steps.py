@@ -70,10 +70,12 @@ def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted:
     # A field that was added later is there only if it is set, so that the recorded fingerprints of all other packages stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
     patches: JsonObject = {"patches": patches_checksum(wanted.patches)} if wanted.patches else {}
+    account: JsonObject = {"account": wanted.account} if wanted.account else {}
     return checksum(
         {
             **scope,
             **patches,
+            **account,
             "digest": digest,
             "namespace": namespace,
             "settings": settings.checksum,

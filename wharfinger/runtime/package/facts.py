@@ -13,6 +13,7 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.sources.source import Source
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.findings import (
+    AccountGiven,
     AdoptedForRemoval,
     AttemptBase,
     ChartApplied,
@@ -300,7 +301,7 @@ class AttemptSettled(AttemptBase):
     """The package is Ready with what its resource asks for."""
 
 
-WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | RefreshWanted | UpdateBegun
+WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | AccountGiven | RefreshWanted | UpdateBegun
 FilesFact: TypeAlias = (
     Downloaded | Unpacked | FoundStored | PackageRead | HooksUnusable | LoadCompleted | ChartSearched | WebhooksSearched
 )

@@ -98,6 +98,13 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountGiven(WishBase):
+    """The service account that a removal acts as is known; empty: the daemon itself."""
+
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
 class FoundInstalled(WishBase):
     """An earlier process installed this version; nothing else is known of what was wanted."""
 
@@ -311,6 +318,7 @@ class DeletionChosen(RemovalBase):
 
 Finding: TypeAlias = (
     Renamed
+    | AccountGiven
     | FoundInstalled
     | Downloaded
     | Unpacked

@@ -13,6 +13,8 @@ from typing import Protocol
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.objects.accounts import NoAccountError
+from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.engine import ReleaseEngine
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.redaction.redaction_text import redact_text
@@ -27,6 +29,7 @@ from wharfinger.hooks.running.runner import HookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.throttle import Throttle
 from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
+from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
 from wharfinger.packages.registry.registry import Manifest, Registry
@@ -118,6 +121,8 @@ class Tools:
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
     kustomize: KustomizeBuilder | None = None
     """The builder that applies `spec.patches`; None: there is none, and patches are refused."""
+    require_account: bool = False
+    """True if no package may act without a service account."""
     engine: ChartEngine | None = None
     """The chart engine, for its counts; None: ``helm template`` renders."""
     warm: WarmStarts | None = None
@@ -295,6 +300,23 @@ class Instance:
                 await record.read()
             self.record = record
         return self.record
+
+    @property
+    def account(self) -> ServiceAccount | None:
+        """Return the service account that the package acts as; None for the daemon itself."""
+        name = self.wish.directives.account
+        return ServiceAccount(self.id.namespace, name) if name else None
+
+    def acting(self, tools: Tools, *, comment: str = "") -> ClusterClient:
+        """Return the client for objects of the package and of its hooks. ``comment`` is for the server's audit log.
+
+        Raises NoAccountError.
+        """
+        if self.account is not None:
+            return tools.cluster.acting_as(self.account, comment=comment)
+        if tools.require_account:
+            raise NoAccountError(Owner(self.id.name, self.id.namespace))
+        return tools.cluster
 
     @property
     def isolation(self) -> str | None:

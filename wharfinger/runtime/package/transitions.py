@@ -5,8 +5,9 @@ record              changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
 wish                Wished, FoundInstalled, SettingsGiven,         another request for a reconciliation asks the registry;
-                    RefreshWanted, UpdateBegun, Downloaded,        only a download that asked it ends that; a permanent failure
-                    AttemptBegun, AttemptFailed, AttemptSettled    of an attempt is kept until another one begins
+                    AccountGiven, RefreshWanted, UpdateBegun,      only a download that asked it ends that; a permanent failure
+                    Downloaded, AttemptBegun, AttemptFailed,       of an attempt is kept until another one begins
+                    AttemptSettled
 files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
@@ -78,6 +79,7 @@ from wharfinger.runtime.package.facts import (
     WishFact,
 )
 from wharfinger.runtime.package.findings import (
+    AccountGiven,
     AdoptedForRemoval,
     AttemptBase,
     ChartApplied,
@@ -197,6 +199,8 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
             return replace(wish, package=package, version=version, directives=directives or wish.directives)
         case SettingsGiven(settings):
             return replace(wish, settings=settings)
+        case AccountGiven(account):
+            return replace(wish, directives=replace(wish.directives, account=account))
         case RefreshWanted():
             return replace(wish, refresh=True)
         case UpdateBegun(at):

@@ -68,6 +68,7 @@ def chart_request(
     *,
     upgrade: bool,
     confined: bool,
+    reader: str = "",
 ) -> RenderRequest:
     """Return the request for rendering a package's chart. Raises SettingsError."""
     return RenderRequest(
@@ -82,6 +83,7 @@ def chart_request(
         chart_file=definition.chart_file,
         confined=confined,
         manifests=definition.layout is Layout.MANIFESTS,
+        reader=reader,
     )
 
 

@@ -124,6 +124,8 @@ class Directives:
     """True if the package may be changed or removed even if that breaks dependents."""
     default: bool | None = None
     """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: there is no such default either."""
+    account: str = ""
+    """The name of the service account, in the namespace of the release, that the package acts as; empty: the daemon itself."""
     cluster_scope: bool = False
     """True if an Application may reach beyond its own namespace; only its namespace can allow that, not its own resource."""
     digest: str = ""
@@ -272,6 +274,7 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
             namespace=identity.namespace if isinstance(identity, AppId) else "",
         ),
         upkeep=read_upkeep(find_object(obj, "spec")),
+        account=read_account(obj),
         ignore_dependents=ignores_dependents(obj),
         digest=policy.digest,
         is_digest_named=bool(policy.digest),
@@ -281,6 +284,16 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
         rollback=read_rollback_request(annotations),
         static_values=read_static_values(obj) if isinstance(identity, ModuleId) else None,
     )
+
+
+def read_account(obj: JsonObject) -> str:
+    """Return ``spec.serviceAccountName``; empty if it is not set. Raises SpecError if it is no name of an object."""
+    name = find_str(obj, "spec", "serviceAccountName")
+    if name and not is_object_name(name):
+        raise SpecError(
+            f"spec.serviceAccountName: {name!r:.80} is not the name of a ServiceAccount; it is a name without a namespace"
+        )
+    return name
 
 
 def _maintenance(obj: JsonObject) -> str:

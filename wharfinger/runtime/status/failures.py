@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, get_args
 
-from wharfinger.cluster.api.errors import ClusterError, ConflictError, InvalidError, SchemaMismatchError
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, ForbiddenError, InvalidError, SchemaMismatchError
 from wharfinger.cluster.crds.definitions import NotEstablishedError
+from wharfinger.cluster.objects.accounts import NoAccountError
 from wharfinger.cluster.objects.ownership import ForeignObjectError
 from wharfinger.cluster.objects.scope import OutsideNamespaceError
 from wharfinger.cluster.records.release_store import ReleaseBusyError
@@ -131,6 +132,8 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     (PackageStateError, Reason.STATE_FAILED, None),
     (ConflictError, Reason.FIELD_CONFLICT, False),
     (NotEstablishedError, Reason.DEFINITIONS_NOT_ESTABLISHED, False),
+    (NoAccountError, Reason.SPEC_INVALID, True),
+    (ForbiddenError, Reason.NOT_PERMITTED, False),
     (ClusterError, Reason.CLUSTER_FAILED, None),
     (ProcessError, Reason.PROCESS_FAILED, None),
     (JournalError, Reason.JOURNAL_FAILED, None),

@@ -371,6 +371,12 @@ class Reason(StrEnum):
         "the API server could not be reached, or refused a request",
         "check the API server; the message has its error",
     )
+    NOT_PERMITTED = (
+        "NotPermitted",
+        Again.ITSELF,
+        "the API server refused a request, because no rule of a role allows it",
+        "add the rule that the message ends with to a role of the account, or set another spec.serviceAccountName",
+    )
     STATE_FAILED = (
         "StateFailed",
         Again.SAID,

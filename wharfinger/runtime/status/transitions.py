@@ -41,7 +41,7 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote, read_rollbac
 from wharfinger.runtime.versions.version_note import VersionNote, note_object, read_note
 
 MAX_WARNINGS: Final = 10
-MAX_WARNING: Final = 300
+MAX_WARNING: Final = 600
 MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
 """The limit, in characters, of any text from elsewhere.

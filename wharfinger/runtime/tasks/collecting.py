@@ -35,6 +35,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
     policy = instance.removal.deletion
     if not record.state.made or policy is DeletionPolicy.ORPHAN:
         return
+    client = instance.acting(tools)
     maker, problems = Maker(Owner(instance.id.release, instance.id.namespace)), list[ClusterError]()
     for resource in await _kinds(record.state.made, tools):
         if resource.group_kind in PROTECTED and policy is not DeletionPolicy.DELETE_ALL:
@@ -42,7 +43,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
         try:
             for key, obj in await _made(instance, tools, maker, resource):
                 with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
-                    await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
+                    await client.delete(key, uid=find_str(obj, "metadata", "uid"))
                     log.info("%s: deleted %s, which one of its hooks made", instance.id, key)
         except ClusterError as error:
             problems.append(error)

@@ -171,4 +171,4 @@ async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
         if owner_of(obj) == ours and not is_kept(obj):
             key = ObjectKey(resource, namespace_of(obj), name_of(obj))
             with suppress(NotFoundError, ConflictError):
-                await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
+                await instance.acting(tools).delete(key, uid=find_str(obj, "metadata", "uid"))

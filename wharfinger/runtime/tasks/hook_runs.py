@@ -45,6 +45,8 @@ from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_se
 
 log = logging.getLogger(__name__)
 
+HOOK_AGENT: Final = "hook"
+"""The end of the user agent of requests that hooks have asked for."""
 MAX_PROBLEMS: Final = 10
 """The limit of failed operations of one run that are reported."""
 _BOUND: Final = (
@@ -283,6 +285,7 @@ def _run_of(
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, host.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
+        account=instance.account,
         pool=pool,
         owner=instance.id.name,
         worker_pool=worker_pool,
@@ -315,7 +318,8 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
         operations = despite_failure(operations)
     filters = tools.filters.of(instance.id.name)
     maker = await _maker(instance, tools, operations)
-    failures = await apply_operations(tools.cluster, filters, operations, namespace=instance.isolation, maker=maker)
+    client = instance.acting(tools, comment=HOOK_AGENT)
+    failures = await apply_operations(client, filters, operations, namespace=instance.isolation, maker=maker)
     return tuple(str(failure) for failure in failures)
 
 

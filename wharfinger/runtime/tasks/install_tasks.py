@@ -298,6 +298,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> Vo
                     config_values,
                     masked=instance.masked,
                     credentials=tools.hook_credentials.gives(instance.isolation),
+                    account=instance.account,
                 )
         except HookError as error:
             host.emit(instance, Voted(None, instance.masked(str(error)), failed=True))

@@ -53,13 +53,14 @@ async def purge(instance: Instance, tools: Tools, host: Host) -> None:
 
 async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, problems: list[ClusterError]) -> None:
     namespace, label = instance.id.namespace, f"{INSTANCE_LABEL}={instance.id.release}"
+    client = instance.acting(tools)
     for obj in (await tools.cluster.list(resource, namespace, label_selector=label)).items:
         if not _is_orphan(obj, instance):
             continue
         key = ObjectKey(resource, namespace, find_str(obj, "metadata", "name"))
         try:
             with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
-                await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
+                await client.delete(key, uid=find_str(obj, "metadata", "uid"))
                 log.info("%s: deleted %s, which it left behind", instance.id, key)
         except ClusterError as error:
             problems.append(error)

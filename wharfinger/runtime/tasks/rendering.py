@@ -276,6 +276,7 @@ async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrad
         platform,
         upgrade=upgrade,
         confined=tools.releases.is_confined(Owner(instance.id.release, instance.id.namespace)),
+        reader=instance.account.user if instance.account is not None else "",
     )
 
 

@@ -1,0 +1,66 @@
+"""The command `wharfinger package rights`: its receipt, growth that was planted, and wrong usage."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart
+from wharfinger.__main__ import main
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: planted}\nstringData: {a: b}\n"
+
+
+@pytest.mark.slow
+def test_planted_growth_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = chart(tmp_path / "old", "web", "1.0.0")
+    new = chart(tmp_path / "new", "web", "1.1.0", {"templates/secret.yaml": SECRET})
+    (tmp_path / "objects.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n")
+    arguments = ["package", "rights", str(new), "--against", str(old), "--objects", str(tmp_path / "objects.yaml")]
+    assert main([*arguments, "-o", "json"]) == 2
+    grown = json.loads(capsys.readouterr().out)["grown"]
+    assert {(part, each["resource"], each["verb"]) for part, found in grown.items() for each in found} == {
+        ("upgrade", "secrets", "get"),
+        ("upgrade", "secrets", "create"),
+        ("upgrade", "secrets", "patch"),
+        ("removal", "secrets", "get"),
+        ("removal", "secrets", "delete"),
+    }
+
+
+@pytest.mark.slow
+def test_the_same_package_has_no_growth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    assert main(["package", "rights", str(folder), "--against", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "kind: Role" in out
+    assert "# No right is needed in addition" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--helm", "no-such-helm"], "no 'no-such-helm' on PATH"),
+        (["--timeout", "0"], "expected a number of seconds above 0"),
+        (["--objects", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["--settings", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["--against", "absent"], "absent: no such folder"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    assert main(["package", "rights", str(folder), *more]) == 1
+    said = capsys.readouterr()
+    assert message in said.err
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+def test_another_package_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = chart(tmp_path / "web", "web", "1.0.0"), chart(tmp_path / "db", "db", "1.0.0")
+    (tmp_path / "objects.yaml").write_text("- not an object\n")
+    assert main(["package", "rights", str(one), "--against", str(other)]) == 1
+    assert "is Application default/db" in capsys.readouterr().err
+    assert main(["package", "rights", str(one), "--objects", str(tmp_path / "objects.yaml")]) == 1
+    assert "objects.yaml, line 1" in capsys.readouterr().err

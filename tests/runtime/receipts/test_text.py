@@ -1,0 +1,41 @@
+"""Receipts as YAML that can be applied, and as JSON."""
+
+import yaml
+
+from tests.programs import ROOT
+from wharfinger.kube.access_rules import Access
+from wharfinger.runtime.receipts.receipt import Receipt
+from wharfinger.runtime.receipts.rights import Part, grant_of
+from wharfinger.runtime.receipts.subject import read_subject
+from wharfinger.runtime.receipts.text import growth_text, receipt_json, receipt_text
+
+SUBJECT = read_subject(ROOT / "examples" / "reloader", "", {})
+GET, NODES = Access("", "configmaps", "get", "default"), Access("", "nodes", "get")
+RIGHTS = {part: frozenset({GET, NODES}) if part is Part.PACKAGE else frozenset[Access]() for part in Part}
+RECEIPT = Receipt(RIGHTS, grant_of(RIGHTS, {"default"}))
+
+
+def test_the_roles_can_be_applied() -> None:
+    text = receipt_text(SUBJECT, RECEIPT)
+    documents = [document for document in yaml.safe_load_all(text) if document is not None]
+    rule = {"apiGroups": [""], "verbs": ["get"]}
+    assert [(document["kind"], document["metadata"], document["rules"]) for document in documents] == [
+        ("ClusterRole", {"name": "reloader-package"}, [{**rule, "resources": ["nodes"]}]),
+        ("Role", {"name": "reloader-package", "namespace": "default"}, [{**rule, "resources": ["configmaps"]}]),
+    ]
+    assert "# removal: its removal\n# (no rights)" in text
+
+
+def test_growth_names_part_place_and_rule() -> None:
+    text = growth_text({Part.HOOKS: frozenset({GET, NODES})}, "old")
+    assert "#   hooks, in the namespace default:\n" in text
+    assert '#     - {apiGroups: [""], resources: [nodes], verbs: [get]}' in text
+    assert growth_text({}, "old") == "# No right is needed in addition to those of old.\n"
+
+
+def test_json_has_each_access() -> None:
+    document = receipt_json(SUBJECT, RECEIPT, {Part.PACKAGE: frozenset({GET})})
+    access = {"apiGroup": "", "resource": "configmaps", "verb": "get", "namespace": "default"}
+    assert document["grown"] == {"package": [access]}
+    assert access in document["rights"]["package"]  # type: ignore[index,operator,call-overload]
+    assert "grown" not in receipt_json(SUBJECT, RECEIPT, None)

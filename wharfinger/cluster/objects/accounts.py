@@ -1,0 +1,65 @@
+"""The service accounts that releases act as.
+
+Requests for the objects of a release (apply, delete, and the reads of single objects before them) are made as the release's
+service account, if it has one, by impersonation. Lists, watches, discovery and the release's records stay requests of the
+daemon itself.
+
+A release whose account is not known and is required may not act at all: then :class:`NoAccountError` is raised, and nothing is
+done with the daemon's own rights instead.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ReleaseError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.kube.service_account import ServiceAccount
+
+Accounts: TypeAlias = Callable[[Owner], ServiceAccount | None]
+"""A function that returns the account of a release; None: the daemon itself. Raises NoAccountError."""
+
+Acting: TypeAlias = Callable[[Owner], ClusterClient]
+"""A function that returns the client for the objects of a release. Raises NoAccountError."""
+
+MAX_CLIENTS: Final = 1024
+"""The number of clients that are kept; they are made again as needed."""
+
+
+class NoAccountError(ReleaseError):
+    """A release has no service account, and the daemon acts for no release without one."""
+
+    def __init__(self, owner: Owner) -> None:
+        super().__init__(
+            f"release {owner} has no service account, and the daemon was started with --require-service-account; set "
+            f"spec.serviceAccountName, or label the namespace {owner.namespace} wharfinger.dev/service-account=NAME"
+        )
+
+
+def daemon_itself(_owner: Owner) -> None:
+    """Return no account: the daemon acts with its own rights."""
+
+
+def always(client: ClusterClient) -> Acting:
+    """Return a function that returns the same client for each release."""
+    return lambda _owner: client
+
+
+class OwnerClients:
+    """The clients of releases, by account."""
+
+    def __init__(self, client: ClusterClient, account_of: Accounts) -> None:
+        self._client = client
+        self._account_of = account_of
+        self._acting: dict[ServiceAccount, ClusterClient] = {}
+
+    def __call__(self, owner: Owner) -> ClusterClient:
+        """Return the client for the objects of a release. Raises NoAccountError."""
+        account = self._account_of(owner)
+        if account is None:
+            return self._client
+        if (client := self._acting.get(account)) is None:
+            if len(self._acting) >= MAX_CLIENTS:
+                self._acting.clear()
+            client = self._acting[account] = self._client.acting_as(account)
+        return client

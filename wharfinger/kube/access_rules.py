@@ -1,0 +1,95 @@
+"""Requests as RBAC judges them, and the rules of roles that allow them."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from wharfinger.kube.service_account import service_account_of
+
+CREATED: Final = 201
+FORBIDDEN: Final = 403
+_REFUSED: Final = re.compile(
+    r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)" '
+    r'(?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope)'
+)
+"""The API server's words for a request that no rule allows (``k8s.io/apiserver`` responsewriters.forbiddenMessage)."""
+_REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) path "(?P<path>[^"]*)"')
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Access:
+    """A request for a resource, or for the resources of one namespace, as a rule may allow it.
+
+    ``group`` is "" for the core group. ``resource`` is the plural, with a subresource: ``pods/log``. ``namespace`` is "" at the
+    cluster scope. If ``path`` is set, the request is for that path and for no resource.
+    """
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+    path: str = ""
+
+    def rule(self) -> str:
+        """Return the rule that allows it, as one line of YAML: an item for the ``rules`` of a role."""
+        if self.path:
+            return f'- {{nonResourceURLs: ["{self.path}"], verbs: [{self.verb}]}}'
+        return rule_line(self.group, (self.resource,), (self.verb,))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that the API server refused: the user that made it, and the access that no rule allows."""
+
+    user: str
+    access: Access
+
+    def remedy(self) -> str:
+        """Return the missing rule and the role that it belongs into, for the end of a message."""
+        access, account = self.access, service_account_of(self.user)
+        who = f"ServiceAccount {account}" if account is not None else f"user {self.user}"
+        place = f"a Role of the namespace {access.namespace}" if access.namespace else "a ClusterRole"
+        return f"missing is a rule in {place} that is bound to the {who}: {access.rule()}"
+
+
+def refusal_of(message: str) -> Refusal | None:
+    """Return the refusal that a message of the API server (403) is about; None if it is about something else."""
+    if (found := _REFUSED.search(message)) is not None:
+        access = Access(found["group"], found["resource"], found["verb"], found["namespace"] or "")
+        return Refusal(found["user"], access)
+    if (found := _REFUSED_PATH.search(message)) is not None:
+        return Refusal(found["user"], Access("", "", found["verb"], path=found["path"]))
+    return None
+
+
+def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...]) -> str:
+    """Return one rule of a role as a line of YAML, an item of a list."""
+    return f'- {{apiGroups: ["{group}"], resources: [{", ".join(resources)}], verbs: [{", ".join(verbs)}]}}'
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRequest:
+    """A request that an API server has answered: the user that it was made as, and what it asked for.
+
+    ``agent`` is the user agent, ``name`` the object ("" for a collection), ``code`` the HTTP status. An apply or an update that
+    created its object (201) needs the verb ``create``, too.
+    """
+
+    user: str
+    agent: str
+    access: Access
+    name: str
+    code: int
+    message: str = ""
+    """The body of the answer, a Status in JSON, if the request failed."""
+
+    def refused(self) -> Access:
+        """Return the access for which it was refused. That of an apply may be the creation of its object."""
+        found = refusal_of(self.message.replace('\\"', '"'))
+        return self.access if found is None else found.access
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Return everything that the request needs."""
+        if self.code == CREATED and self.access.verb in ("patch", "update"):
+            return (self.access, replace(self.access, verb="create"))
+        return (self.access,)

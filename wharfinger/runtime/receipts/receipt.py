@@ -1,0 +1,58 @@
+"""The receipt of a package: its rights, recorded in a trial with all rights, and proved in a trial with exactly these.
+
+The proof may be refused although every recorded request is allowed, because a role can only be granted by an account that has all
+rights in it. These rights are then added to the receipt, and proved again, ROUNDS times at most.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.kube.access_rules import Access
+from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.receipts.rights import Grant, Part, grant_of, granted_by, needed
+from wharfinger.runtime.receipts.trial import OpenServer, Plan, Programs, Record, run_trial
+
+ROUNDS: Final = 4
+FIRST_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+
+
+class NotEnoughError(PackageError):
+    """The recorded rights are not sufficient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The rights of a package by part, and the roles that grant them, which were proved to be sufficient."""
+
+    rights: Mapping[Part, frozenset[Access]]
+    grant: Grant
+
+
+async def make_receipt(plan: Plan, programs: Programs, open_server: OpenServer, folder: Path) -> Receipt:
+    """Return the receipt of a package; trials run in folders below ``folder``.
+
+    Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
+    """
+    user = plan.subject.account.user
+    record = await run_trial(plan, None, programs, open_server, folder / "record")
+    rights = {part: needed(record.requests.get(part, ()), user) for part in Part}
+    for number in range(ROUNDS):
+        grant = grant_of(rights, {*FIRST_NAMESPACES, plan.subject.id.namespace})
+        proof = await run_trial(plan, grant, programs, open_server, folder / f"proof-{number}")
+        if not proof.failure:
+            return Receipt(rights, grant)
+        more = _granted(proof, user)
+        if not any(more.values()):
+            raise NotEnoughError(f"{plan.subject.id} does not work with the rights that it used: {proof.failure}")
+        rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
+    raise NotEnoughError(f"{plan.subject.id}: its roles grant rights to further roles, more than {ROUNDS} times")
+
+
+def _granted(proof: Record, user: str) -> dict[Part, frozenset[Access]]:
+    """Return the rights that the account has to have because it grants them, by part."""
+    found: dict[Part, frozenset[Access]] = {}
+    for part, request in proof.refusals(user):
+        found[part] = found.get(part, frozenset()) | granted_by(request)
+    return found

@@ -1,0 +1,70 @@
+"""Receipts as text: roles in YAML that can be applied, with the reason of each, and rights that grew. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.access_rules import Access
+from wharfinger.runtime.receipts.receipt import Receipt
+from wharfinger.runtime.receipts.rights import MEANINGS, RBAC, Grant, Part, grant_of, rule_lines
+from wharfinger.runtime.receipts.subject import Subject
+
+
+def receipt_text(subject: Subject, receipt: Receipt) -> str:
+    """Return the roles of each part, as YAML documents."""
+    lines = [
+        f"# The rights of the package {subject.name} {subject.version}, as {subject.id.kind} {subject.id}.",
+        "# Bind these roles to the ServiceAccount that its spec.serviceAccountName names.",
+    ]
+    for part in Part:
+        accesses = receipt.rights[part]
+        lines += ["---", f"# {part}: {MEANINGS[part]}"]
+        if not accesses:
+            lines.append("# (no rights)")
+        grant = grant_of({part: accesses}, receipt.grant.by_namespace)
+        for number, document in enumerate(_roles(subject, part, grant)):
+            lines += (["---"] if number else []) + document
+    return "\n".join(lines) + "\n"
+
+
+def _roles(subject: Subject, part: Part, grant: Grant) -> Iterator[list[str]]:
+    for place, accesses in sorted(grant.by_namespace.items()):
+        kind = "Role" if place else "ClusterRole"
+        where = f", namespace: {place}" if place else ""
+        head = [
+            f"apiVersion: {RBAC}/v1",
+            f"kind: {kind}",
+            f"metadata: {{name: {subject.name}-{part}{where}}}",
+            "rules:",
+        ]
+        yield [*head, *(f"  {line}" for line in rule_lines(accesses))]
+
+
+def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, frozenset[Access]] | None) -> JsonObject:
+    """Return the receipt as one JSON object; ``growth`` are the rights that an older version did not need."""
+    parts: JsonObject = {str(part): [_access(each) for each in sorted(receipt.rights[part])] for part in Part}
+    found: JsonObject = {"package": subject.name, "version": subject.version, "kind": subject.id.kind, "rights": parts}
+    if growth is not None:
+        found["grown"] = {str(part): [_access(each) for each in sorted(more)] for part, more in growth.items()}
+    return found
+
+
+def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
+    """Return the rights that grew as YAML comments, or that none did."""
+    if not growth:
+        return f"# No right is needed in addition to those of {old}.\n"
+    lines = [f"# Rights that {old} did not need:"]
+    for part, accesses in growth.items():
+        for place in sorted({each.namespace for each in accesses}):
+            where = f"in the namespace {place}" if place else "in the cluster"
+            lines.append(f"#   {part}, {where}:")
+            lines += [f"#     {line}" for line in rule_lines(each for each in accesses if each.namespace == place)]
+    return "\n".join(lines) + "\n"
+
+
+def _access(access: Access) -> JsonValue:
+    return {
+        "apiGroup": access.group,
+        "resource": access.resource,
+        "verb": access.verb,
+        "namespace": access.namespace,
+    }

@@ -1,0 +1,271 @@
+"""A trial: a package is installed, upgraded and removed by a daemon in this process, under an account with certain rights.
+
+The API server is an embedded one that judges every request. It comes from the composition root, and reports each judged request
+to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. Its own requests are an
+administrator's; those that it makes for the package are the account's, so the record of the account's requests is the record of
+what the package needs.
+
+A trial ends when the package is gone, when its status reports a refused request, or after ``limit_s`` seconds for one step.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.errors import ConflictError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
+from wharfinger.hooks.containment.cluster_access import CredentialsPolicy
+from wharfinger.kube.access_rules import JudgedRequest
+from wharfinger.packages.errors import PackageError
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.daemon.daemon import open_daemon
+from wharfinger.runtime.daemon.service_manager import ServiceManager
+from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.receipts.rights import Grant, Part, objects_of, refused
+from wharfinger.runtime.receipts.subject import Subject, place, repository
+from wharfinger.runtime.tasks.hook_runs import HOOK_AGENT
+
+SETTLE_S: Final = 10.0
+"""The time in seconds to wait for a hook to run after the given objects were created."""
+LOOK_S: Final = 0.05
+ADMIN: Final = "receipt-admin"
+_DAEMON: Final = "wharfinger/"
+_SOON: Final = BackoffPolicy(initial_s=0.5, max_s=1.0)
+
+OpenServer = Callable[[Path, Callable[[JudgedRequest], None]], AbstractAsyncContextManager[Path]]
+"""A server in this process: its folder and the observer of its requests; the kubeconfig of its administrator."""
+
+
+class TrialError(PackageError):
+    """A step of a trial did not come to its end, although no request was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs that a daemon runs."""
+
+    helm: Path
+    engine: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a trial does: the package, the version that is installed first, and what is created once it is installed.
+
+    ``old`` is the folder of the first version; the package's own folder if there is no older one. ``limit_s`` bounds each step.
+    """
+
+    subject: Subject
+    old: Path
+    versions: tuple[str, str]
+    objects: tuple[JsonObject, ...] = ()
+    limit_s: float = 300.0
+
+
+@dataclass(slots=True)
+class Record:
+    """The requests of a trial, by part. ``failure`` is the status that reports a refused request, "" if the trial succeeded."""
+
+    requests: dict[Part, list[JudgedRequest]] = field(default_factory=dict)
+    failed_in: Part | None = None
+    failure: str = ""
+    phase: Part = Part.PACKAGE
+
+    def take(self, user: str, request: JudgedRequest) -> None:
+        """Record a request of the account. What its hooks ask for is a part of its own, in every phase."""
+        if request.user != user:
+            return
+        own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")
+        self.requests.setdefault(self.phase if own else Part.HOOKS, []).append(request)
+
+    def refusals(self, user: str) -> list[tuple[Part, JudgedRequest]]:
+        """Return the refused requests of the account, each with its part."""
+        return [(part, request) for part, made in self.requests.items() for request in refused(made, user)]
+
+
+async def run_trial(
+    plan: Plan, grant: Grant | None, programs: Programs, open_server: OpenServer, folder: Path
+) -> Record:
+    """Run a trial in an empty folder and return its record. ``grant``: the rights of the account; None: all rights.
+
+    Raises TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
+    """
+    record, user = Record(), plan.subject.account.user
+    async with open_server(folder / "server", lambda request: record.take(user, request)) as kubeconfig:
+        connection = await trio.to_thread.run_sync(load_connection, kubeconfig, "", folder / "certificates")
+        async with open_client(connection) as client:
+            await _prepare(client, plan.subject, grant)
+            config = _config(kubeconfig, folder, programs)
+            inspectors: list[Inspector] = []
+
+            @asynccontextmanager
+            async def inspected(_path: Path, inspector: Inspector) -> AsyncIterator[None]:
+                inspectors.append(inspector)
+                yield
+
+            async with open_daemon(config, inspected, ServiceManager(), _no_metrics), _follow(client, plan) as informer:
+                await _Steps(plan, record, client, informer, inspectors[0], folder).run()
+    return record
+
+
+class _RefusedError(Exception):
+    """The package reports a refused request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    plan: Plan
+    record: Record
+    client: ClusterClient
+    informer: Informer
+    inspector: Inspector
+    folder: Path
+
+    async def run(self) -> None:
+        subject, (first, second) = self.plan.subject, self.plan.versions
+        packages = self.folder / "packages"
+        try:
+            await trio.to_thread.run_sync(place, self.plan.old, packages / subject.name, first)
+            await self.client.create(repository(packages))
+            await self.client.create(subject.resource(first))
+            await self._until_ready(first)
+            await self._show_objects()
+            self.record.phase = Part.UPGRADE
+            await trio.to_thread.run_sync(place, subject.folder, packages / subject.name, second)
+            await self.client.merge_patch(subject.key, {"spec": {"packageVersion": second}})
+            await self._until_ready(second)
+            await self._until_idle()
+            self.record.phase = Part.REMOVAL
+            await self.client.delete(subject.key)
+            await self._until(lambda obj: obj is None, "is not removed")
+        except _RefusedError as refusal:
+            self.record.failed_in, self.record.failure = self.record.phase, str(refusal)
+
+    async def _until_ready(self, version: str) -> None:
+        def ready(obj: JsonObject | None) -> bool:
+            return (
+                find_str(obj, "status", "summary", "state") == "Ready"
+                and find_str(obj, "status", "currentVersion", "version") == version
+            )
+
+        await self._until(ready, f"is not ready in version {version}")
+
+    async def _until(self, holds: Callable[[JsonObject | None], bool], what: str) -> None:
+        """Wait for a state of the resource.
+
+        Raises _RefusedError if its status reports a refusal, and TrialError after the limit.
+        """
+        last: JsonObject | None = None
+        with trio.move_on_after(self.plan.limit_s), self.informer.changes() as changes:
+            while True:
+                last = self.informer.get(self.plan.subject.key)
+                if holds(last):
+                    return
+                said = find_str(last, "status", "summary", "message")
+                if self.record.refusals(self.plan.subject.account.user) and "orbidden" in said:
+                    raise _RefusedError(said)
+                await changes.wait()
+        said = find_str(last, "status", "summary", "message")
+        raise TrialError(f"{self.plan.subject.id} {what} after {self.plan.limit_s:g} s: {said or 'it has no status'}")
+
+    async def _show_objects(self) -> None:
+        """Create the given objects, and let the hooks run that are notified of them."""
+        await self._until_idle()
+        before = await self._runs()
+        for obj in self.plan.objects:
+            try:
+                await self.client.create(obj)
+            except ConflictError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+        if not self.plan.objects:
+            return
+        with trio.move_on_after(SETTLE_S):
+            while await self._runs() == before:  # noqa: ASYNC110 - the inspector reports no changes
+                await trio.sleep(LOOK_S)
+        await self._until_idle()
+
+    async def _runs(self) -> int:
+        found = await self.inspector.package(self.plan.subject.id.name)
+        return sum(hook.runs for hook in found.hooks) if found is not None else 0
+
+    async def _until_idle(self) -> None:
+        """Wait until no task of the package runs or waits, and no event waits for a hook. Raises _RefusedError."""
+        with trio.move_on_after(self.plan.limit_s):
+            while True:
+                found = await self.inspector.package(self.plan.subject.id.name)
+                if found is not None and not found.queue.tasks and not any(hook.waiting for hook in found.hooks):
+                    return
+                errors = [task.error for task in found.queue.tasks if task.error] if found is not None else []
+                if self.record.refusals(self.plan.subject.account.user) and any("orbidden" in each for each in errors):
+                    raise _RefusedError(errors[0])
+                await trio.sleep(LOOK_S)
+        raise TrialError(f"{self.plan.subject.id} still has work after {self.plan.limit_s:g} s")
+
+
+def _config(kubeconfig: Path, folder: Path, programs: Programs) -> DaemonConfig:
+    return DaemonConfig(
+        kubeconfig=kubeconfig,
+        context="",
+        state_dir=folder / "state",
+        socket=folder / "state" / "debug.sock",
+        helm=programs.helm,
+        engine=programs.engine,
+        grace_s=30.0,
+        local_packages=(folder / "packages",),
+        hook_credentials=CredentialsPolicy.ALL,
+        require_account=True,
+        backoff=_SOON,
+    )
+
+
+@asynccontextmanager
+async def _no_metrics(_address: str, _inspector: Inspector) -> AsyncIterator[None]:
+    yield
+
+
+@asynccontextmanager
+async def _follow(client: ClusterClient, plan: Plan) -> AsyncGenerator[Informer, None]:
+    async with open_informer(client, plan.subject.key.resource) as informer:
+        await informer.wait_synced()
+        yield informer
+
+
+async def _prepare(client: ClusterClient, subject: Subject, grant: Grant | None) -> None:
+    """Create the namespace, the account, and its roles and bindings. Raises ClusterError."""
+    account = subject.account
+    namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": account.namespace}}
+    made: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": account.name, "namespace": account.namespace},
+    }
+    roles = _admin(subject) if grant is None else objects_of(grant, account)
+    for obj in (namespace, made, *roles):
+        try:
+            await client.create(obj)
+        except ConflictError:
+            if find_object(obj, "metadata") != namespace["metadata"]:
+                raise
+
+
+def _admin(subject: Subject) -> Sequence[JsonObject]:
+    account = subject.account
+    return [
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": ADMIN},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}],
+        }
+    ]

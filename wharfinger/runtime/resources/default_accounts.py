@@ -1,0 +1,48 @@
+"""The default service accounts of namespaces: the account of a package whose resource names none.
+
+A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account, of the same namespace, to all releases in
+it: those of its Applications, and of Modules whose ``spec.namespace`` it is. ``spec.serviceAccountName`` has priority. Only users
+who may edit namespaces can set the label. It is a label, not an annotation, so that a watch can select the namespaces with it.
+
+The account is part of each package's desired state, so another label is another desired state. Until the labels are known, the
+controller starts no package.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.formats.json.value import find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.application_scope import NAMESPACE
+
+ACCOUNT_LABEL: Final = "wharfinger.dev/service-account"
+
+
+class DefaultAccounts:
+    """The default accounts, by namespace. Made by `open_default_accounts`."""
+
+    def __init__(self, informer: Informer) -> None:
+        self.informer = informer
+
+    def of(self, namespace: str) -> str:
+        """Return the name of the namespace's default account; empty if it has none."""
+        found = self.informer.get(ObjectKey(NAMESPACE, "", namespace))
+        labels = find_object(found, "metadata", "labels") if found is not None else {}
+        return find_str(labels, ACCOUNT_LABEL)
+
+    async def follow(self, changed: Callable[[str], None]) -> None:
+        """Report each namespace whose label is added, removed or changed, forever."""
+        with self.informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    changed(key.name)
+
+
+@asynccontextmanager
+async def open_default_accounts(client: ClusterClient) -> AsyncIterator[DefaultAccounts]:
+    """Follow the labels while the body runs; the informer may not have listed yet."""
+    async with open_informer(client, NAMESPACE, label_selector=ACCOUNT_LABEL) as informer:
+        yield DefaultAccounts(informer)
