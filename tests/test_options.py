@@ -31,6 +31,8 @@ UNUSED: Final[dict[str, str]] = {
     **{f"{command} --attempts": _FETCHES for command in _OFFLINE},
     "control-plane --until-stdin-ends": "the daemon's own embedded control plane gets it",
     "doctor --worker-pools": "no test examines a cluster for pools yet",
+    "install --no-wait": "no test types it yet",
+    "install --repository": "no test types it yet",
     "package inspect --token-realm": _REALM,
     "package push --token-realm": _REALM,
     "repository mirror --token-realm": _REALM,
