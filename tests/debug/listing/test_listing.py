@@ -6,8 +6,8 @@ from tests.debug.support.canned import CannedInspector
 from tests.debug.support.listed import listed
 from tests.debug.support.samples import HOSTILE, PACKAGES, package
 from wharfinger.debug.listing.listing import NotListedError, read_output
+from wharfinger.formats.json_path.path import JsonPathError
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.kube.json_path import JsonPathError
 from wharfinger.runtime.inspector import PackageSnapshot
 
 

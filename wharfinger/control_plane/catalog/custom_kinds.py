@@ -34,7 +34,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
-from wharfinger.kube.json_path import JsonPathError, evaluate, parse_json_path
+from wharfinger.formats.json_path.path import JsonPathError, evaluate, parse_json_path
 from wharfinger.kube.times import age
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

@@ -43,8 +43,8 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
+from wharfinger.formats.json_path.path import evaluate, parse_json_path
 from wharfinger.kube.field_sets import FieldSet
-from wharfinger.kube.json_path import evaluate, parse_json_path
 
 _SCALE: Final = Served(
     Kind("autoscaling", "Scale", "scales", "scale", "ScaleList", True, (), "v1"),  # noqa: FBT003

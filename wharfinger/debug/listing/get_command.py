@@ -33,7 +33,7 @@ from wharfinger.debug.listing.listing import (
 from wharfinger.debug.listing.lists import LISTS, list_named, listing_of
 from wharfinger.debug.listing.packages import ARROW
 from wharfinger.debug.listing.watching import WatchedList
-from wharfinger.kube.json_path import JsonPathError
+from wharfinger.formats.json_path.path import JsonPathError
 
 if TYPE_CHECKING:
     from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it

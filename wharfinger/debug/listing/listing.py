@@ -121,7 +121,7 @@ def listed_text(
 def document_text(document: JsonValue, output: str) -> str:
     """Return a document as JSON, as YAML, or by a JSONPath template. Raises JsonPathError."""
     if output.startswith(JSON_PATH):
-        from wharfinger.kube.json_path_template import parse_template, render_template  # noqa: PLC0415 - seldom needed
+        from wharfinger.formats.json_path.template import parse_template, render_template  # noqa: PLC0415 - seldom needed
 
         text = render_template(parse_template(output.removeprefix(JSON_PATH)), document)
         return printable(text, allow="\n\t")
@@ -146,7 +146,7 @@ def read_output(text: str) -> str:
     word.
     """
     if text.startswith(JSON_PATH):
-        from wharfinger.kube.json_path_template import parse_template  # noqa: PLC0415 - seldom needed
+        from wharfinger.formats.json_path.template import parse_template  # noqa: PLC0415 - seldom needed
 
         parse_template(text.removeprefix(JSON_PATH))
         return text

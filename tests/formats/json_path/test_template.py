@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.kube.json_path import JsonPathError
-from wharfinger.kube.json_path_template import parse_template, render_template
+from wharfinger.formats.json_path.path import JsonPathError
+from wharfinger.formats.json_path.template import parse_template, render_template
 
 DOCUMENT: JsonObject = {
     "kind": "List",

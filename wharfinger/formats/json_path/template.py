@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.kube.json_path import JsonPathError, Step, evaluate, parse_json_path
+from wharfinger.formats.json_path.path import JsonPathError, Step, evaluate, parse_json_path
 
 _BRACES: Final = re.compile(r"""\{((?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^{}"'])*)\}""")
 _RANGE: Final = re.compile(r"range\s+(?P<path>\S.*)", re.DOTALL)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.kube.json_path import JsonPathError, evaluate, parse_json_path
+from wharfinger.formats.json_path.path import JsonPathError, evaluate, parse_json_path
 
 OBJECT: JsonObject = {
     "metadata": {"name": "a", "labels": {"x.y/z": "1"}},
