@@ -1,4 +1,4 @@
-"""Everything that a daemon opens before it holds the Lease, so that a standby can begin to work at once when the leader is gone.
+"""Everything that a daemon opens before it holds the Lease, so that a standby begins to work soon after the leader is gone.
 
 A standby has its workers and its chart engine running, and follows Applications, Modules, PackageRepositories, scope labels and
 the records of all releases. It writes nothing: all of it only reads, and the fence refuses every write before the Lease is held.
