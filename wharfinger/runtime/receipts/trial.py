@@ -58,7 +58,7 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a trial does: the package, the version that is installed first, and what is created once it is installed.
+    """The steps of a trial: the package, the version that is installed first, and what is created once it is installed.
 
     ``old`` is the folder of the first version; the package's own folder if there is no older one. ``limit_s`` bounds each step.
     """
