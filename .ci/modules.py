@@ -44,9 +44,11 @@ def main() -> int:
 
 def dead_modules(graph: grimp.ImportGraph) -> list[str]:
     """Return a finding for each module that no command reaches."""
-    from wharfinger.__main__ import COMMANDS
+    from wharfinger.__main__ import COMMANDS, LIVE_DIFF
 
-    alive = {f"wharfinger.{command.part}.{command.module}" for command in COMMANDS} | imported_by_the_composition_root()
+    alive = {
+        f"wharfinger.{command.part}.{command.module}" for command in (*COMMANDS, LIVE_DIFF)
+    } | imported_by_the_composition_root()
     missing = sorted(alive - graph.modules)
     frontier = alive & graph.modules
     while frontier:

@@ -331,7 +331,11 @@ class Demo:
             print(f"  export {name}={shlex.quote(self.environment[name])}")
         print(f"  export REGISTRY={self.registry} DAEMON_PID={daemon.pid}")
         print(f"  export DAEMON_LOG={shlex.quote(str(self.folder / 'daemon.log'))}")
-        print(f"  export PATH={shlex.quote(f'{ROOT}/.venv/bin:{ROOT}/.cache/tools/bin')}:$PATH", flush=True)
+        print(f"  export PATH={shlex.quote(f'{ROOT}/.venv/bin:{ROOT}/.cache/tools/bin')}:$PATH")
+        print(
+            "  wharfinger install examples/web-service --name mine  # a folder of this machine, as an Application",
+            flush=True,
+        )
         while (code := daemon.wait()) < 0:
             print(f"the daemon was ended by signal {-code}; it is started again", flush=True)
             daemon = self.start_daemon()

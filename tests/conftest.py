@@ -39,14 +39,13 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of sampled tests as slow: all but the first, or with ``sampled(n)`` all but every n-th."""
+    """Mark cases of sampled tests as left out: all but the first, or with ``sampled(n)`` all but every n-th."""
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
         if isinstance(item, pytest.Function) and (marker := item.get_closest_marker("sampled")):
             test = (item.path, item.originalname)
-            left_out = seen[test] % marker.args[0] if marker.args else seen[test]
-            if left_out:
-                item.add_marker(pytest.mark.slow)
+            if seen[test] % marker.args[0] if marker.args else seen[test]:
+                item.add_marker(pytest.mark.left_out)
             seen[test] += 1
 
 

@@ -129,6 +129,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "command", [IMPORT_CONTRACT, MODULES, RUFF, MYPY], ids=["import-contract", "modules", "ruff", "mypy"]
@@ -138,6 +139,7 @@ def test_the_tree_as_it_is_passes(copy: Path, command: list[str]) -> None:
     assert code == 0, output
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(("plant", "command", "says"), PLANTED)
 def test_a_planted_defect_is_found(copy: Path, plant: Callable[[Path], None], command: list[str], says: str) -> None:

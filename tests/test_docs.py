@@ -138,6 +138,7 @@ def test_every_manifest_shown_is_one_that_the_daemon_takes() -> None:
         READERS[kind](manifest)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("page", ["reconciler.md", "tables.md", "offline.md"])
 def test_the_program_of_a_page_prints_what_the_page_says(page: str) -> None:
     text = (ROOT / "docs" / page).read_text()

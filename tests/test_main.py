@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wharfinger
-from wharfinger.__main__ import COMMANDS, build_parser, main
+from wharfinger.__main__ import COMMANDS, build_parser, is_live_diff, main
 
 pytestmark = pytest.mark.measured  # it tests __main__, mostly in children
 
@@ -46,6 +46,7 @@ def test_a_command_loads_its_own_part_only() -> None:
     assert run(sys.executable, "-c", code).returncode == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "act",
     [
@@ -93,7 +94,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     [
         ("gett packages", "did you mean 'get'?"),
         ("list", "did you mean 'get packages'?"),
-        ("describe web", "did you mean 'why'?"),
+        ("explain web", "did you mean 'why'?"),
         ("push web", "did you mean 'package push'?"),
         ("package pusch", "did you mean 'push'?"),
         ("hook rn", "did you mean 'run'?"),
@@ -236,7 +237,7 @@ from wharfinger.__main__ import main
 
 class CtrlC:
     def find_spec(self, name, path, target=None):
-        if name == "wharfinger.debug.commands":
+        if name == "wharfinger.debug.listing.get_command":
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with
@@ -271,6 +272,23 @@ def test_ctrl_c_hides_no_failure_beside_it(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(BaseExceptionGroup) as caught:
         main(["version"])
     assert caught.group_contains(ValueError, match="lost")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_live"),
+    [
+        ("diff prod.shop", True),
+        ("diff prod.shop -o json --help", True),
+        ("diff", False),
+        ("diff --help", False),
+        ("diff ./tree --against main", False),
+        ("diff --against=main ./tree", False),
+        ("diff ./tree --ag main", False),
+        ("why diff", False),
+    ],
+)
+def test_diff_asks_a_daemon_unless_it_is_against_something(words: str, is_live: bool) -> None:
+    assert is_live_diff(words.split()) is is_live
 
 
 def test_commands_are_built_only_when_asked_for() -> None:

@@ -59,6 +59,7 @@ def missing(tests: Iterable[str]) -> Iterator[str]:
             yield test
 
 
+@pytest.mark.slow
 def test_every_test_of_a_case_exists() -> None:
     named = (test for suite in ALL.values() for coverage in suite.values() for test in named_by(coverage))
     assert list(missing(named)) == []

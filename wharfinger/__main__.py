@@ -39,8 +39,8 @@ _WRONG_WORD: Final = re.compile(
 _LONGEST_GUESS: Final = 40
 _MEANT: Final = {
     **dict.fromkeys(("list", "ls", "status", "ps", "show"), "get packages"),
-    **dict.fromkeys(("describe", "explain"), "why"),
-    **dict.fromkeys(("events", "timeline", "journal"), "history"),
+    "explain": "why",
+    **dict.fromkeys(("timeline", "journal"), "history"),
     **dict.fromkeys(("template", "manifest"), "render"),
     **dict.fromkeys(("kustomize", "compile"), "build"),
     **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
@@ -86,7 +86,10 @@ COMMANDS: Final = (
         "build", "offline", "print the manifests of a chart, a package or a folder of manifests, without a cluster"
     ),
     Command(
-        "diff", "offline", "show which objects a change of a tree changes, without a cluster", module="diff_command"
+        "diff",
+        "offline",
+        "show what the next apply of a package would change, or what a change of a tree changes",
+        module="diff_command",
     ),
     Command(
         "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
@@ -108,8 +111,50 @@ COMMANDS: Final = (
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
     Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
-    Command("get", "debug", "list the packages of a running daemon, its repositories, their versions, or its pools"),
+    Command(
+        "get",
+        "debug",
+        "list the packages of a running daemon, their queues, hooks and objects, repositories, versions, or pools",
+        module="listing.get_command",
+    ),
+    Command(
+        "install",
+        "runtime",
+        "install a package of this machine or of a registry, and wait",
+        module="installing.commands",
+    ),
+    Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
+    Command(
+        "rollback",
+        "runtime",
+        "let a package return to a former revision of its release",
+        module="daemon.rollback_command",
+    ),
+    Command(
+        "describe",
+        "debug",
+        "print everything about one package of a running daemon, and what to do",
+        module="package.describe_command",
+    ),
+    Command(
+        "wait", "debug", "wait until a package is ready, is gone, or has a condition", module="package.wait_command"
+    ),
+    Command(
+        "logs",
+        "debug",
+        "print the log lines about a package, and the output of its hooks",
+        module="package.logs_command",
+    ),
+    Command("events", "debug", "print the Kubernetes Events about a package", module="package.events_command"),
+    Command("values", "debug", "print the values that a package was rendered with", module="package.document_commands"),
+    Command(
+        "snapshots",
+        "debug",
+        "print the snapshots that the hooks of a package would get now",
+        module="package.document_commands",
+    ),
+    Command("tasks", "debug", "print the running tasks of a daemon as a tree", module="package.document_commands"),
     Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
     Command(
@@ -124,6 +169,9 @@ COMMANDS: Final = (
     Command("render", "debug", "render what a package of a running daemon would apply"),
     Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
 )
+
+LIVE_DIFF: Final = Command("diff", "debug", "show what the next apply would change", module="package.diff_command")
+"""The command `diff` without ``--against``: it asks a running daemon, and loads nothing that builds trees."""
 
 
 class StdoutError(Exception):
@@ -249,7 +297,7 @@ def _open_closed_streams() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    parser = build_parser(asked_for=_first_word(arguments))
+    parser = build_parser(asked_for=_first_word(arguments), is_live=is_live_diff(arguments))
     args, rest = parser.parse_known_args(arguments)
     # argparse takes an optional NAME only next to its subcommand; users write it last: `get packages -o yaml NAME`.
     if len(rest) == 1 and not rest[0].startswith("-") and getattr(args, "name", "") is None:
@@ -279,8 +327,17 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
-    """Return the parser. It has the arguments of the command ``asked_for`` only; for ``"*"`` it has those of every command."""
+def is_live_diff(arguments: Sequence[str]) -> bool:
+    """Return whether `diff` asks a running daemon: it has a NAME, and nothing to compare with."""
+    words = [word for word in arguments if not word.startswith("-")]
+    return words[:1] == ["diff"] and len(words) > 1 and not any(word.startswith("--ag") for word in arguments)
+
+
+def build_parser(asked_for: str | None, *, is_live: bool = False) -> argparse.ArgumentParser:
+    """Return the parser. It has the arguments of the command ``asked_for`` only; for ``"*"`` it has those of every command.
+
+    ``is_live``: `diff` asks a running daemon.
+    """
     parser = _Parser(
         prog=_PROGRAM,
         description="The package runtime for Kubernetes.",
@@ -291,7 +348,7 @@ def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
     for command in COMMANDS:
         sub = commands.add_parser(command.name, help=command.help, description=command.help.capitalize() + ".")
         if asked_for in {command.name, "*"}:
-            _fill(command, sub)
+            _fill(LIVE_DIFF if command.name == LIVE_DIFF.name and is_live else command, sub)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(handler=_print_version)
     completion = commands.add_parser(
@@ -504,7 +561,9 @@ def _complete(line: str) -> None:
     """Give the shell, which called this program at the Tab key, the completions of its line, and exit."""
     import argcomplete  # noqa: PLC0415
 
-    argcomplete.autocomplete(build_parser(asked_for=_first_word(line.split()[1:])), always_complete_options=False)
+    words = line.split()[1:]
+    parser = build_parser(asked_for=_first_word(words), is_live=is_live_diff(words))
+    argcomplete.autocomplete(parser, always_complete_options=False)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ from tests.cluster.support.client_contract import CONTRACT
 from tests.cluster.support.clusters import loopback_cluster, memory_cluster
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CONTRACT)
 async def test_in_memory(name: str) -> None:
     async with memory_cluster() as client:
         await CONTRACT[name](client)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", CONTRACT)
 async def test_over_loopback(name: str, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], set[tuple[str, str]]]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_what_kubectl_does(name: str, tmp_path: Path) -> None:
     arguments, expected = COMMANDS[name]

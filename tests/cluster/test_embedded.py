@@ -78,6 +78,7 @@ async def test_a_port_that_another_writer_has_by_now_is_not_asked_for(tmp_path: 
             assert name_of(await client.create(config_map("a"))) == "a"
 
 
+@pytest.mark.slow
 async def test_a_kubeconfig_that_says_nothing_is_written_anew(tmp_path: Path, ledger: ProcessLedger) -> None:
     (tmp_path / "kubeconfig").write_text("nonsense")
     async with open_embedded(tmp_path, ledger) as kubeconfig:

@@ -218,6 +218,7 @@ async def test_what_a_user_does_is_told(helm: str, tmp_path: Path) -> None:
         assert await at.live() == []
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_a_record_beyond_what_a_secret_holds(helm: str, tmp_path: Path) -> None:
@@ -246,6 +247,7 @@ async def test_a_record_beyond_what_a_secret_holds(helm: str, tmp_path: Path) ->
         assert failed.release.description == "healed"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_a_user_goes_back_from_a_large_record_to_a_small_one(helm: str, tmp_path: Path) -> None:
@@ -271,6 +273,7 @@ async def test_a_user_goes_back_from_a_large_record_to_a_small_one(helm: str, tm
         assert await at.chunks() == []
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_a_user_upgrades_a_large_record(helm: str, tmp_path: Path) -> None:
@@ -282,6 +285,7 @@ async def test_a_user_upgrades_a_large_record(helm: str, tmp_path: Path) -> None
         assert await at.live() == []
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_helm_can_do_everything_while_the_manifest_fits(helm: str, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ sys.exit(commands._serve(lambda storage: None, Path("data.db")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("sign", ["SIGTERM", "SIGINT"])
 def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str) -> None:
@@ -66,6 +67,7 @@ def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp_path: Path) -> None:
@@ -83,6 +85,7 @@ def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp
     assert len(plane.process.lines) == 1
 
 
+@pytest.mark.slow
 def test_watches_end_when_the_process_is_told_to_stop(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("sesame\n")
@@ -218,6 +221,7 @@ def test_what_cannot_be_served_is_told_in_this_process_too(tmp_path: Path, capsy
     assert one_error(capsys.readouterr().err).endswith("choose another --listen or --kubeconfig")
 
 
+@pytest.mark.slow
 def test_any_token_of_printable_characters_gets_clients_in(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a/b:c@d%41?#[]\\")
     with served(tmp_path, "--token-file", str(tmp_path / "token")) as plane:

@@ -67,6 +67,7 @@ class Clients:
         return [item for item in items if as_object(item["metadata"], "metadata")["name"] != "zz-end"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(scaled(200, 8)))
 async def test_many_clients_in_memory(seed: int) -> None:
     storage = MemoryStorage(history_limit=random.Random(seed).choice((6, 10_000)))  # noqa: S311

@@ -32,6 +32,7 @@ def test_every_make_is_there() -> None:
     assert sorted({name for names in MAKES.values() for name in names}) == list(NAMES)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_second_version_differs(name: str, charts: Charts) -> None:
     first, second = (by_name(prepared) for prepared in charts(name))

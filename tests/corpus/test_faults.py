@@ -157,7 +157,7 @@ def endings() -> dict[str, Ending]:
     return {}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("operation", OPERATIONS)
 @plainly

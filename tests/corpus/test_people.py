@@ -33,6 +33,7 @@ FROM_TEXT = {"secretive": {"Secret shop/text"}}
 CHARTS = [name for name in NAMES if name not in NOT_ROLLED_BACK] if FULL else ["assorted"]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 @pytest.mark.parametrize("name", CHARTS)

@@ -20,6 +20,7 @@ import yaml
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import (
     BUSY,
+    DAEMON,
     HOOK_METRICS,
     HOSTILE,
     MANIFEST,
@@ -37,7 +38,6 @@ from tests.programs import ROOT
 from wharfinger.debug.addresses import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.commands import (
     add_dump,
-    add_get,
     add_history,
     add_pools,
     add_queues,
@@ -53,11 +53,12 @@ from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
+from wharfinger.debug.listing.get_command import add_get
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
+from wharfinger.runtime.inspector import LeaderSnapshot, RenderSnapshot, ValidSettings
 
 ADD = {
     "get": add_get,
@@ -134,6 +135,22 @@ async def test_get_packages(tmp_path: Path) -> None:
         "prod.shop   Application   shop      1.2.3     Ready   all objects are healthy\n"
         "test.shop   Application   shop      1.2.3     Ready   two\\nlines\n"
     )
+
+
+async def test_get_leader(tmp_path: Path) -> None:
+    leader = LeaderSnapshot("ns/lease", "host_1", 3, "host_\x1b[2J", leads=False, shard="team=a")
+    inspector = CannedInspector(base=replace(DAEMON, leader=leader))
+    code, out, err = await run_against(inspector, "get leader", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert out == (
+        "LEASE      LEADER   FENCE   THIS DAEMON    ROLE      SHARD\n"
+        "ns/lease   host_1   3       host_\\x1b[2J   standby   team=a\n"
+    )
+    assert await run_against(inspector, "get leader -o name", tmp_path / "s") == (0, "host_1\n", "")
+    _, out, _ = await run_against(inspector, "get leader -o json", tmp_path / "s")
+    assert json.loads(out)["fence"] == 3
+    said = "no leader is known: the daemon has not read the Lease yet\n"
+    assert await run_against(CannedInspector(), "get leader", tmp_path / "s") == (0, "", said)
 
 
 async def test_get_one_and_wide(tmp_path: Path) -> None:

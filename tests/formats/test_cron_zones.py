@@ -106,6 +106,7 @@ def test_the_table_is_of_real_changes(change: str) -> None:
     assert jumps == [(before, after)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("cron", ["* * * * *", "*/7 * * * *", "30 2 * * *", "@every 90s", "*/10 * * * * *"])
 def test_a_change_is_no_storm_and_no_silence(change: str, cron: str) -> None:

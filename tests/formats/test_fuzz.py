@@ -13,7 +13,7 @@ from tests.scale import scaled
 pytestmark = pytest.mark.unmeasured
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str) -> None:
     """The only exception a reader may raise is FormatError; it may not crash, hang, or eat memory."""
@@ -26,6 +26,7 @@ def test_no_input_breaks_a_reader(target: str) -> None:
     assert min(report.accepted, report.refused) > count // 20, report
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     ("target", "kind", "detail"),

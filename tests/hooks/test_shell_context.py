@@ -78,6 +78,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+@pytest.mark.sampled
 @BOTH_WAYS
 def test_get(tmp_path: Path, forget: str) -> None:
     calls = "".join(f"  context::get {quoted(path)}; echo --\n" for path in GET)
@@ -92,6 +93,7 @@ def test_get_of_everything(tmp_path: Path, forget: str) -> None:
     assert run_body(tmp_path, body, {"a": [1]}).out == '{\n  "a": [\n    1\n  ]\n}\n' * 3
 
 
+@pytest.mark.sampled(3)
 @BOTH_WAYS
 @pytest.mark.parametrize(
     "path", ["watchEvent.deeper", "object.metadata.name.0", "object.metadata.0", "object.spec | @"]
@@ -103,6 +105,7 @@ def test_get_of_what_cannot_be(tmp_path: Path, path: str, forget: str) -> None:
     assert "jq: " in done.err
 
 
+@pytest.mark.sampled
 @BOTH_WAYS
 def test_get_required(tmp_path: Path, forget: str) -> None:
     there = [
@@ -152,7 +155,7 @@ FALSE: dict[str, list[str]] = {
 
 
 @BOTH_WAYS
-@pytest.mark.sampled(3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("predicate", TRUE)
 def test_predicates(tmp_path: Path, predicate: str, forget: str) -> None:
     calls = "".join(

@@ -64,6 +64,7 @@ CANDIDATES: dict[str, tuple[JsonObject, list[str]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CANDIDATES)
 def test_the_first_candidate_that_exists_handles_a_context(tmp_path: Path, case: str) -> None:
     context, named = CANDIDATES[case]
@@ -73,6 +74,7 @@ def test_the_first_candidate_that_exists_handles_a_context(tmp_path: Path, case:
         assert run_body(tmp_path, functions, context).lines == [expected]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CANDIDATES)
 def test_a_context_that_no_function_is_for_fails_the_run(tmp_path: Path, case: str) -> None:
     context, named = CANDIDATES[case]

@@ -217,10 +217,9 @@ async def open_story() -> AsyncIterator[Story]:
             value_filters(),
             lambda: datetime(2024, 1, 1, tzinfo=UTC),
             UTC,
-            on_event=lambda _hooks, _box: None,
-            on_tick=lambda _crontab: None,
         ) as services,
     ):
+        services.listen(lambda _hooks, _box: None, lambda _crontab: None)
         story = Story(cluster, services)
         await story.open("p0")
         yield story
@@ -274,6 +273,7 @@ def test_a_story_in_which_much_happens() -> None:
         assert told(EVERYTHING).requests > 20
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("changes", range(2, 16, scaled(1, 3)))
 @pytest.mark.parametrize("team", [False, True])

@@ -66,6 +66,7 @@ async def check(data: bytes, fragment: int) -> list[Request]:
     return handler.seen
 
 
+@pytest.mark.slow
 async def test_mutated_requests() -> None:
     chance = random.Random(1)  # noqa: S311 - the same mutations every time
     served = refused = 0

@@ -51,6 +51,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("raw", "status"), REFUSED)
 @pytest.mark.parametrize("fragment", [0, 1])
 async def test_refused_and_nothing_after_it_is_read(raw: bytes, status: int, fragment: int) -> None:

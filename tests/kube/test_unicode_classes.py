@@ -6,6 +6,7 @@ from wharfinger.kube import re2_library as matching
 from wharfinger.kube.unicode_classes import unicode_class
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "inside", "outside"),
     [

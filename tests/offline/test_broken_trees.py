@@ -291,7 +291,7 @@ CASES = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 async def test_a_broken_tree_has_its_verdict_and_builds_the_rest(case: Broken, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", with_chart({**SOUND, **case.files}))
@@ -305,6 +305,7 @@ async def test_a_broken_tree_has_its_verdict_and_builds_the_rest(case: Broken, t
     assert all(each.place is not None for each in result.failed.values())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES[:3], ids=lambda case: case.name.replace(" ", "-"))
 async def test_a_verdict_does_not_depend_on_order_or_workers(case: Broken, tmp_path: Path) -> None:
     files = with_chart({**SOUND, **case.files})

@@ -1,6 +1,8 @@
 """``wharfinger cache``, as a user runs it."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,17 @@ def test_wrong_numbers(tmp_path: Path) -> None:
     done = cli("cache", "gc", "--max-mib", "many", cache=tmp_path)
     assert done.returncode == 2
     assert "'many' is not a number from 0" in done.stderr
+
+
+def test_what_was_not_used_for_days_is_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = tmp_path / "renders" / f"{'a' * 64}.render"
+    entry.parent.mkdir()
+    entry.write_bytes(bytes(100))
+    two_days_ago = time.time() - 2 * 86_400
+    os.utime(entry, (two_days_ago, two_days_ago))
+    gc = ["cache", "gc", "-o", "json", "--cache-dir", str(tmp_path)]
+    assert main([*gc, "--unused-days", "3"]) == 0
+    assert entry.exists()
+    assert main([*gc, "--unused-days", "1"]) == 0
+    assert not entry.exists()
+    capsys.readouterr()

@@ -71,6 +71,7 @@ async def test_variables_have_placeholders_or_their_defaults(tmp_path: Path) -> 
     assert names(result, "Secret") == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", ["apps/secret.yaml", "aaa/secret.yaml", "zzz/secret.yaml", "secret.yaml"])
 async def test_a_secret_of_the_tree_wins(place: str, tmp_path: Path) -> None:
     """The maker may be the same node, one that comes before or after, or a file."""

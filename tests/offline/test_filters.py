@@ -24,6 +24,7 @@ def built(text: str) -> list[str]:
     return [f"{find_str(each, 'kind')}/{find_str(each, 'metadata', 'name')}" for each in objects]
 
 
+@pytest.mark.slow
 def test_only_what_is_chosen_is_printed_and_only_its_failures_count(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FILES)
     done = cli("build", str(tree), "--filter", "HelmRelease/web", cache=tmp_path / "cache")
@@ -53,6 +54,7 @@ def test_a_failure_of_something_that_is_needed_counts(tmp_path: Path) -> None:
     assert "broken" not in done.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("command", "code"), [("build", 2), ("check", 2), ("tree", 2), ("diff", 1)])
 def test_a_filter_that_selects_nothing_names_what_is_near(command: str, code: int, tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {key: text for key, text in FILES.items() if key != "ks.yaml"})
@@ -102,6 +104,7 @@ def test_findings_are_those_of_what_is_chosen(tmp_path: Path) -> None:
     assert {each["object"] for each in json.loads(done.stdout)["findings"]} >= {"Pod apps/two", "Pod apps/bad"}
 
 
+@pytest.mark.slow
 def test_differences_of_what_is_chosen(tmp_path: Path) -> None:
     before = write_tree(tmp_path / "one", FILES)
     after = write_tree(tmp_path / "two", {**FILES, "apps/web.yaml": release("web", "  values: {text: x}\n")})

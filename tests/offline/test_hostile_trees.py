@@ -224,7 +224,7 @@ CASES = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 async def test_a_hostile_tree(case: Hostile, tmp_path: Path) -> None:
     write_tree(

@@ -61,6 +61,7 @@ def test_the_graph_as_text_and_the_images(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["busybox:1", "nginx:1"]
 
 
+@pytest.mark.slow
 def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
     done = cli_process("tree", str(tmp_path / "absent"), cache=tmp_path / "cache")
     assert done.returncode == 2

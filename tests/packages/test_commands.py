@@ -141,7 +141,7 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
             f"which is pushed as {WEB_VERSION}; give that tag or none",
         ),
         (["push", str(WEB_SERVICE / "Chart.yaml"), "127.0.0.1:1/web"], "Chart.yaml: not an archive"),
-        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "it is no package"),
+        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "so it is no folder of manifests"),
         (["inspect", "oci-layout:/nonexistent/web:1"], "there is no /nonexistent/web/index.json"),
         (
             ["inspect", "oci-layout:/nonexistent/web"],

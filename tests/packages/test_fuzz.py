@@ -14,6 +14,7 @@ from tests.scale import scaled
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str, tmp_path: Path) -> None:

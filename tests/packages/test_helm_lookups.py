@@ -117,6 +117,7 @@ CHARTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("where", CHARTS)
 @pytest.mark.parametrize("package", [True, False])
 async def test_a_lookup_finds_what_is_there(where: str, program: str, tmp_path: Path, *, package: bool) -> None:
@@ -356,6 +357,7 @@ async def test_a_helm_without_a_version(tmp_path: Path) -> None:
     assert caught.value.transient
 
 
+@pytest.mark.sampled
 async def test_it_is_what_helm_itself_would_install(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:

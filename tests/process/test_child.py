@@ -139,6 +139,7 @@ async def test_of_stderr_the_tail_is_kept(tag: str) -> None:
     assert outcome.stderr.endswith(b"line 19999\nlast\n")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("what", UNRULY)
 async def test_cancelled_at_any_moment_nothing_survives(tag: str, what: str) -> None:

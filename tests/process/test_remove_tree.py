@@ -27,6 +27,7 @@ def test_a_plain_tree(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_one_that_is_deeper_than_a_path_is_long(tmp_path: Path) -> None:
     top = tmp_path / "top"
     top.mkdir()

@@ -215,6 +215,7 @@ async def test_killed_from_outside(tag: str) -> None:
         assert await worker.wait() == -signal.SIGKILL
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", UNRULY)
 async def test_cancelled_at_any_moment_nothing_survives(tag: str, what: str) -> None:
     """The moment is drawn: at once, after so many turns of the loop, or after so many bytes of output."""

@@ -184,6 +184,7 @@ async def take_away(world: World, reason: str) -> None:
         await world.client.delete(ObjectKey(SECRET, "prod", "database"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("reason", STOPS)
 async def test_what_is_to_be_left_alone_rests_also_where_nothing_else_can_be_acted_on(
     tmp_path: Path, reason: str

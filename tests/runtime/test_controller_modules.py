@@ -143,6 +143,7 @@ async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
         await world.until_object(ObjectKey(CONFIG_MAP, "prod", "web"), lambda _obj: True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tmp_path: Path, restarted: bool) -> None:
     """Whoever may write Secrets and Applications in a namespace cannot delete what a Module has elsewhere."""
@@ -167,6 +168,7 @@ async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tm
         assert await ground.client.get(ObjectKey(CLUSTER_ROLES, "", "of-the-module"))
 
 
+@pytest.mark.slow
 async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -> None:
     """Whoever is looked at first."""
     async with open_ground(tmp_path) as ground:

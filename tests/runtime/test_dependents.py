@@ -39,6 +39,7 @@ async def database_and_shop(world: World, folder: Path, constraint: str = ">=1.0
     await application(world, folder, "shop", mandatory("database", constraint))
 
 
+@pytest.mark.slow
 async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_no_one_needs_it_any_more(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)

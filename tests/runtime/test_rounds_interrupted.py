@@ -198,6 +198,7 @@ async def test_a_new_version_mends_an_afterall_hook(tmp_path: Path) -> None:
         assert notes.lines()[-2:] == ["mended beforeAll -", "mended afterAll -"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("spec", "state"), [({"suspend": True}, "Suspended"), ({"enabled": False}, "Disabled")])
 async def test_global_hooks_are_put_to_rest_although_one_fails(spec: JsonObject, state: str, tmp_path: Path) -> None:
     async with failing_at_the_end(tmp_path) as notes:

@@ -26,6 +26,7 @@ from wharfinger.runtime.scheduler.scheduler import ConstraintsError
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.slow
 async def test_a_dump_has_every_package_by_name(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         assert world.runtime.dump() == ()
@@ -84,6 +85,7 @@ async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path
         await world.until_gone("", "web")
 
 
+@pytest.mark.slow
 async def test_a_superseded_hook_is_dead_before_its_successor_runs_and_a_removal_ends_that(tmp_path: Path) -> None:
     """With all that descends from it; both hang until they are killed."""
     os.mkfifo(tmp_path / "held")
@@ -110,6 +112,7 @@ async def test_a_superseded_hook_is_dead_before_its_successor_runs_and_a_removal
         assert notes(tmp_path) == ["first", "second"]
 
 
+@pytest.mark.slow
 async def test_new_settings_interrupt_a_hook_too(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, beforeHelm: 1}", "before")}

@@ -363,6 +363,7 @@ class Town:
         return decide_affected(names, self.nodes, self.topology, FACTS, lambda _: Opinion(), self.decisions.get)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "work",
     [

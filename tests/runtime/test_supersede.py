@@ -90,6 +90,7 @@ class Watch:
         return all(math.isfinite(self.begun_s(name)) for name in self.before)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("crowd", CROWDS)
 @pytest.mark.parametrize("how", FIRST_TASKS)
 async def test_what_supersedes_begins_at_once(

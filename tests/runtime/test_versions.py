@@ -70,6 +70,7 @@ async def until_update(world: World, reason: str, name: str = "shop") -> JsonObj
     return find_object(obj, "status", "update")
 
 
+@pytest.mark.slow
 async def test_a_range_follows_a_new_tag_within_one_scan(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -86,6 +87,7 @@ async def test_a_range_follows_a_new_tag_within_one_scan(tmp_path: Path) -> None
         assert find(shown, "status", "versions") == ["2.0.0", "1.1.0", "1.0.0"]
 
 
+@pytest.mark.slow
 async def test_a_manual_update_waits_for_its_approval_also_over_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -166,6 +168,7 @@ async def test_a_channel_that_is_not_there_is_said_with_those_that_are(tmp_path:
 MOVED = "metadata: {name: moved}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", ["report", "refuse", "follow"])
 async def test_a_moved_tag_is_noticed_by_its_digest_and_handled_by_the_policy(tmp_path: Path, policy: str) -> None:
     async with open_world(tmp_path) as world:

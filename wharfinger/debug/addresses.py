@@ -10,6 +10,15 @@ VALIDATE: Final = "/api/v1/packages/validate/"
 """The prefix of the paths for settings validation; as after ``RENDER``, the name of a package follows."""
 WHY: Final = "/api/v1/why"
 HISTORY: Final = "/api/v1/history"
+RESOURCES: Final = "/api/v1/packages/resources"
+EVENTS: Final = "/api/v1/events"
+LOGS: Final = "/api/v1/logs"
+DIFFERENCE: Final = "/api/v1/packages/diff"
+SNAPSHOTS: Final = "/api/v1/packages/snapshots/"
+"""The prefix of the paths of hook snapshots; the name of a package follows."""
+TASKS: Final = "/api/v1/tasks/dump"
+AFTER: Final = "after"
+"""The parameter of LOGS: the number of the last line that the client has."""
 METRICS: Final = "/metrics"
 HOOK_METRICS: Final = "/metrics/hooks"
 SETTINGS_VERSION: Final = "settings-version"
@@ -25,12 +34,16 @@ ELSEWHERE: Final = f"# The metrics of hooks are on {HOOK_METRICS}, and here with
 """A comment for users who look for these metrics here; scrapers ignore it."""
 NO_CHART: Final = "package has no Helm chart"
 RENDER_FAILED: Final = "render failed: "
+UNAVAILABLE: Final = "not available: "
 NO_PACKAGE: Final = "no package named "
+
+
+def read_number(text: str) -> int | None:
+    """Parse a number of at most MAX_DIGITS digits; None if the text is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
 def read_settings_version(text: str) -> int | None:
     """Parse the version of settings; None if it is not a valid version."""
-    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit():
-        return None
-    version = int(text)
-    return version if version <= MAX_SETTINGS_VERSION else None
+    version = read_number(text)
+    return version if version is not None and version <= MAX_SETTINGS_VERSION else None

@@ -1,4 +1,4 @@
-"""The commands `wharfinger get`, `why`, `history`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`.
+"""The commands `wharfinger why`, `history`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`.
 
 All of them ask a running daemon over the debug socket. :mod:`wharfinger.debug.client.command_output` formats the answer,
 which is printed on stdout. A failure is explained in one line on stderr.
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 from wharfinger.debug.addresses import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
 from wharfinger.debug.client.client import DebugClient
@@ -17,21 +17,17 @@ from wharfinger.debug.client.command_client import (
     add_name,
     add_socket,
     fail,
-    is_unicode,
     print_answer,
     show,
     terminal_columns,
 )
 from wharfinger.debug.client.command_output import (
-    ARROW,
     EXIT_KEPT,
     EXIT_UNKNOWN,
     PROMETHEUS,
     dump_text,
     explained_text,
     history_text,
-    packages_text,
-    pools_text,
     queues_text,
     render_text,
     scheduler_text,
@@ -40,8 +36,10 @@ from wharfinger.debug.client.command_output import (
     validate_text,
     why_text,
 )
-from wharfinger.debug.client.repository_output import repositories_text, versions_text
 from wharfinger.debug.errors import DebugError
+from wharfinger.debug.listing.get_command import print_list
+from wharfinger.debug.listing.listing import Selection
+from wharfinger.debug.listing.pools import pools_list
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat
 from wharfinger.formats.duration import parse_duration
 from wharfinger.formats.errors import FormatError
@@ -49,26 +47,6 @@ from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time, parse_time
 from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot
-
-_POOLS: Final = "pools"
-_REPOSITORIES: Final = "repositories"
-_VERSIONS: Final = "versions"
-_LISTED: Final = {
-    "packages": "",
-    "applications": "Application",
-    "modules": "Module",
-    **dict.fromkeys((_REPOSITORIES, _VERSIONS, _POOLS), ""),
-}
-"""The lists of `get`, and the kind of resource in each list of packages."""
-_SHORT: Final = {
-    **dict.fromkeys(("package", "pkg", "pkgs", "all"), "packages"),
-    **dict.fromkeys(("application", "app", "apps", "wapp"), "applications"),
-    **dict.fromkeys(("module", "mod", "mods", "wmod"), "modules"),
-    **dict.fromkeys(("repository", "repos", "packagerepositories", "packagerepository", "pkgrepo"), _REPOSITORIES),
-    **dict.fromkeys(("version", "packageindexes", "packageindex", "pkgidx"), _VERSIONS),
-    "pool": _POOLS,
-}
-
 
 RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
 """An explanation from a recording; given by the composition root, because this part knows only the Inspector."""
@@ -81,27 +59,6 @@ class RecordingAnswerError(DebugError):
 
 class SettingsFileError(DebugError):
     """A settings file cannot be read, or does not contain settings."""
-
-
-def add_get(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `wharfinger get packages|applications|modules|repositories|versions|pools [NAME]`."""
-    parser.add_argument(
-        "what",
-        type=_listed,
-        choices=tuple(_LISTED),
-        help="packages (all), applications or modules (one kind), repositories, the versions of followed packages (NAME is "
-        "a package), or the pools of warm hooks, of hooks that keep running, and of pods; singular and short names work, too",
-    )
-    add_name(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "wide", "name", *OUTPUT_FORMATS),
-        default="table",
-        help="table (default), wide: more columns, name: names only, json or yaml: everything",
-    )
-    add_socket(parser)
-    parser.set_defaults(handler=_get)
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
@@ -263,31 +220,6 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(handler=_validate)
 
 
-def _get(args: argparse.Namespace) -> int:
-    arrow = ARROW if is_unicode() else "->"
-    columns, output, what = terminal_columns(), cast("str", args.output), cast("str", args.what)
-    if what == _POOLS:
-        return _pools(args)
-    if what == _REPOSITORIES:
-        return print_answer(
-            args,
-            lambda client: repositories_text(client, _name(args), output, columns),
-            when_empty="no PackageRepositories",
-        )
-    if what == _VERSIONS:
-        return print_answer(
-            args,
-            lambda client: versions_text(client, _name(args), output, columns),
-            when_empty="no versions with details: no resource follows a range or a channel, or its source lists "
-            "only versions (-o name)",
-        )
-    return print_answer(
-        args,
-        lambda client: packages_text(client, _name(args), output, columns, arrow, _LISTED[what]),
-        when_empty=f"no {what}",
-    )
-
-
 def _why(args: argparse.Namespace) -> int:
     name, output = cast("str", args.name), cast("str", args.output)
     at, recording = cast("datetime | None", args.at), cast("Path | None", args.recording)
@@ -340,13 +272,7 @@ def _queues(args: argparse.Namespace) -> int:
 
 
 def _pools(args: argparse.Namespace) -> int:
-    columns, output = terminal_columns(), cast("str", args.output)
-    return print_answer(
-        args,
-        lambda client: pools_text(client, _name(args), output, columns),
-        when_empty="no pools: `wharfinger run --warm-hooks N` opens one for each interpreter of hooks, and --worker-pools one "
-        "for each WorkerPool",
-    )
+    return print_list(args, pools_list(), Selection(_name(args)))
 
 
 def _scheduler(args: argparse.Namespace) -> int:
@@ -455,12 +381,6 @@ def moment_in(text: str, now: datetime) -> datetime | None:
         return now - parse_duration(text)
     except FormatError:
         return None
-
-
-def _listed(text: str) -> str:
-    """Return the plural of what the user typed, with or without the API group. Raises ArgumentTypeError."""
-    word = text.lower().removesuffix(".wharfinger.dev")
-    return _SHORT.get(word, word)
 
 
 def _settings_version(text: str) -> int:

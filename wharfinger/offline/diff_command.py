@@ -12,7 +12,14 @@ from typing import Final, cast
 import trio
 
 from wharfinger.formats.encodable import encodable
-from wharfinger.offline.building_command import BuildError, build_paths, open_progress, packages_and_trees, tell
+from wharfinger.offline.building_command import (
+    BuildError,
+    build_paths,
+    few_collections,
+    open_progress,
+    packages_and_trees,
+    tell,
+)
 from wharfinger.offline.discovery.repository_address import repository_of
 from wharfinger.offline.discovery.tree import repository_above, root_of
 from wharfinger.offline.discovery.walk import TreeError
@@ -40,7 +47,8 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
         "Build paths as they are now and as they were, and show each object that differs, with a summary of what is added, "
         "changed and deleted, which images change, and what is dangerous. Values of Secrets are hidden. Objects of a producer "
         "that failed are not compared. "
-        "Exit code 0: no difference; 2: differences; 1: something failed, wrong usage, or an unreadable path."
+        "Exit code 0: no difference; 2: differences; 1: something failed, wrong usage, or an unreadable path. "
+        "`wharfinger diff NAME`, without --against, asks a running daemon what the next apply of a package would change."
     )
     add_path(parser)
     parser.add_argument(
@@ -126,7 +134,8 @@ def _unchanged_lines(sides: Sides) -> Iterator[str]:
 
 def run_diff(options: OfflineOptions, against: str, *, everything: bool = False) -> Sides:
     """Build both sides; with ``everything`` releases that cannot differ are rendered, too. Raises BuildError."""
-    result = trio.run(partial(_sides, options, against, everything=everything))
+    with few_collections():
+        result = trio.run(partial(_sides, options, against, everything=everything))
     if isinstance(result, BuildError):
         raise result
     return result

@@ -15,7 +15,14 @@ import trio
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.terminal_text import printable
-from wharfinger.offline.building_command import BuildError, build_paths, open_progress, packages_and_trees, tell
+from wharfinger.offline.building_command import (
+    BuildError,
+    build_paths,
+    few_collections,
+    open_progress,
+    packages_and_trees,
+    tell,
+)
 from wharfinger.offline.options import OfflineOptions, OptionError, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.result import Result
 from wharfinger.offline.orchestrator.toolbox import open_tools
@@ -63,7 +70,8 @@ def test(args: argparse.Namespace) -> int:
     """Run the tests of a path and print their verdicts."""
     try:
         options = read_options(args)
-        verdicts = trio.run(_verdicts, options, _targets(options, cast("list[Path]", args.tests)))
+        with few_collections():
+            verdicts = trio.run(_verdicts, options, _targets(options, cast("list[Path]", args.tests)))
         if isinstance(verdicts, BuildError):
             raise verdicts
     except (OptionError, BuildError, CaseFileError) as error:

@@ -84,6 +84,14 @@ class RenderError(PackageError):
         self.transient = transient
 
 
+class PatchError(PackageError):
+    """A patch of rendered objects matches nothing, or cannot be applied. Transient if kustomize could not be run to its end."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
 class LookupRefusedError(RenderError):
     """A template looked up something that its release may not read. Permanent until that is allowed or the chart changes."""
 

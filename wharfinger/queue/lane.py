@@ -41,6 +41,11 @@ def current_package() -> str:
     return _package.get()
 
 
+def package_in(context: contextvars.Context) -> str:
+    """Return the package that the code of another context works for; empty outside of queues."""
+    return context.get(_package, "")
+
+
 @contextmanager
 def acting_for(package: str) -> Iterator[None]:
     """Attribute the block's use of slots and its log records to this package, although it runs on no queue."""

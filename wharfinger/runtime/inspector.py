@@ -13,6 +13,14 @@ from typing import Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DifferenceSnapshot,
+    HookSnapshotsSnapshot,
+    LogSnapshot,
+    ResourceSnapshot,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +132,15 @@ class PackageSnapshot:
 
     ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
-    ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
+    ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none. ``rollback`` is a line
+    about the former revision that the package returned to, and what its resource asks for; "" if it is as that asks.
     ``suspended`` and ``maintenance`` (its mode) are what users asked for. ``crds`` are the kinds that the package defines
     (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name something that its chart does
     not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,
     with the managers that set them. ``failing`` are its objects that cannot be applied, corrected or deleted: the error, the
     attempt, the time of the next one, and the errors of earlier ones. ``waits_for`` are the limits that its work waits for
-    (``hooks``, ``api``). ``secrets`` are texts that may not appear in anything shown about this package or its queue.
+    (``hooks``, ``api``). ``labels`` are those of its resource. ``secrets`` are texts that may not appear in anything shown about
+    this package or its queue.
     """
 
     name: str
@@ -155,6 +165,7 @@ class PackageSnapshot:
     progress: ProgressSnapshot | None = None
     warnings: tuple[str, ...] = ()
     update: str = ""
+    rollback: str = ""
     unmatched: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
@@ -163,6 +174,7 @@ class PackageSnapshot:
     waits_for: tuple[str, ...] = ()
     operations: tuple[OperationSnapshot, ...] = ()
     monitors: tuple[MonitorSnapshot, ...] = ()
+    labels: JsonObject = field(default_factory=dict)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -204,6 +216,8 @@ class RepositorySnapshot:
     scanned: datetime | None = None
     users: int = 0
     packages: tuple[IndexSnapshot, ...] = ()
+    labels: tuple[str, ...] = ()
+    """The labels, each as ``key=value``, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +353,27 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderSnapshot:
+    """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
+
+    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own. ``shard`` is the
+    selector of the namespaces that the Lease is about; "" for all.
+    """
+
+    lease: str = ""
+    leader: str = ""
+    fence: int = 0
+    identity: str = ""
+    leads: bool = False
+    shard: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing."""
+    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing.
+
+    ``stale_watches`` has a sentence for each watch that hangs.
+    """
 
     version: str
     pid: int
@@ -350,6 +383,8 @@ class DaemonSnapshot:
     packages: int
     draining: bool
     standby: str
+    leader: LeaderSnapshot = LeaderSnapshot()
+    stale_watches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,6 +620,36 @@ class Inspector(Protocol):
 
     async def history(self, name: str) -> HistorySnapshot | None:
         """Return the last events of the package of this name, also of one that is gone; None if there are none."""
+        ...
+
+    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+        """Return the objects of a package's release, sorted; None if there is no such package."""
+        ...
+
+    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+        """Return the Kubernetes Events about a package's resource, or those that the daemon wrote if ``name`` is None; oldest
+        first, and at most a few thousand. None if there is no such package. Raises DetailsUnavailableError.
+        """
+        ...
+
+    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+        """Return the kept log lines of a package with a number above ``after``, also of one that is gone; None if there is
+        neither such a package nor such a line.
+        """
+        ...
+
+    async def difference(self, name: str) -> DifferenceSnapshot | None:
+        """Return what the next apply of a package would change in the cluster. Nothing is changed, but the API server is asked.
+        None if there is no such package.
+        """
+        ...
+
+    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+        """Return the snapshots that the hooks of a package would get now, sorted by hook; None if there is no such package."""
+        ...
+
+    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+        """Return the tasks of the daemon, as a tree from the root."""
         ...
 
     async def render(self, name: str) -> RenderSnapshot | None:

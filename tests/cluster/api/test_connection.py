@@ -100,6 +100,47 @@ def test_certificates_server_name_and_proxy(tmp_path: Path) -> None:
     assert "pw" not in repr(connection)
 
 
+@pytest.mark.parametrize(
+    ("named", "no_proxy", "expected"),
+    [
+        ("", "", "http://proxy.example:3128"),
+        ("", "two.example,.example", ""),
+        ("", "10.0.0.0/8", "http://proxy.example:3128"),
+        ("http://other.example:1", "", "http://other.example:1"),
+        ("http://other.example:1", "*", "http://other.example:1"),
+    ],
+)
+def test_the_proxy_is_the_one_that_kubectl_would_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, no_proxy: str, expected: str
+) -> None:
+    for name in ("https_proxy", "HTTP_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    cluster: JsonObject = {"server": "https://one.example:6443", **({"proxy-url": named} if named else {})}
+    assert load_connection(write_kubeconfig(tmp_path, {"token": "t"}, cluster)).proxy == expected
+
+
+def test_a_server_on_this_machine_needs_no_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    cluster: JsonObject = {"server": "https://127.0.0.1:6443"}
+    assert load_connection(write_kubeconfig(tmp_path, {"token": "t"}, cluster)).proxy == ""
+    monkeypatch.setenv("HTTPS_PROXY", "gopher://ann:s3cret@proxy.example")
+    with pytest.raises(ConnectionConfigError, match="HTTPS_PROXY: expected the address of an HTTP proxy") as caught:
+        load_connection(write_kubeconfig(tmp_path, {"token": "t"}, cluster))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_pod_uses_the_proxy_of_its_environment_too(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one")
+    (tmp_path / "ca.crt").write_text("PEM")
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    proxied = {**environ, "HTTPS_PROXY": "proxy.example:3128"}
+    assert load_service_account(tmp_path, environ).proxy == ""
+    assert load_service_account(tmp_path, proxied).proxy == "http://proxy.example:3128"
+    assert load_service_account(tmp_path, {**proxied, "NO_PROXY": "10.0.0.0/8"}).proxy == ""
+
+
 def test_embedded_ca_becomes_a_file(tmp_path: Path) -> None:
     cluster: JsonObject = {
         "server": "https://one.example",

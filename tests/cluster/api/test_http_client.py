@@ -12,6 +12,7 @@ from tests.cluster.support.scripted_client import Server, client_of
 from wharfinger.cluster.api.client import WatchEvent
 from wharfinger.cluster.api.errors import ApiError, ClusterError, GoneError, InvalidError, UnreachableError
 from wharfinger.cluster.api.http_errors import MalformedAnswerError
+from wharfinger.cluster.api.http_session import ClientOptions
 from wharfinger.cluster.api.watch_stream import WatchLineError
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -134,7 +135,7 @@ async def test_a_watch_asks_for_bookmarks_and_a_finite_time() -> None:
         "resourceVersion": "5",
         "labelSelector": "a=b",
     }
-    assert transport.requests[0].extensions["timeout"]["read"] == 330
+    assert transport.requests[0].extensions["timeout"]["read"] == ClientOptions().watch_silence_s
 
 
 async def test_events_in_pieces() -> None:

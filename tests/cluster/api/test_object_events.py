@@ -187,6 +187,7 @@ STRANGE: st.SearchStrategy[JsonValue] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 200), deadline=None)
 @given(
     st.dictionaries(

@@ -141,9 +141,10 @@ def test_a_subresource_that_others_write_stays() -> None:
     assert rules(crd(ONE), live) == []
 
 
-def owned_by(manager: str, made: JsonObject) -> JsonObject:
+def owned_by(manager: str, made: JsonObject, operation: str = "Apply") -> JsonObject:
     fields: JsonObject = {"f:spec": {"f:conversion": {"f:strategy": {}}}}
-    entries: list[JsonValue] = [{"manager": "other", "fieldsV1": {}}, {"manager": manager, "fieldsV1": fields}]
+    own: JsonObject = {"manager": manager, "operation": operation, "fieldsV1": fields}
+    entries: list[JsonValue] = [{"manager": "other", "fieldsV1": {}}, own]
     return {**made, "metadata": {**find_object(made, "metadata"), "managedFields": entries}}
 
 
@@ -156,6 +157,13 @@ def test_conversion_between_versions_stays() -> None:
     assert rules(live, crd(*versions, conversion=webhook)) == []
     assert rules(live, crd(version("v1", storage=True))) == []
     assert rules(crd(*versions), crd(*versions, conversion=webhook)) == []
+
+
+def test_conversion_that_was_patched_in_need_not_be_mentioned() -> None:
+    """So it is with conversions by the hooks of a package, whose chart knows nothing of them."""
+    versions = (version("v1", storage=True), version("v2"))
+    live = owned_by("wharfinger", crd(*versions, conversion={"strategy": "Webhook"}), operation="Update")
+    assert rules(live, crd(*versions)) == []
 
 
 def test_conversion_that_others_applied_need_not_be_mentioned() -> None:

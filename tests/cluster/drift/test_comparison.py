@@ -110,6 +110,7 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHANGES)
 async def test_what_others_do_to_a_deployment(name: str) -> None:
     change, expected = CHANGES[name]

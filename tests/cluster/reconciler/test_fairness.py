@@ -137,6 +137,7 @@ SCENES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(1000, 60), deadline=None)
 @given(SCENES)
 def test_a_healthy_owner_waits_no_longer_than_the_bound(scene: Scene) -> None:

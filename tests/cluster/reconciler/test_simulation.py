@@ -97,6 +97,7 @@ async def live(dice: random.Random, table: RowTable, reconcilers: list[Reconcile
         await trio.sleep(dice.choice([0, 0.001, 0.2, 1, 5]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(scaled(300, 5)))
 async def test_in_the_end_all_is_as_it_should_be(seed: int, autojump_clock: trio.testing.MockClock) -> None:
     dice = random.Random(seed)  # noqa: S311 - not a secret

@@ -234,6 +234,7 @@ async def test_a_chunk_that_is_being_collected_is_written_again() -> None:
         assert len(await at.secrets()) == 3
 
 
+@pytest.mark.slow
 async def test_a_chunk_that_became_another_is_not_collected() -> None:
     async with bench() as at:
         (chunk, *_) = pack_release(large(), NOW).chunks

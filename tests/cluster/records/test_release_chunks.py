@@ -113,6 +113,7 @@ def test_a_record_without_notes_gets_none() -> None:
     assert assemble(*opened(release)) == release
 
 
+@pytest.mark.slow
 def test_a_new_status_writes_the_head_alone() -> None:
     release = record(manifest=LARGE)
     packed = pack_release(release, NOW)
@@ -169,6 +170,7 @@ def test_chunks_that_are_lost_or_damaged() -> None:
         assemble(head, index, [chunks[1], chunks[0], chunks[2]])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("data", [b"", b"x", gzip(b"[]"), gzip(b"{"), gzip(b"{}")[:-5], gzip(b'{"manifest":5}')])
 def test_chunks_with_the_right_digest_and_nonsense_in_them(data: bytes) -> None:
     head, *_ = opened(record(manifest=LARGE))

@@ -82,6 +82,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled
 async def test_a_look_out_of_the_namespace_is_refused_by_name(program: str, tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         for look, named in REFUSED.items():

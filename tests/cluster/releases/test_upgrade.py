@@ -245,6 +245,7 @@ FAULTS: dict[str, Callable[[], Exception | httpx.Response]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("fault", FAULTS)

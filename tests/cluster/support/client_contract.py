@@ -465,6 +465,11 @@ async def contract_requests_for_objects_are_made_as_an_account(client: ClusterCl
     assert await acting.server_version() == await client.server_version()
 
 
+async def contract_a_watch_may_be_silent_for_a_bounded_time(client: ClusterClient) -> None:
+    kind = await client.resource_type("v1", "ConfigMap")
+    assert 0 < client.silence_limit(kind) < 600
+
+
 CONTRACT: dict[str, Contract] = {
     name.removeprefix("contract_"): function
     for name, function in list(globals().items())

@@ -142,6 +142,22 @@ async def test_it_lists_then_follows(autojump_clock: MockClock) -> None:
             assert statistics.events >= 3
 
 
+async def test_its_heartbeat_says_what_it_does_and_when_the_server_was_heard(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, cut), open_informer(ours, CONFIG_MAP, jitter=lambda: 0.0) as informer:
+        await other.create(config_map("a", v="1"))
+        await informed(informer, "a", value="1")
+        (sign,) = ours.heartbeats.signs()
+        assert (str(sign.followed), sign.action, sign.is_stale) == ("ConfigMap", "watching", False)
+        cut.cut()
+        await trio.sleep(3600)
+        (sign,) = ours.heartbeats.signs()
+        assert sign.heard_s_ago is not None
+        assert sign.heard_s_ago >= 3600
+        assert not sign.is_stale, "a server that is away is no defect of the watch"
+        assert sign.action in {"pausing", "listing"}
+    assert ours.heartbeats.signs() == ()
+
+
 async def test_namespace_and_selector(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, _):
         await other.create(config_map("a", v="1"))

@@ -20,6 +20,7 @@ from wharfinger.cluster.api.http_client import open_client
 from wharfinger.cluster.api.http_errors import MalformedAnswerError
 from wharfinger.cluster.api.raw_object import RawChange, RawEvent, RawObject, RawPage, read_raw_object
 from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.cluster.watch.object_stream import MIN_RELIST_S, ObjectStream, WatchTarget
 from wharfinger.formats.json.value import JsonObject
 
@@ -53,6 +54,10 @@ class Immediate:
     def __init__(self, comes: trio.Event) -> None:
         self.comes = comes
         self.listed = RawPage((raw("a", 5),), "5")
+        self.heartbeats = Heartbeats()
+
+    def silence_limit(self, _resource: object) -> float:
+        return 60.0
 
     @asynccontextmanager
     async def raw_list(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[RawPage]]:

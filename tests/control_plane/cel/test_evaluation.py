@@ -5,6 +5,7 @@ import pytest
 from tests.control_plane.support.cel_evaluating import value_of
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("text", "value"),
     [

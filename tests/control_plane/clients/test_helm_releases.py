@@ -98,6 +98,7 @@ def test_hooks_tests_and_an_upgrade_that_fails(helm: str, plane: Served, tmp_pat
     assert states(plane, helm)[-1] == "deployed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
 def test_history_that_is_kept(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"templates/deployment.yaml": DEPLOYMENT}))

@@ -32,6 +32,7 @@ def data(plane: Served) -> object:
     return json.loads(plane.run("kubectl", "get", "configmap", "settings", "-o", "jsonpath={.data}"))
 
 
+@pytest.mark.slow
 def test_an_editor(plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "editor"
     script.write_text('#!/bin/sh\nsed -i "s/color: blue/color: red/" "$1"\n')
@@ -41,6 +42,7 @@ def test_an_editor(plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert data(plane) == {"color": "red"}
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kind", "patch"),

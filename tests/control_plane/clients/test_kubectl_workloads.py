@@ -134,6 +134,7 @@ def test_a_node_that_another_process_makes(plane: Served, tmp_path: Path) -> Non
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["background", "foreground", "orphan"] if FULL else ["foreground"])
 def test_deleted_each_way(way: str, plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1")

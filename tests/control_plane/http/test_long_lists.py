@@ -35,6 +35,7 @@ def _owner(number: int) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": f"{number}", "controller": True}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("path", "obj"),
     [

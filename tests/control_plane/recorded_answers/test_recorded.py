@@ -21,6 +21,7 @@ KNOWN_TO_DIFFER: dict[tuple[str, int], str] = {
 """(scenario, step) → why. A step that comes to match fails the test until it is taken out here."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_recorded(scenario: str) -> None:
     found = replay_offline(load(scenario), simulate=scenario not in WITHOUT_CONTROLLERS)

@@ -22,6 +22,7 @@ class ShortHistory(StorageMachine):
         super().__init__(lambda: MemoryStorage(history_limit=3))
 
 
+@pytest.mark.slow
 def test_machine() -> None:
     run_state_machine_as_test(
         WholeHistory,

@@ -10,6 +10,7 @@ import trio
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.api.pod_exec import PodCommand
+from wharfinger.control_plane.controllers.framework.simulation_annotations import READY_AFTER
 from wharfinger.control_plane.service import ControlPlane, open_control_plane
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.httpd.limits import HttpLimits
@@ -20,7 +21,8 @@ from wharfinger.pools.pods.resources import POD
 BUSY: JsonObject = {
     "apiVersion": "v1",
     "kind": "Pod",
-    "metadata": {"name": "busy", "namespace": "default"},
+    # A bare Pod runs after some seconds; one with an annotation for the simulation at once.
+    "metadata": {"name": "busy", "namespace": "default", "annotations": {READY_AFTER: "0"}},
     "spec": {"containers": [{"name": "main", "image": "x"}]},
 }
 KEY = ObjectKey(POD, "default", "busy")

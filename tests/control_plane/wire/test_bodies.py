@@ -89,6 +89,7 @@ def test_complaints(data: bytes, encoding: Encoding, complaint: str) -> None:
     assert str(caught.value).startswith(complaint)
 
 
+@pytest.mark.slow
 def test_text_that_is_not_quite_utf_8() -> None:
     assert read_body(b'{"a":"\xff","b":"\\ud800"}', Encoding.JSON).value == {"a": "\ufffd", "b": "\ufffd"}
     assert read_body(b'"' + b"\xff" * (BODY_LIMIT - 2) + b'"', Encoding.JSON).value == "\ufffd" * (BODY_LIMIT - 2)

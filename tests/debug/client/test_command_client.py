@@ -95,6 +95,7 @@ async def test_no_answer_is_explained(tmp_path: Path) -> None:
     assert err.getvalue().startswith("nothing there\nerror: no daemon answers on ")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", ["why prod.shop", "graph", "graph -o svg", "dump -o json"])
 async def test_an_answer_that_finds_no_room_is_told_in_one_line(command: str, tmp_path: Path) -> None:
     words = (sys.executable, "-m", "wharfinger", *command.split(), "--socket", str(tmp_path / "s"))

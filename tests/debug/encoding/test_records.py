@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.debug.support.samples import DAEMON, JSON_VALUES, WHY, WHY_READY, explanations
 from wharfinger.debug.encoding.records import record_from_json, record_to_json
 from wharfinger.formats.json.value import JsonValue, ShapeError
-from wharfinger.runtime.inspector import DaemonSnapshot, ExplanationSnapshot
+from wharfinger.runtime.inspector import DaemonSnapshot, ExplanationSnapshot, LeaderSnapshot
 
 
 def read(value: JsonValue) -> ExplanationSnapshot:
@@ -89,6 +89,8 @@ def test_nothing_but_a_shape_error_comes_out_of_the_reader(key: str, value: Json
         packages=st.integers(0, 2**31),
         draining=st.booleans(),
         standby=st.text(),
+        leader=st.builds(LeaderSnapshot, leader=st.text(), fence=st.integers(0, 2**31), leads=st.booleans()),
+        stale_watches=st.lists(st.text(), max_size=3).map(tuple),
     )
 )
 def test_the_daemon_comes_back(daemon: DaemonSnapshot) -> None:

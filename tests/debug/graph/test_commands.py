@@ -17,7 +17,7 @@ from tests.debug.support.canned import CannedInspector
 from tests.debug.support.graph_samples import GRAPH, HOSTILE_NAMES, NODES, PACKAGES, read_dot, read_mermaid
 from tests.debug.support.samples import package
 from wharfinger.__main__ import build_parser, main
-from wharfinger.debug.client.command_output import NoSuchPackageError
+from wharfinger.debug.client.unknown_names import NoSuchPackageError
 from wharfinger.debug.graph.commands import draw, fetch_graph
 from wharfinger.debug.graph.dot import graph_to_dot
 from wharfinger.debug.graph.json import graph_to_json

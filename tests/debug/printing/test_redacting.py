@@ -7,10 +7,15 @@ from hypothesis import given
 
 from tests.debug.support.samples import (
     BUSY,
+    CLUSTER_EVENTS,
+    DAEMON_TASKS,
+    DIFFERENCE,
     JSON_OBJECTS,
+    LOG,
     MONITOR,
     NODES,
     PACKAGES,
+    RESOURCES,
     WAITING_NODE,
     WHY,
     package,
@@ -20,10 +25,16 @@ from tests.debug.support.samples import (
 from wharfinger.debug.encoding.package import package_to_json
 from wharfinger.debug.printing.output import render_json
 from wharfinger.debug.printing.redacting import (
+    redact_difference,
+    redact_events,
     redact_explanation,
+    redact_log,
     redact_node,
     redact_package,
     redact_queue,
+    redact_resource,
+    redact_snapshots,
+    redact_tasks,
     secrets_in,
     secrets_of,
 )
@@ -37,6 +48,7 @@ from wharfinger.runtime.inspector import (
     ProgressSnapshot,
     VoteSnapshot,
 )
+from wharfinger.runtime.package_details import FieldChangeSnapshot, HookSnapshotsSnapshot
 
 SETTINGS: JsonObject = {
     "replicas": 2,
@@ -162,6 +174,7 @@ def test_settings_as_deep_as_readers_allow() -> None:
     assert "hunter2" not in render_json(package_to_json(redact_package(package(settings=deep))))
 
 
+@pytest.mark.slow
 @given(packages(), JSON_OBJECTS)
 def test_any_package_can_be_redacted_and_once_is_enough(told: PackageSnapshot, settings: JsonObject) -> None:
     once = redact_package(replace(told, settings={**settings, "password": told.message}))
@@ -178,3 +191,19 @@ def test_an_explanation_quotes_no_secret_and_keeps_its_names() -> None:
     assert safe.causes == (replace(WHY.causes[0], state=masked, message=masked),)
     assert (safe.remedy, safe.also) == (masked, (masked, f"password={MARK}"))
     assert redact_explanation(WHY, {"hunter2"}) == WHY
+
+
+def test_details_of_a_package() -> None:
+    secrets, text = ("hunter2222",), "cannot use hunter2222"
+    change = replace(DIFFERENCE.changes[0], fields=(FieldChangeSnapshot("/a", text, text),), note=text)
+    told = (
+        redact_resource(replace(RESOURCES[0], message=text, error=text, drift=text, labels=(text,)), secrets),
+        redact_events([replace(CLUSTER_EVENTS[0], message=text)], secrets),
+        redact_log(replace(LOG, lines=(replace(LOG.lines[0], message=text),)), secrets),
+        redact_difference(replace(DIFFERENCE, changes=(change,), notes=(text,), problem=text), secrets),
+        redact_snapshots([HookSnapshotsSnapshot("a", {"b": [{"filterResult": text}]})], secrets),
+        redact_tasks([replace(DAEMON_TASKS[0], name=text, cause=text)], secrets),
+    )
+    for each in told:
+        assert "hunter2222" not in repr(each)
+        assert "cannot use ***" in repr(each)

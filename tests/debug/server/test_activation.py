@@ -77,6 +77,7 @@ except DebugSocketError as error:
     return done.stdout.strip()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("prepare", "why"),
     [

@@ -29,6 +29,7 @@ from wharfinger.debug.server.metrics_listener import (
 from wharfinger.debug.server.routes import ROUTES
 from wharfinger.formats.exposition import CONTENT_TYPE
 from wharfinger.httpd.messages import Handler, Request, Response
+from wharfinger.runtime.inspector import LeaderSnapshot
 
 LOOPBACK = MetricsAddress("127.0.0.1", 0)
 
@@ -80,17 +81,29 @@ async def test_readiness_is_told_without_its_reason() -> None:
             assert (answer.status_code, answer.text) == (status, text)
 
 
+async def test_who_leads_and_which_watch_hangs_is_told() -> None:
+    leader = LeaderSnapshot(leader="host_1", fence=3)
+    base = dataclasses.replace(DAEMON, ready=False, standby="host_1 holds it", leader=leader, stale_watches=("a", "b"))
+    async with scraper(CannedInspector(base=base)) as client:
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.text) == (503, "not ready\nleader: host_1\n")
+        answer = await client.get("/livez")
+        assert (answer.status_code, answer.text) == (503, "a\nb\n")
+    async with scraper(CannedInspector()) as client:
+        assert (await client.get("/livez")).text == "ok\n"
+
+
 async def test_no_one_gets_anything_else() -> None:
     async with scraper(CannedInspector()) as client:
         for path in (
-            *(path for path in ROUTES if path not in {"/metrics", "/metrics/hooks", "/healthz", "/readyz"}),
+            *(path for path in ROUTES if path not in {"/metrics", "/metrics/hooks", "/healthz", "/livez", "/readyz"}),
             "/",
             "/metrics/",
         ):
             answer = await client.get(path.replace("{name}", "prod.shop"))
             assert answer.status_code == 404, path
-            assert answer.text == "no such path; known: /metrics, /metrics/hooks, /healthz, /readyz\n"
-        for path in ("/metrics", "/metrics/hooks", "/healthz", "/readyz"):
+            assert answer.text == "no such path; known: /metrics, /metrics/hooks, /healthz, /livez, /readyz\n"
+        for path in ("/metrics", "/metrics/hooks", "/healthz", "/livez", "/readyz"):
             for method in ("HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
                 answer = await client.request(method, path)
                 assert (answer.status_code, answer.headers["allow"]) == (405, "GET"), (method, path)

@@ -6,17 +6,23 @@ from datetime import datetime
 
 from tests.debug.support.samples import (
     ANSWERS,
+    CLUSTER_EVENTS,
     DAEMON,
+    DAEMON_TASKS,
+    DIFFERENCE,
     EXPLANATIONS,
     HISTORIES,
     HISTORY,
     HOOK_METRICS,
+    HOOK_SNAPSHOTS,
+    LOG,
     METRICS,
     NODES,
     PACKAGES,
     POOLS,
     RENDERED,
     REPOSITORIES,
+    RESOURCES,
     STATISTICS,
 )
 from wharfinger.formats.json.value import JsonObject
@@ -33,6 +39,14 @@ from wharfinger.runtime.inspector import (
     StatisticsSnapshot,
     ValidSettings,
     WarmPoolSnapshot,
+)
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DifferenceSnapshot,
+    HookSnapshotsSnapshot,
+    LogSnapshot,
+    ResourceSnapshot,
 )
 
 
@@ -51,6 +65,12 @@ class CannedInspector:
     counted: StatisticsSnapshot | None = STATISTICS
     warm: tuple[WarmPoolSnapshot, ...] = POOLS
     sources: tuple[RepositorySnapshot, ...] = REPOSITORIES
+    objects: tuple[ResourceSnapshot, ...] = RESOURCES
+    happened: tuple[ClusterEventSnapshot, ...] = CLUSTER_EVENTS
+    logged: LogSnapshot = LOG
+    next_apply: DifferenceSnapshot = DIFFERENCE
+    seen_by_hooks: tuple[HookSnapshotsSnapshot, ...] = HOOK_SNAPSHOTS
+    running: tuple[DaemonTaskSnapshot, ...] = DAEMON_TASKS
     measured: str = METRICS
     published: str = HOOK_METRICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
@@ -102,6 +122,30 @@ class CannedInspector:
     async def history(self, name: str) -> HistorySnapshot | None:
         """Return what a test put in; packages without an entry have no history."""
         return self.histories.get(name)
+
+    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+        return tuple(each for each in self.objects if each.package == name) if self._knows(name) else None
+
+    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+        return self.happened if name is None or self._knows(name) else None
+
+    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+        """The lines of the package that has some; others have none."""
+        if self.logged.package != name:
+            return LogSnapshot(name, (), run="1") if self._knows(name) else None
+        return replace(self.logged, lines=tuple(line for line in self.logged.lines if line.number > after))
+
+    async def difference(self, name: str) -> DifferenceSnapshot | None:
+        return replace(self.next_apply, package=name) if self._knows(name) else None
+
+    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+        return self.seen_by_hooks if self._knows(name) else None
+
+    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+        return self.running
+
+    def _knows(self, name: str) -> bool:
+        return any(package.name == name for package in self.contents)
 
     async def render(self, name: str) -> RenderSnapshot | None:
         """What a package renders to; one that nothing was said about has no chart."""

@@ -1,6 +1,7 @@
 """What every Inspector promises, whatever is in it: the daemon's own, the socket client's, and the canned one of tests."""
 
 from dataclasses import FrozenInstanceError, astuple
+from itertools import pairwise
 
 import pytest
 import trio
@@ -31,6 +32,7 @@ async def check_inspector(inspector: Inspector) -> None:
     await check_validation(inspector)
     await check_daemon(inspector)
     await check_statistics(inspector)
+    await check_details(inspector)
     await check_metrics(inspector)
     await check_many_at_once(inspector)
 
@@ -238,3 +240,50 @@ async def check_many_at_once(inspector: Inspector) -> None:
             nursery.start_soon(ask)
     assert len(answers) == 10
     assert all(answer == answers[0] for answer in answers)
+
+
+HEALTHS = {"Current", "InProgress", "Failed", "Absent", "Unknown"}
+CHANGES = {"create", "change", "delete", "keep", "unknown"}
+
+
+async def check_details(inspector: Inspector) -> None:
+    """What belongs to a package: its objects, Events, log, hook snapshots, and the next apply; and the tasks of the daemon."""
+    for name in UNKNOWN_NAMES:
+        assert await inspector.resources(name) is None
+        assert await inspector.events(name) is None
+        assert await inspector.logs(name) is None
+        assert await inspector.difference(name) is None
+        assert await inspector.hook_snapshots(name) is None
+    for package in await inspector.packages():
+        await check_package_details(inspector, package)
+    tasks = await inspector.tasks()
+    assert tasks
+    assert tasks[0].depth == 0
+    for before, task in pairwise(tasks):
+        assert task.name
+        assert 0 < task.depth <= before.depth + 1
+
+
+async def check_package_details(inspector: Inspector, package: PackageSnapshot) -> None:
+    resources = await inspector.resources(package.name)
+    assert resources is not None
+    for each in resources:
+        assert each.package == package.name
+        assert each.health in HEALTHS
+        assert all("=" in label for label in each.labels)
+    log = await inspector.logs(package.name)
+    if log is not None:
+        numbers = [line.number for line in log.lines]
+        assert numbers == sorted(set(numbers))
+        assert log.package == package.name
+        rest = await inspector.logs(package.name, numbers[-1] if numbers else 0)
+        assert rest is not None
+        assert not rest.lines
+    hooks = await inspector.hook_snapshots(package.name)
+    assert hooks is not None
+    assert {each.hook for each in hooks} <= {hook.name for hook in package.hooks}
+    difference = await inspector.difference(package.name)
+    assert difference is not None
+    assert difference.package == package.name
+    assert not (difference.problem and difference.changes)
+    assert {change.change for change in difference.changes} <= CHANGES

@@ -44,6 +44,17 @@ from wharfinger.runtime.inspector import (
     VoteSnapshot,
     WarmPoolSnapshot,
 )
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DifferenceSnapshot,
+    FieldChangeSnapshot,
+    HookSnapshotsSnapshot,
+    LogLineSnapshot,
+    LogSnapshot,
+    ObjectChangeSnapshot,
+    ResourceSnapshot,
+)
 
 MOMENT = datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)
 HOSTILE = "\x1b[31mred\x1b[0m\r\n\tnext \x9b2J \u202egnp.exe \x00\x07 \ud800 ✓ 漢字"
@@ -450,3 +461,59 @@ def settings_answers() -> st.SearchStrategy[SettingsAnswer]:
     """Everything that can be answered about settings."""
     valid = st.builds(ValidSettings, st.text(), PROBLEMS)
     return valid | st.builds(InvalidSettings, st.text(), PROBLEMS, PROBLEMS) | st.builds(UnknownSettings, st.text())
+
+
+RESOURCES = (
+    ResourceSnapshot(
+        "prod.shop",
+        "Deployment.apps",
+        "apps/v1",
+        "prod",
+        "shop",
+        "InProgress",
+        "1 of 2 available",
+        "Done",
+        "",
+        "/spec/replicas by kubectl",
+        ("app=shop", "tier=web"),
+    ),
+    ResourceSnapshot("prod.shop", "ConfigMap", "v1", "prod", "shop", "Absent", "", "Error", "no quota\x1b[31m"),
+    ResourceSnapshot("test.shop", "ClusterRole.rbac.authorization.k8s.io", "rbac/v1", "", "shop", "Current"),
+)
+CLUSTER_EVENTS = (
+    ClusterEventSnapshot(
+        "Warning", "Failed", "Application prod/shop", "hook failed\x1b[31m", 3, MOMENT, MOMENT, "wharfinger"
+    ),
+    ClusterEventSnapshot("Normal", "Installed", "Application prod/shop", "version 1.2.3 is installed"),
+)
+LOG = LogSnapshot(
+    "prod.shop",
+    (
+        LogLineSnapshot(7, MOMENT, "info", "installing 1.2.3"),
+        LogLineSnapshot(9, MOMENT, "warning", "a.sh: red \x1b[31m", "hooks/a.sh"),
+    ),
+    2,
+    "run-1",
+)
+DIFFERENCE = DifferenceSnapshot(
+    "prod.shop",
+    (
+        ObjectChangeSnapshot(
+            "Deployment.apps prod/shop",
+            "change",
+            "dry run",
+            (FieldChangeSnapshot("/spec/replicas", "1", "2"), FieldChangeSnapshot("/metadata/labels/new", "", '"x"')),
+        ),
+        ObjectChangeSnapshot("ConfigMap prod/new", "create", "chart", note="its namespace comes first"),
+        ObjectChangeSnapshot("ConfigMap prod/old", "delete", "dry run"),
+    ),
+    4,
+    ("2 hooks would run",),
+)
+HOOK_SNAPSHOTS = (
+    HookSnapshotsSnapshot("hooks/001-config.sh", {"configmaps": [{"filterResult": {"name": "a"}}], "none": []}),
+)
+DAEMON_TASKS = (
+    DaemonTaskSnapshot("main", 0),
+    DaemonTaskSnapshot("queue prod.shop", 1, "prod.shop", "version changed", "slots.use"),
+)

@@ -111,6 +111,7 @@ def test_what_a_filter_gives(program: str) -> None:
     assert ask(program) == JqResults(tuple(GIVES[program]))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", REFUSES)
 def test_what_a_filter_refuses(program: str) -> None:
     kind, message = REFUSES[program]
@@ -180,6 +181,7 @@ def test_why_there_is_no_text(program: str, text: bytes, why: str) -> None:
     assert "secret" not in said.message
 
 
+@pytest.mark.slow
 def test_programs_are_kept_and_the_oldest_forgotten() -> None:
     programs = Programs()
     first, second = programs.get("0"), programs.get("1")

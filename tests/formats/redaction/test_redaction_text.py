@@ -252,6 +252,7 @@ def test_nothing_planted_passes_for_an_error_or_a_path(secret: str, key: str, er
     assert secret not in redact_text(f"{name}={secret}")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "unit",

@@ -30,6 +30,7 @@ def refused(text: bytes | str, limits: YamlLimits = SMALL) -> YamlError:
     return caught.value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "expected"), [*ACCEPTED, *WE_KEEP], ids=[text for text, _ in [*ACCEPTED, *WE_KEEP]])
 def test_reads_what_kubernetes_reads(text: str, expected: JsonValue) -> None:
     # Canonical bytes, because True == 1 in Python and not in JSON.

@@ -13,6 +13,7 @@ from wharfinger.formats.yaml.reader import YamlError, read_yaml, read_yaml_all
 from wharfinger.formats.yaml.writer import write_yaml, write_yaml_all
 
 
+@pytest.mark.slow
 @given(json_values())
 def test_round_trip(value: JsonValue) -> None:
     again = read_yaml(write_yaml(value), what="written")

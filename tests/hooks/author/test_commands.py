@@ -231,6 +231,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     assert "usage: wharfinger hook" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_log_that_no_one_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
     hook = bash(tmp_path, 'for i in $(seq 20000); do echo $i; done; echo \'{"name":"a","add":1}\' >"$METRICS_PATH"')
     command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook), "-o", "json"]
@@ -243,6 +244,7 @@ def test_a_log_that_no_one_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
         assert child.wait() == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_hook_and_all_it_started(number: signal.Signals, tmp_path: Path) -> None:
     hook = bash(tmp_path, "sleep 1000 & echo $$ $!; wait")

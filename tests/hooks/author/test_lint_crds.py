@@ -26,6 +26,7 @@ spec:
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("change", "found"),
     [

@@ -28,6 +28,7 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> lis
     return [line.removeprefix("hooks/a.sh --config:") for line in found]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("config", "found"),
     [

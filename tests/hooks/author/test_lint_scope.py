@@ -11,6 +11,7 @@ ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {
 MANY = "---\n".join(ROLE.replace("readers", f"readers-{number}") for number in range(7))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("template", "named"),
     [

@@ -8,6 +8,7 @@ from tests.hooks.support.linting import SETTINGS, asking, lint, package
 from tests.programs import ROOT
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("example", ["namespace-defaults", "reloader", "todo-api", "web-service"])
 def test_the_examples_have_nothing_wrong(capsys: pytest.CaptureFixture[str], example: str) -> None:
     code, found = lint(capsys, ROOT / "examples" / example)

@@ -15,15 +15,11 @@ _VALUES: Final = _HOOKS + "running/test_values_patch.py::"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """All tests of ``modules`` (a name may have ``*`` in it) hold the case, and so do ``tests`` of other modules.
-
-    ``later``: why there are none.
-    """
+    """All tests of ``modules`` (a name may have ``*`` in it) hold the case, and so do ``tests`` of other modules."""
 
     title: str
     modules: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
-    later: str = ""
 
 
 def _module(number: int, name: str, part: str = "hooks") -> tuple[str, ...]:
@@ -84,7 +80,12 @@ CASES: Final[dict[int, Case]] = {
     ),
     10: Case(
         "admission and conversion",
-        later="nobody serves webhooks yet; what their hooks answer is in test_golden_hooks.py",
+        _module(10, "webhooks"),
+        (
+            "tests/hooks/webhooks/test_chains.py::test_the_shortest_chain",
+            "tests/runtime/admission/test_hook_reviewer.py::test_hooks_judge_change_and_convert",
+            "tests/runtime/admission/test_hook_reviewer.py::test_without_an_answer_the_failure_policy_decides",
+        ),
     ),
     11: Case("operator surface: logs, dumps", _module(11, "logs_and_dumps")),
     12: Case("module enablement", _module(12, "*", part="*")),

@@ -83,6 +83,7 @@ async def check(case: PatchCase) -> None:
             assert find_str(await client.get(ObjectKey(NAMESPACE, "", name)), "metadata", "name") == name
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CREATIONS)
 async def test_creations(case: str, autojump_clock: MockClock) -> None:
     await check(CREATIONS[case])
@@ -93,6 +94,7 @@ async def test_deletions(case: str, autojump_clock: MockClock) -> None:
     await check(DELETIONS[case])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", PATCHES)
 async def test_patches(case: str, autojump_clock: MockClock) -> None:
     await check(PATCHES[case])

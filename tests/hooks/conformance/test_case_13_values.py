@@ -68,6 +68,7 @@ data: {before: '{{ .Values.module.beforeHelm }}', after: '{{ .Values.module.afte
 """
 
 
+@pytest.mark.slow
 async def test_a_run_of_a_module_leaves_what_its_hooks_have_written(tmp_path: Path) -> None:
     """Hooks of one binding run by their numbers: of two that write the same, the one with the greater has the last word."""
     folder = tmp_path / "modules" / "000-module"

@@ -371,11 +371,13 @@ async def test_webhooks_are_refused_as_long_as_no_one_serves_them(hooks: Path, r
     bash(hooks, WEBHOOKS)
     error = await refused(hooks, reader)
     assert isinstance(error, HookConfigError)
-    assert [problem.partition(":")[0] for problem in error.problems] == [
-        "kubernetesValidating is not served yet",
-        "kubernetesMutating is not served yet",
-        "kubernetesCustomResourceConversion is not served yet",
+    assert [problem.partition(",")[0] for problem in error.problems] == [
+        "kubernetesValidating needs an admission server",
+        "kubernetesMutating needs an admission server",
+        "kubernetesCustomResourceConversion needs an admission server",
     ]
+    (hook,) = await discover_hooks(hooks.parent, Layout.PACKAGE, reader, webhooks=True)
+    assert [one.name for one in hook.config.mutating] == ["m"]
     assert (error.hook, error.transient) == ("hooks/10-hook.sh", False)
 
 
@@ -384,7 +386,10 @@ async def test_webhooks_of_module_folders_are_a_warning(
 ) -> None:
     bash(hooks, WEBHOOKS)
     assert len(await discovered(hooks, reader, Layout.MODULE_FOLDER)) == 1
-    assert "hook hooks/10-hook.sh: kubernetesMutating is not served: no request will reach it" in caplog.text
+    assert (
+        "hook hooks/10-hook.sh: kubernetesMutating needs --admission, without which no request reaches it"
+        in caplog.text
+    )
 
 
 async def test_what_a_hook_asks_for_oddly_is_logged(

@@ -61,8 +61,9 @@ async def open_services() -> AsyncIterator[Told]:
     async with (
         memory_cluster() as client,
         open_shared_watches(client) as watches,
-        open_hook_services(client, watches, filters, now, UTC, on_event=on_event, on_tick=ticks.append) as services,
+        open_hook_services(client, watches, filters, now, UTC) as services,
     ):
+        services.listen(on_event, ticks.append)
         yield Told(services, client, filters, events, ticks)
 
 
@@ -179,6 +180,18 @@ async def test_once_closed_nothing_is_started(autojump_clock: MockClock) -> None
         assert told.services.started() == {"p"}
 
 
+async def test_nothing_is_started_before_anything_listens() -> None:
+    async with (
+        memory_cluster() as client,
+        open_shared_watches(client) as watches,
+        open_hook_services(client, watches, value_filters(), lambda: EPOCH, UTC) as services,
+    ):
+        services.tick("* * * * *")  # nothing is bound to it
+        with pytest.raises(AssertionError, match="the hooks of p are started before anything listens"):
+            await services.start("p", (WATCHES,), namespace="default")
+        assert not services.started()
+
+
 async def test_a_defect_of_who_is_told_is_not_kept_quiet(autojump_clock: MockClock) -> None:
     def broken(_opened: PackageHooks, _box: Inbox) -> None:
         raise KeyError("a defect")
@@ -187,10 +200,9 @@ async def test_a_defect_of_who_is_told_is_not_kept_quiet(autojump_clock: MockClo
         async with (
             memory_cluster() as client,
             open_shared_watches(client) as watches,
-            open_hook_services(
-                client, watches, value_filters(), lambda: EPOCH, UTC, on_event=broken, on_tick=lambda _crontab: None
-            ) as services,
+            open_hook_services(client, watches, value_filters(), lambda: EPOCH, UTC) as services,
         ):
+            services.listen(broken, lambda _crontab: None)
             opened = await services.start("p", (WATCHES,), namespace="default")
             opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
             await write(client, obj("a"))

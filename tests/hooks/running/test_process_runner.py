@@ -59,6 +59,7 @@ def make(scratch: Path) -> MakeRunner:
     return lambda wall_s: ProcessHookRunner(scratch, limits(wall_s), environment={"PATH": PATH})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("contract", CONTRACT, ids=lambda contract: str(contract.__name__).removeprefix("contract_"))
 async def test_contract(contract: Contract, make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
     folder = tmp_path / "hooks"

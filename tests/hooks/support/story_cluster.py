@@ -16,6 +16,7 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ApiError, GoneError, UnreachableError
 from wharfinger.cluster.api.raw_object import RawEvent, RawObject, RawPage, read_raw_object
 from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.kube.resource import ResourceType
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -130,6 +131,11 @@ class StoryCluster:
         self._tell()
 
     # -- as a client
+
+    heartbeats: Heartbeats = field(default_factory=Heartbeats)
+
+    def silence_limit(self, _resource: ResourceType) -> float:
+        return 60.0
 
     async def find_resource(self, kind: str, _api_version: str = "") -> ResourceType:
         await trio.lowlevel.checkpoint()

@@ -10,7 +10,8 @@ from tests.hooks.support.configs import PODS
 from tests.hooks.support.hooked import hook
 from wharfinger.formats.json.packed_json import PackedJson
 from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
-from wharfinger.hooks.config.bindings import ScheduleBinding, WatchVerb
+from wharfinger.hooks.config.bindings import AdmissionBinding, ConversionBinding, ScheduleBinding, WatchVerb
+from wharfinger.hooks.watching import contexts
 from wharfinger.hooks.watching.context_file import Context, write_contexts
 from wharfinger.hooks.watching.contexts import (
     combined,
@@ -199,3 +200,27 @@ def test_what_runs_under_other_conditions_is_not_taken_along() -> None:
         "{name: c, kind: x, group: g},"
         "{name: d, kind: x, queue: q, group: g, waitForSynchronization: false}, {name: e, kind: x, queue: q, group: g}]}"
     ) == [["a"], ["b"], ["c"], ["d"], ["e"]]
+
+
+def test_contexts_of_webhooks() -> None:
+    """A group adds snapshots, and does not change the type."""
+    review: JsonObject = {"request": {"uid": "u"}}
+    plain, grouped = (
+        AdmissionBinding("a.b.c", ()),
+        AdmissionBinding("a.b.c", (), group="g", include_snapshots_from=("x",)),
+    )
+    assert contexts.validating(plain, review, {}) == {"binding": "a.b.c", "type": "Validating", "review": review}
+    assert contexts.mutating(grouped, review, {}) == {
+        "binding": "a.b.c",
+        "type": "Mutating",
+        "review": review,
+        "snapshots": {"x": []},
+    }
+    conversion = ConversionBinding("up", "x.y", (("v1", "v2"),))
+    assert contexts.conversion(conversion, ("v1", "v2"), review, {}) == {
+        "binding": "up",
+        "type": "Conversion",
+        "fromVersion": "v1",
+        "toVersion": "v2",
+        "review": review,
+    }

@@ -41,6 +41,7 @@ async def one_worker(ledger: ProcessLedger) -> AsyncIterator[JqPool]:
         yield pool
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("program", "value", "result"),
     [
@@ -62,6 +63,7 @@ async def test_results(ledger: ProcessLedger, program: str, value: JsonValue, re
         assert await pool.apply(program, value) == result
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("program", "text", "result"),
     [
@@ -162,6 +164,7 @@ async def test_what_is_not_even_asked(ledger: ProcessLedger, program: str, value
         assert pool.statistics().requests == 0
 
 
+@pytest.mark.slow
 async def test_one_that_takes_too_long_is_ended(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=JqLimits(seconds=2)) as pool:
         with pytest.raises(FilterError, match="longer than 2 s") as caught:
@@ -180,6 +183,7 @@ async def test_one_that_says_too_much_is_ended(ledger: ProcessLedger) -> None:
         assert pool.statistics().replaced == 1
 
 
+@pytest.mark.slow
 async def test_a_worker_refuses_to_send_what_no_one_takes(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         with pytest.raises(FilterError, match="bytes of results"):
@@ -187,6 +191,7 @@ async def test_a_worker_refuses_to_send_what_no_one_takes(ledger: ProcessLedger)
         assert pool.statistics().replaced == 0
 
 
+@pytest.mark.slow
 async def test_one_that_crashes_takes_no_other_with_it(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
         results: list[JsonValue] = []
@@ -289,6 +294,7 @@ async def test_a_program_that_is_no_worker(
             assert caught.value.transient is transient
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("program", "said"),
     [

@@ -58,6 +58,7 @@ def test_a_stream_at_its_limits_is_read() -> None:
     assert len(read_json_stream(b'["' + filler + b'"]  ', what="metrics")) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("piece", [b'"\\', b"\\n", b'\\"', b'"', b"{", b"[]", b'""'])
 def test_hostile_repetition_costs_no_more_than_its_length(piece: bytes) -> None:
     """Quadratic work on 4 MiB would run for hours: that this ends is the test."""

@@ -160,6 +160,7 @@ async def test_charts_of_a_helm_repository_and_of_a_registry_with_values_of_a_gi
     assert [each.id.name for each in result.manifests[argo_id("git")]] == ["one"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("source", "says"),
     [

@@ -135,6 +135,7 @@ async def test_a_disabled_generator_makes_nothing(tmp_path: Path) -> None:
     assert "ExternalArtifact flux-system/apps does not exist" in failures(result)["Kustomization apps"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -55,6 +55,12 @@ CASES = (
             "resourceRequests": [{"kind": "Deployment", "name": "shop-web-service", "replicas": 3}],
         },
     ),
+    Case(
+        "web-service",
+        "1.0.0",
+        {},
+        {"patches": [{"patch": "metadata: {labels: {team: blue}}", "target": {"kind": "Deployment|Service"}}]},
+    ),
     Case("todo-api", "2.1.0"),
     Case("reloader", "1.0.0"),
     Case("namespace-defaults", "1.0.0", is_module=True),

@@ -81,6 +81,7 @@ async def narrowed(
     return selected(some, selection_of(some, config.filters)), whole, rendered
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 async def test_what_is_chosen_is_that_of_a_whole_build(tmp_path: Path, case: str) -> None:
     files, text, rendered = CASES[case]
@@ -91,6 +92,7 @@ async def test_what_is_chosen_is_that_of_a_whole_build(tmp_path: Path, case: str
     assert (some.failed, some.warnings, some.skipped) == (whole.failed, whole.warnings, whole.skipped)
 
 
+@pytest.mark.slow
 async def test_a_fetched_chart_is_rendered_until_it_is_known_to_make_no_nodes(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", FAR)
     far = CountingFetcher(write_tree(tmp_path / "far", with_chart({})))

@@ -134,6 +134,7 @@ async def test_an_object_that_the_caller_adds_counts(tmp_path: Path) -> None:
     assert names(result) == ["one"]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("workers", [1, 2, 4])
 async def test_the_sample_tree_is_built_to_the_same_bytes(workers: int, tmp_path: Path) -> None:

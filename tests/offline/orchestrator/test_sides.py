@@ -212,6 +212,7 @@ async def test_a_source_that_no_changed_release_reads_is_not_fetched(tmp_path: P
     ]
 
 
+@pytest.mark.slow
 async def test_what_a_fetched_chart_is_known_to_make_is_compared(tmp_path: Path) -> None:
     """The chart's release has the same inputs on both sides, and makes a release whose values differ."""
     source = REPOSITORY.replace("far'}", "far', ref: {tag: 1.0.0}}")
@@ -228,6 +229,7 @@ async def test_what_a_fetched_chart_is_known_to_make_is_compared(tmp_path: Path)
     assert changed == {"made-web", "shared", "two-web"}
 
 
+@pytest.mark.slow
 async def test_a_release_of_a_chart_in_an_artifact(tmp_path: Path) -> None:
     """It is rendered if a file that is copied into the artifact differs."""
     generator = (

@@ -90,6 +90,7 @@ async def test_a_chart_and_a_module_folder_with_a_weight(tmp_path: Path) -> None
     assert nameless.definition.name == "web"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("changed", "says"),
     [

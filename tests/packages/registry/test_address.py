@@ -170,6 +170,7 @@ def test_what_is_written_reads_back(
     assert not tag or is_tag(tag)
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 500))
 @given(
     st.text(max_size=80)

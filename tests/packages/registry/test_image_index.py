@@ -106,6 +106,7 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 300))
 @given(
     st.binary(max_size=100)

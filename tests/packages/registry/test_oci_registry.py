@@ -28,6 +28,7 @@ TYPE = ("Content-Type", OCI_MANIFEST)
 ABRUPT = Patience(connect_s=5, read_s=0.2, write_s=5, answer_s=5)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: str(check.__name__))
 async def test_contract_with_a_real_registry(check: Check, tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:

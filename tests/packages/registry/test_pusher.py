@@ -52,6 +52,7 @@ async def test_helm_pulls_what_is_pushed_here(program: str, tmp_path: Path) -> N
     assert f"Digest: {pushed.digest}" in out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 @pytest.mark.parametrize("version", ["1.2.3", "1.2.3-rc.1+build.5"])
 async def test_what_helm_pushes_is_installed_here(program: str, version: str, tmp_path: Path) -> None:

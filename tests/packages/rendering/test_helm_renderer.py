@@ -157,6 +157,7 @@ async def test_a_chart_that_can_only_be_read(renderer: HelmRenderer, tmp_path: P
         path.chmod(0o755)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
@@ -332,6 +333,7 @@ async def test_too_much_output(program: str, tmp_path: Path) -> None:
     assert not caught.value.transient
 
 
+@pytest.mark.sampled
 async def test_too_much_memory(program: str, tmp_path: Path) -> None:
     """Forty doublings of a text: a terabyte."""
     doubling = '{{- $s := "x" -}}{{- range until 40 }}{{- $s = printf "%s%s" $s $s }}{{- end }}\na: {{ len $s }}\n'
@@ -343,6 +345,7 @@ async def test_too_much_memory(program: str, tmp_path: Path) -> None:
     assert (await limited.render(request(WEB_SERVICE))).objects
 
 
+@pytest.mark.sampled
 async def test_a_chart_that_takes_much_is_collected_in_time(program: str, tmp_path: Path) -> None:
     """120 MB that it keeps would let the heap grow to 600, and the run may take 512: the collector has to know that."""
     keep = '{{- $all := list }}{{- range until 120 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}'
@@ -353,6 +356,7 @@ async def test_a_chart_that_takes_much_is_collected_in_time(program: str, tmp_pa
     assert names((await limited.render(request(folder))).objects) == ["web", "a-120"]
 
 
+@pytest.mark.sampled
 async def test_a_chart_that_keeps_what_it_takes_ends_at_the_limit(program: str, tmp_path: Path) -> None:
     """It grows a megabyte at a time past the point from which the collector runs all the time, and ends all the same."""
     hoard = '{{- $all := list }}{{- range until 2000 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}\na: 1\n'

@@ -90,6 +90,7 @@ async def test_a_chart_in_a_link_and_without_sub_folders(program: str, tmp_path:
     assert (found.notes, len(found.crds), len(found.objects)) == ("text", 1, 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "ignored", ["NOTES.txt", "*.txt", "templates/NOTES.txt", TEMPLATE_FILE.replace("!!", "??"), "*notes.yaml"]
 )

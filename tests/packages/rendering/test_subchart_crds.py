@@ -59,6 +59,7 @@ def found(folder: Path, values: JsonObject, *, is_package: bool = False) -> list
     return sorted((find(obj, "metadata", "name") for obj in crds), key=str)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "values",
     [

@@ -68,6 +68,7 @@ async def test_settings_that_fit(definition: Definition) -> None:
         assert [warning.path for warning in warned.warnings] == ["old"], "once, though values extend settings"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("settings", "version", "says"),
     [

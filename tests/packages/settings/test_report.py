@@ -72,6 +72,7 @@ async def test_a_rule_that_cannot_be_evaluated_names_itself_and_the_place(rules:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("value", "problems"),
     [
@@ -107,6 +108,7 @@ SECRET: JsonObject = {"type": "string", "writeOnly": True}
 MADE = "'made: ' + self.host"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "told",
     [
@@ -129,6 +131,7 @@ async def test_no_message_is_made_of_a_secret_in_whatever_form(rules: CelPool, t
     assert await reported(rules, schema, value, {"key": "othersecret", "host": "h"}) == (["static"], [])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("value", "old", "said"),
     [

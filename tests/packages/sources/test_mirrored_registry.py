@@ -30,6 +30,7 @@ def source(address: RegistryAddress) -> RegistrySource:
     return RegistrySource(RepositoryAddress(address, "charts", "http"), LOGIN)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("check", READ_CONTRACT)
 async def test_a_mirror_is_read_as_a_registry_is(check: ReadCheck, tmp_path: Path) -> None:
     """The contract, with a mirror that has nothing."""

@@ -77,3 +77,8 @@ SIX_OBJECTS: Final[dict[str, str]] = {
     ),
 }
 """The files of a chart of six objects of six kinds."""
+
+
+def manifest(name: str) -> str:
+    """Return the text of a ConfigMap without a namespace."""
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{k: v}}\n"

@@ -55,6 +55,7 @@ async def test_churn_with_deletions(autojump_clock: trio.testing.MockClock) -> N
     assert max(backend.owners.values()) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("moment", [0.0, 0.005, 0.02, 0.031, 0.6])
 async def test_a_shutdown_beside_callers_leaves_nobody_waiting(
     autojump_clock: trio.testing.MockClock, moment: float

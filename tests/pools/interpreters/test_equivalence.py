@@ -35,7 +35,7 @@ def comparable(outcome: Outcome, *folders: Path) -> tuple[object, ...]:
     return outcome.ending, outcome.returncode, text(outcome.stdout), text(outcome.stderr)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_cold_and_warm_are_the_same(name: str, tmp_path: Path) -> None:
     script = package(tmp_path / "package", SCRIPTS[name])

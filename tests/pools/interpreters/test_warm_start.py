@@ -148,6 +148,7 @@ async def test_only_so_many_interpreters_are_kept(tmp_path: Path, monkeypatch: p
         assert (len(starts.pools()), starts.warm) == (1, 0)
 
 
+@pytest.mark.slow
 async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> None:
     """A churn of runs of all kinds, some cancelled; afterwards there is what was there before."""
     kinds = {

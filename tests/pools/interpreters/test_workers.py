@@ -208,6 +208,7 @@ async def test_a_worker_that_its_pool_has_ended_cannot_be_taken(tmp_path: Path) 
             claimed.prize.take()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 async def test_a_worker_whose_end_was_asked_for_dies_even_if_its_pool_is_cancelled_at_that_moment(turns: int) -> None:
     before = descriptors()

@@ -71,6 +71,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", WRONG)
 async def test_a_wrong_answer_ends_the_process_and_fails_only_its_run(kind: str, tmp_path: Path) -> None:
     do, why = WRONG[kind]

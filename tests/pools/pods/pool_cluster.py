@@ -55,10 +55,9 @@ def key_of(resource: ResourceType, name: str) -> ObjectKey:
 
 
 @dataclass
-class Cluster:
-    """A control plane; ``user`` is a client of somebody else, for whom nothing goes wrong."""
+class Clients:
+    """Two clients of a control plane; ``user`` is somebody else's, for whom nothing goes wrong."""
 
-    plane: ControlPlane
     user: ClusterClient
     client: ClusterClient
 
@@ -101,6 +100,13 @@ class Cluster:
         return {name: status for name, status in (await self.claims()).items() if name in names}
 
 
+@dataclass
+class Cluster(Clients):
+    """A control plane in memory, and its clients."""
+
+    plane: ControlPlane
+
+
 @asynccontextmanager
 async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
     """A control plane with its controllers; ``faults`` should name the agent ``wharfinger*``."""
@@ -112,7 +118,7 @@ async def open_cluster(*faults: Rule, seed: int = 0) -> AsyncGenerator[Cluster]:
         ) as client,
     ):
         await ensure_crds(user, "wharfinger", worker_pools=True)
-        yield Cluster(plane, user, client)
+        yield Cluster(user, client, plane)
 
 
 @asynccontextmanager
@@ -134,7 +140,7 @@ async def open_second(cluster: Cluster) -> AsyncIterator[PodPools]:
 
 
 @asynccontextmanager
-async def open_backend(cluster: Cluster, count: int = 3, **spec: JsonValue) -> AsyncGenerator[PodBackend]:
+async def open_backend(cluster: Clients, count: int = 3, **spec: JsonValue) -> AsyncGenerator[PodBackend]:
     """A backend with so many idle pods, and an informer that feeds it."""
     pool = read_pool(await cluster.user.create(pool_object(**spec)))  # without it, its pods would be garbage
     backend = PodBackend(cluster.client, pool)

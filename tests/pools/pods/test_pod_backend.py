@@ -125,6 +125,7 @@ def patching(fault: Fault, times: int | None = 1) -> Rule:
     return Rule(fault, Selection(verbs=frozenset({"patch"}), kind="pods", agent="wharfinger*"), times=times)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "fault",
     [

@@ -170,6 +170,7 @@ async def test_a_deleted_pool_leaves_claimed_pods(autojump_clock: trio.testing.M
         await cluster.until(POD, lambda pods: list(claimed(pods).values()) == ["one"] and len(pods) == 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("moment", [0.0, 0.3, 0.5, 0.9, 1.4])
 async def test_a_pool_that_is_made_again_at_any_moment_serves_its_claims(
     autojump_clock: trio.testing.MockClock, moment: float

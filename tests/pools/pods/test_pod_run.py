@@ -68,6 +68,7 @@ async def test_three_commands_in_the_first_container_of_a_claimed_pod(autojump_c
 LOST = CommandError("the connection was lost")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("answers", "said", "transient"),
     [

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_hook_runs import hooked
 from tests.runtime.test_settings_checks import FILES
@@ -42,7 +44,7 @@ async def test_what_cannot_be_read_or_named_is_refused(tmp_path: Path) -> None:
         assert "exactly one of packageVersion, versionRange" in await refusal(application(packageVersion=""))
         assert "spec.maintenance" in await refusal(application(maintenance="nap"))
         repository: JsonObject = {"kind": "PackageRepository", "metadata": {"name": "r"}, "spec": {}}
-        assert "exactly one of registry, helm, layout and folder" in await refusal(repository)
+        assert "exactly one of registry, helm, git, archive, layout and folder" in await refusal(repository)
         local: JsonObject = {**repository, "spec": {"folder": {"path": str(tmp_path / "x")}}}
         assert await judged(world, local) == ADMITTED
         elsewhere: JsonObject = {**repository, "spec": {"folder": {"path": "/etc"}}}
@@ -71,6 +73,7 @@ async def test_what_leaves_the_spec_alone_or_is_being_deleted_is_admitted(tmp_pa
         assert (await judged(world, wrong, application())).refusal
 
 
+@pytest.mark.slow
 async def test_settings_are_judged_by_the_loaded_version(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -99,6 +102,7 @@ async def test_settings_are_judged_by_the_loaded_version(tmp_path: Path) -> None
         assert "it is paused for now" in unmet.warnings[0]
 
 
+@pytest.mark.slow
 async def test_a_release_belongs_to_one_package_and_does_not_move(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()

@@ -80,6 +80,7 @@ async def test_a_version_that_was_refused_stays_refused_and_rests_as_its_setting
             assert await data(world, "database") == ("2.0.0", "new")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("change", ["version", "disable"])
 async def test_what_was_changed_while_no_one_was_there_is_judged_once_all_is_known(tmp_path: Path, change: str) -> None:
@@ -209,6 +210,7 @@ async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_p
             await world.until_state("", "database", "Disabled")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("unknown", ["folder", "settings"])
 async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_needs_it(
@@ -246,6 +248,7 @@ async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_nee
         ]
 
 
+@pytest.mark.slow
 async def test_a_package_that_cannot_be_loaded_holds_no_one_and_protects_no_one(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -302,6 +305,7 @@ async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(t
             await world.until_state("prod", "shop", "Suspended")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
 async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for_it(tmp_path: Path, why: str) -> None:

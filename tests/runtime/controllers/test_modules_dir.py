@@ -221,6 +221,7 @@ async def test_a_wrong_config_map_is_not_followed_and_said(tmp_path: Path, caplo
             assert controller.problems == ()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wrong", ["config map", "folder", "values"])
 async def test_at_the_start_everything_must_be_right(wrong: str, tmp_path: Path) -> None:
     files(tmp_path)

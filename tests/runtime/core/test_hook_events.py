@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance, learn
 from tests.runtime.tasks.test_event_tasks import WATCHING, a_hook, package_hooks
 from wharfinger.hooks.running.discovery import HookKind
 from wharfinger.hooks.running.inbox import Inbox, Occurrence
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.core.hook_events import event_task
-from wharfinger.runtime.package.facts import HooksStarting
+from wharfinger.runtime.package.findings import HooksStarting
 
 
 @pytest.mark.parametrize("state", ["never started", "started", "stopped"])
@@ -19,7 +19,7 @@ def test_hooks_that_are_stopped_get_no_task(state: str) -> None:
     hooks, inbox = package_hooks(hook), Inbox(hook, "slow")
     inbox.add(Occurrence(hook.config.kubernetes[0], None))
     if state != "never started":
-        one.apply(HooksStarting(scope))
+        learn(one, HooksStarting(scope))
     if state == "stopped":
         scope.cancel("the package's hooks are stopped")
     task = event_task(one, hooks, inbox, NO_TOOLS, Notes())
@@ -33,6 +33,6 @@ def test_a_readiness_hook_is_not_run_by_events() -> None:
     one, hook = instance(), replace(a_hook(WATCHING % "main"), kind=HookKind.READINESS)
     hooks, inbox = package_hooks(hook), Inbox(hook, "main")
     inbox.add(Occurrence(hook.config.kubernetes[0], None))
-    one.apply(HooksStarting(WorkScope("hooks")))
+    learn(one, HooksStarting(WorkScope("hooks")))
     assert event_task(one, hooks, inbox, NO_TOOLS, Notes()) is None
     assert not inbox.waiting

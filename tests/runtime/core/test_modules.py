@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from tests.runtime.package.test_machine import PLAIN
-from tests.runtime.support.notes import instance, put
+from tests.runtime.support.notes import instance, learn, put
 from wharfinger.formats.json.value import find_list
 from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
 from wharfinger.runtime.core.modules import Modules
-from wharfinger.runtime.package.facts import Configured, CrdsEstablished, PackageRead, SettingsConverted
+from wharfinger.runtime.package.findings import Configured, CrdsEstablished, PackageRead, SettingsConverted
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package.state import NO_SETTINGS
 from wharfinger.runtime.resources.identity import GLOBAL, AppId, ModuleId, PackageId
@@ -22,7 +22,7 @@ def world(*on: PackageId, off: tuple[PackageId, ...] = ()) -> Modules:
     scheduler.apply(Resumed())
     for identity in (*on, *off):
         one = instances[identity.name] = instance(identity)
-        one.apply(PackageRead(replace(PLAIN, name=identity.name, weight=len(identity.name)), ()))
+        learn(one, PackageRead(replace(PLAIN, name=identity.name, weight=len(identity.name)), ()))
         scheduler.apply(IntentSet(identity.name, enabled=identity in on))
         scheduler.apply(NodeAdded(Node(identity.name, "1.0.0", NO_REQUIREMENTS)))
         scheduler.apply(ScriptVoted(identity.name, None))
@@ -39,10 +39,10 @@ def test_the_values_and_settings_of_the_module_global_are_seen_once_it_is_config
     assert modules.global_settings() == {}
     own, settings = modules.instances[GLOBAL], replace(NO_SETTINGS, settings={"a": 1}, secrets=("hunter22",))
     put(own, configuration={"values": {"a": 1}})
-    own.apply(SettingsConverted(settings))
+    learn(own, SettingsConverted(settings))
     assert "a" not in modules.global_values()
     assert modules.global_secrets() == ("hunter22",)
-    own.apply(Configured(own.loaded(), settings, {"a": 1}, {"a": 1, "b": 2}))
+    learn(own, Configured(own.loaded(), settings, {"a": 1}, {"a": 1, "b": 2}))
     assert modules.global_values()["b"] == 2
     assert modules.global_settings() == {"a": 1}
     assert world(ModuleId("dns")).global_secrets() == ()
@@ -60,5 +60,5 @@ def test_a_script_sees_the_modules_of_a_lower_order_that_are_on() -> None:
 
 def test_definitions_are_seen_when_they_are_established() -> None:
     modules = world(ModuleId("dns"))
-    modules.instances["dns"].apply(CrdsEstablished(("example.com/v1/Thing",)))
+    learn(modules.instances["dns"], CrdsEstablished(("example.com/v1/Thing",)))
     assert "example.com/v1/Thing" in str(modules.global_values())

@@ -83,6 +83,7 @@ async def test_suspending_interrupts_a_wait_and_rests_the_hooks(tmp_path: Path) 
         await world.until_gone("prod", "app")
 
 
+@pytest.mark.slow
 async def test_a_disable_that_is_missed_while_suspended_follows_when_it_goes_on(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

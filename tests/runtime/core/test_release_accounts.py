@@ -8,9 +8,10 @@ from wharfinger.cluster.objects.accounts import NoAccountError
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.runtime.core.release_accounts import ReleaseAccounts
-from wharfinger.runtime.package.facts import AccountGiven
+from wharfinger.runtime.package.findings import AccountGiven
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.package.transitions import applied
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.release_claims import ReleaseClaims
 from wharfinger.runtime.status import transitions as statuses
@@ -27,7 +28,7 @@ def test_an_account_comes_with_the_claim(*, required: bool) -> None:
     )
     account_of = ReleaseAccounts(claims, {SHOP.name: instance}, required=required)
     claims.claim(SHOP)
-    instance.apply(AccountGiven("deployer"))
+    instance.state = applied(instance.state, AccountGiven("deployer"))
     assert account_of(OWNER) == ServiceAccount("prod", "deployer")
     claims.give_up(SHOP.name)
     for _ in range(2):
@@ -37,4 +38,4 @@ def test_an_account_comes_with_the_claim(*, required: bool) -> None:
         else:
             assert account_of(OWNER) is None
         claims.claim(SHOP)  # known, but without an account by now
-        instance.apply(AccountGiven(""))
+        instance.state = applied(instance.state, AccountGiven(""))

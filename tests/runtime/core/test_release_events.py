@@ -339,6 +339,7 @@ async def test_fights_are_named_up_to_a_few_and_one_that_was_told_too_early_is_t
         assert summarize(instance.status).state == "Ready"
 
 
+@pytest.mark.slow
 async def test_of_releases_that_no_one_has_nothing_is_told(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         keeping, stranger = world.runtime.releases, Owner("stranger", "prod")
@@ -530,6 +531,7 @@ async def test_work_is_charged_to_the_package_and_else_to_no_one(tmp_path: Path)
             assert current_package() == ""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stage", [Stage.HOOKS, Stage.LOADED])
 async def test_other_stages_are_no_reason_to_look_again(tmp_path: Path, stage: Stage) -> None:
     async with open_shop(tmp_path) as world:

@@ -38,6 +38,18 @@ def test_limits_and_what_of_them_is_kept_for_others() -> None:
     assert (args.download_least_speed, args.download_window) == (16.0, 20.0)
 
 
+def test_the_lease_may_be_granted_for_another_time() -> None:
+    assert parse().lease_duration == 15.0
+    assert parse("--lease-duration=3").lease_duration == 3.0
+
+
+@pytest.mark.parametrize("written", ["2", "301", "-5", "4.5", "soon"])
+def test_a_lease_duration_is_a_whole_number_within_bounds(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"--lease-duration={written}")
+    assert f"{written!r} is not a whole number of seconds between 3 and 300" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--max-namespace-share", "--max-registry-share"])
 @pytest.mark.parametrize("written", ["0", "101", "-1", "half", "50%"])
 def test_a_share_is_a_percentage(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,6 +133,7 @@ def test_chaos_that_cannot_be(more: list[str], words: str, capsys: pytest.Captur
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,3 +162,44 @@ def test_a_kubeconfig_that_is_not_there_is_an_error(tmp_path: Path, capsys: pyte
     arguments = ["run", "--state-dir", str(tmp_path / "s"), "--kubeconfig", str(tmp_path / "none")]
     assert main(arguments) == 1
     assert str(tmp_path / "none") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "written", "name", "value"),
+    [
+        ("--max-api", "7", "max_api", 7),
+        ("--max-downloads", "7", "max_downloads", 7),
+        ("--max-hooks", "7", "max_hooks", 7),
+        ("--max-loads", "7", "max_loads", 7),
+        ("--max-renders", "7", "max_renders", 7),
+        ("--hook-timeout", "90", "hook_timeout", 90.0),
+        ("--retry-max", "90", "retry_max", 90.0),
+        ("--log-format", "json", "log_format", "json"),
+        ("--metrics-address", "127.0.0.1:9652", "metrics_address", "127.0.0.1:9652"),
+        ("--flight-recorder-size", "3", "flight_recorder_size", 3),
+        ("--registry-tokens", "/tokens", "registry_tokens", [Path("/tokens")]),
+        ("--registries-conf", "/conf", "registries_conf", Path("/conf")),
+        ("--admission", "10.0.0.1:9443", "admission", "10.0.0.1:9443"),
+        ("--admission-service", "system/webhook", "admission_service", "system/webhook"),
+        ("--config-map", "system/settings", "config_map", ObjectKey(CONFIG_MAP, "system", "settings")),
+    ],
+)
+def test_values_of_options_of_run(option: str, written: str, name: str, value: object) -> None:
+    assert getattr(parse(), name) != value
+    assert getattr(parse(option, written), name) == value
+
+
+@pytest.mark.parametrize("option", ["--on-startup", "--synchronization"])
+def test_when_hooks_of_run_are_repeated(option: str) -> None:
+    name = option.strip("-").replace("-", "_")
+    first, second = (getattr(parse(option, written), name) for written in ("needed", "always"))
+    assert first != second
+
+
+@pytest.mark.parametrize(("written", "is_taken"), [("512Mi", True), ("1Gi", True), ("much", False), ("-1", False)])
+def test_the_memory_of_pools_of_run(written: str, is_taken: bool) -> None:
+    if is_taken:
+        assert parse("--pool-memory", written).pool_memory >= 512 << 20
+        return
+    with pytest.raises(SystemExit):
+        parse("--pool-memory", written)

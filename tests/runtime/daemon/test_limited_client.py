@@ -61,6 +61,7 @@ def used(slots: Slots) -> tuple[int, int]:
     return numbers.used, numbers.waiting
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CONTRACT)
 async def test_contract(name: str) -> None:
     async with limited() as (client, slots):

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import attempt, run, wharfinger
+from tests.programs import attempt, program, run, wharfinger
 from tests.runtime.daemon.test_daemon import control_plane, daemon
-from tests.runtime.support.killing import Kubectl
+from tests.runtime.support.killing import Kubectl, application
+from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger.runtime.paths import default_socket
 
 pytestmark = pytest.mark.unmeasured
@@ -23,7 +24,12 @@ spec:
     spec:
       containers: [{name: main, image: "busybox:1"}]
 """
+MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: default, labels: {for: hook}}}"
 BOUND = "--for=jsonpath={.status.phase}=Bound"
+
+
+MAPS = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {for: hook}}}]"
+SAY = 'echo "has ${KUBECONFIG:-no kubeconfig} in $(pwd)."'
 
 
 def claim(name: str, pool: str = "workers") -> str:
@@ -75,3 +81,26 @@ def test_claims_get_pods_before_and_after_a_restart(tmp_path: Path) -> None:
             pod = kubectl.value("workerclaim/two", ".status.podName")
             kubectl("delete", "workerclaim/two")
             kubectl("wait", f"pod/{pod}", "--for=delete", "--timeout=60s")
+
+
+@pytest.mark.slow
+def test_hooks_of_a_package_run_in_pods_until_its_pool_is_none(tmp_path: Path) -> None:
+    packages = hooked(tmp_path / "packages" / "web", {"say.sh": bash(MAPS, SAY)}, name="web").parent
+    kubeconfig, commands = tmp_path / "kube" / "config", tmp_path / "commands"
+    given = ("control-plane", "--no-tls", "--kubeconfig", str(kubeconfig), "--pod-commands", str(commands))
+    with program(*wharfinger(*given)) as serving:
+        serving.wait_line("control plane ready at")
+        kubectl = Kubectl(kubeconfig)
+        with daemon(tmp_path, kubeconfig, "--worker-pools", "--local-packages", str(packages)) as running:
+            running.wait_line("ready:")
+            kubectl.apply(tmp_path / "pool.yaml", POOL)
+            kubectl("wait", "workerpool/workers", "--for=condition=Ready", "--timeout=60s")
+            app = application("web", f"{{folder: {{path: '{packages}'}}}}")
+            kubectl.apply(tmp_path / "app.yaml", app.replace("1.0.0}", "1.0.0, pool: workers}"))
+            assert str(commands) in running.wait_line("say.sh: has no kubeconfig in ")
+            kubectl("wait", "application/app", "--for=condition=Ready", "--timeout=60s")
+            kubectl.apply(tmp_path / "app.yaml", app.replace("1.0.0}", "1.0.0, pool: none}"))
+            kubectl("wait", "application/app", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=60s")
+            kubectl.apply(tmp_path / "map.yaml", MAP)
+            assert str(commands) not in running.wait_line("say.sh: has /")
+            assert kubectl("get", "workerclaims", "--output", "name") == ""

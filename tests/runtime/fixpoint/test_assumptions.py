@@ -190,6 +190,7 @@ UNRULY: dict[str, Says] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sweeps", [False, True])
 @pytest.mark.parametrize("unruly", UNRULY)
 def test_nothing_is_assumed_of_what_bodies_say(unruly: str, sweeps: bool) -> None:

@@ -201,6 +201,7 @@ def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World
         assert merged({one: verdict(said) for one, said in report.results.items()}) == merged(truth.verdicts)
 
 
+@pytest.mark.slow
 @many
 @given(some=worlds().map(still), tape=tapes, limit=limits, at=st.floats(0, 60))
 def test_converge_cancelled_at_any_time_leaves_no_body_behind_and_starts_none(

@@ -135,6 +135,7 @@ def test_when_things_come_late_does_not_matter(
     assert len(drive.dispatched) <= bound(drive)
 
 
+@pytest.mark.slow
 @many
 @given(story=turning_stories(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags)
 def test_change_by_change_comes_to_the_same_as_from_scratch(

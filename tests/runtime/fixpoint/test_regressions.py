@@ -329,6 +329,7 @@ def test_a9_random_values_in_what_is_made_are_stopped_after_the_budget_and_the_o
     assert hand.effects[-1] == Converged()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("length", [5, 60])
 @pytest.mark.parametrize("dependents_first", [True, False])
@@ -381,6 +382,7 @@ def test_a9_a_failed_one_whose_content_changes_is_run_and_its_dependents_follow(
     assert drive.level() is Level.NONE
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_layers_that_can_be_satisfied_take_at_most_three_bodies_a_node() -> None:
     layers = [[node(f"l{layer:02}-{at:02}") for at in range(20)] for layer in range(10)]

@@ -27,6 +27,7 @@ from wharfinger.runtime.inspection.pod_metrics import POD_METRICS
 from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS
+from wharfinger.runtime.inspection.watch_metrics import WATCH_METRICS
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 WATCHING = """\
@@ -91,6 +92,7 @@ async def test_before_the_runtime_is_up() -> None:
         "wharfinger_build_info",
         "wharfinger_start_time_seconds",
         "wharfinger_ready",
+        "wharfinger_leads",
         "wharfinger_process_cpu_seconds_total",
         "wharfinger_process_resident_memory_bytes",
         "wharfinger_process_open_fds",
@@ -114,9 +116,9 @@ async def test_what_there_is(tmp_path: Path) -> None:
         await world.until_state("prod", "broken", "Failed")
         await world.runtime.queues.wait_idle("prod.app")
         found = await scraped(world)
-        assert set(found) == {
-            each.name for each in DAEMON_METRICS if each not in (*WARM_METRICS, *POD_METRICS, *RECORDER_METRICS)
-        }  # without --warm-hooks, --worker-pools and a recorder
+        elsewhere = (*WARM_METRICS, *POD_METRICS, *RECORDER_METRICS, *WATCH_METRICS)
+        # without --warm-hooks, --worker-pools, a recorder, and a client
+        assert set(found) == {each.name for each in DAEMON_METRICS if each not in elsewhere}
         assert found["wharfinger_ready"].value() == 1
         assert found["wharfinger_packages"].value(kind="Application", state="Ready") == 1
         assert found["wharfinger_packages"].value(kind="Application", state="Failed") == 1

@@ -1,11 +1,14 @@
 """What snapshots show of a package and its queue."""
 
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.support.world import open_world
+from wharfinger.queue.lane import acting_for
+from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.status.package_status import Stage
 
@@ -105,3 +108,35 @@ async def test_before_the_runtime_is_up_there_is_nothing() -> None:
     assert await inspector.why("a.b") is None
     assert await inspector.validate("a.b", {}) is None
     assert not (await inspector.daemon()).ready
+
+
+async def test_details_of_a_package(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        inspector.find = lambda _: {"metadata": {"labels": {"team": "web"}}}
+        with open_package_logs(inspector.secrets_of, "run") as inspector.kept_logs:
+            with acting_for("prod.shop"):
+                logging.getLogger("wharfinger.test").warning("hello")
+            log = await inspector.logs("prod.shop")
+            assert log is not None
+            assert [line.message for line in log.lines] == ["hello"]
+            assert await inspector.logs("prod.none") is None
+        package = await inspector.package("prod.shop")
+        assert package is not None
+        assert package.labels == {"team": "web"}
+        resources = await inspector.resources("prod.shop")
+        assert resources is not None
+        assert [each.kind for each in resources] == ["ConfigMap"]
+        assert await inspector.events("prod.shop") == ()
+        assert await inspector.events(None) == ()
+        assert await inspector.hook_snapshots("prod.shop") == ()
+        difference = await inspector.difference("prod.shop")
+        assert difference is not None
+        assert (difference.changes, difference.unchanged) == ((), 1)
+        assert (await inspector.tasks())[0].depth == 0
+        for question in (inspector.resources, inspector.events, inspector.difference, inspector.hook_snapshots):
+            assert await question("prod.none") is None

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from tests.packages.rendering.test_chart_engine import CHART, engine_program, opened, request, values_file
 from tests.packages.support.charts import write
 from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until_ready
@@ -25,6 +27,7 @@ RULED = (
 )
 
 
+@pytest.mark.slow
 async def test_every_part_counts(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         idle = statistics(world.runtime)

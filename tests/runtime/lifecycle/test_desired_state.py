@@ -24,6 +24,8 @@ CHANGED: Final[dict[Change, tuple[DesiredState, DecisionKind]]] = {
     Change.SETTINGS_VERSION: (replace(V1, settings_version=2), DecisionKind.RECONFIGURE),
     Change.MAINTENANCE: (replace(V1, maintenance="NoResourceReconciliation"), DecisionKind.RECONFIGURE),
     Change.UPKEEP: (replace(V1, upkeep="sha256:d"), DecisionKind.RECONFIGURE),
+    Change.PATCHES: (replace(V1, patches="sha256:e"), DecisionKind.RECONFIGURE),
+    Change.UPGRADE: (replace(V1, upgrade="sha256:f"), DecisionKind.RECONFIGURE),
     Change.ACCOUNT: (replace(V1, account="deployer"), DecisionKind.RECONFIGURE),
     Change.SCOPE: (replace(V1, cluster_scope=True), DecisionKind.RECONFIGURE),
     Change.SUSPENDED: (SUSPENDED, DecisionKind.SUSPEND),

@@ -206,10 +206,10 @@ async def test_where_it_is_kept() -> None:
 async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> None:
     async with open_cluster() as client:
         body = encoded(KEY, "default.shop", PackageState())
-        body["data"] = {"state.json": base64_of('{"schema": 5, "digest": "sha256:a", "future": true}')}
+        body["data"] = {"state.json": base64_of('{"schema": 6, "digest": "sha256:a", "future": true}')}
         await client.create(body)
         record = state_record(client, APP)
-        with pytest.raises(PackageStateError, match="its schema is 5, and this program reads 1 to 4") as caught:
+        with pytest.raises(PackageStateError, match="its schema is 6, and this program reads 1 to 5") as caught:
             await record.read()
         assert not caught.value.transient
         with pytest.raises(PackageStateError):
@@ -239,7 +239,7 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
         written = json.loads(base64.b64decode(find_str(await client.get(KEY), "data", "state.json")))
         assert written == {
             **json.loads(first),
-            "schema": 4,
+            "schema": 5,
             "synchronized": {},
             "made": [],
             "applied": "f",
@@ -250,6 +250,9 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
             "withdrawn": False,
             "forced": "",
             "reset": "",
+            "ready": None,
+            "rollback": None,
+            "rollbackAsked": "",
         }
 
 

@@ -16,6 +16,24 @@ def test_the_first_wish_is_an_update_and_the_same_again_is_nothing() -> None:
     assert store.reconcile("a", V1) == Decision(DecisionKind.NONE)
 
 
+def test_a_wish_that_requires_an_update_begins_it() -> None:
+    store = LifecycleStore()
+    decision, first = store.adopt("a", V1)
+    assert decision == Decision(DecisionKind.UPDATE)
+    assert first is not None
+    assert store.is_loading("a")
+    assert store.adopt("a", OTHER_SETTINGS) == (Decision(DecisionKind.RECONFIGURE, (Change.SETTINGS,)), None)
+    decision, second = store.adopt("a", V2)
+    assert second is not None
+    assert first.cancelled
+    assert store.adopt("a", replace(V2, suspended=True))[1] is None
+    decision, third = store.adopt("a", V2)
+    assert decision.kind is DecisionKind.RESUME
+    assert third is not None
+    store.begin_removal("a")
+    assert store.adopt("a", V1) == (Decision(DecisionKind.REMOVING), None)
+
+
 def test_what_was_adopted_is_what_the_next_wish_is_compared_with() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.packages.support.charts import write
+from tests.runtime.support.notes import learn
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.hooks.running import enabled_script
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.package.enabled_vote import globals_for, vote_key
-from wharfinger.runtime.package.events import Report, Voted
+from wharfinger.runtime.package.events import Report, ReportBase, Voted
+from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.package.instance import Host, Instance
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.tasks.install_tasks import ask_enabled_script
@@ -145,7 +147,10 @@ class Globally:
     global_values_now: JsonObject
     votes: list[tuple[bool | None, str, bool]] = field(default_factory=list)
 
-    def emit(self, _instance: Instance, event: Report) -> None:
+    def emit(self, instance: Instance, event: Report | Finding) -> None:
+        if not isinstance(event, ReportBase):
+            learn(instance, event)
+            return
         assert isinstance(event, Voted)
         self.votes.append((event.enabled, event.reason, event.failed))
 

@@ -27,7 +27,7 @@ from wharfinger.runtime.package.events import (
     ValuesChanged,
     WarnedOf,
 )
-from wharfinger.runtime.package.facts import PackageRead
+from wharfinger.runtime.package.findings import PackageRead
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.reports import DRIFT, RELEASE, UPKEEP
 from wharfinger.runtime.package.state import Package

@@ -46,6 +46,7 @@ def test_the_records_are_frozen(record: type) -> None:
         setattr(object.__new__(record), dataclasses.fields(record)[0].name, None)
 
 
+@pytest.mark.slow
 def test_records_are_replaced_in_one_module() -> None:
     writers = set()
     for name, tree in modules():
@@ -57,6 +58,7 @@ def test_records_are_replaced_in_one_module() -> None:
     assert writers <= {WRITER}
 
 
+@pytest.mark.slow
 def test_records_are_made_in_one_module_and_as_empty_ones() -> None:
     names = {record.__name__ for record in RECORDS} - {"Package", "Brought"}
     makers = {
@@ -78,6 +80,7 @@ def imports(tree: ast.Module, call: ast.Call) -> bool:
     return any(alias.name == ast.unparse(call.func) for node in source for alias in node.names)
 
 
+@pytest.mark.slow
 def test_an_instance_is_written_by_itself() -> None:
     writers = {
         name

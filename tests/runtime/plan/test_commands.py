@@ -242,6 +242,7 @@ def test_what_cannot_be_read_is_told_with_file_and_document(place: Place) -> Non
     )
 
 
+@pytest.mark.slow
 def test_resources_may_be_typed(place: Place) -> None:
     place.package("db", kind="Module")
     place.resources()

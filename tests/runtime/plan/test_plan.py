@@ -223,6 +223,7 @@ def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tu
     return scheduler, scheduler.apply(Resumed())
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(2_000, 60), deadline=None)
 @given(worlds(), st.sampled_from(FACTS), st.integers(1, 4))
 def test_the_live_scheduler_decides_the_same_and_would_take_that_order(

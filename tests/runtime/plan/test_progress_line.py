@@ -4,12 +4,8 @@ import io
 
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
 
-from wharfinger.formats.terminal_text import is_safe
-from wharfinger.formats.text_width import width
-from wharfinger.runtime.plan.progress_line import QUIET_S, fitted, open_progress_line, redrawn
+from wharfinger.runtime.plan.progress_line import QUIET_S, open_progress_line
 
 
 class Terminal(io.StringIO):
@@ -78,13 +74,3 @@ async def test_a_failure_removes_the_line_and_a_closed_terminal_is_no_failure(
     assert screen(terminal.getvalue()) == ""
     async with open_progress_line(ClosedTerminal(), lambda: "text"):
         await trio.sleep(10)
-
-
-@given(st.text(), st.text(), st.integers(0, 200))
-def test_a_terminal_shows_what_is_drawn_in_one_line(text: str, before: str, columns: int) -> None:
-    line, last = fitted(text, columns), fitted(before, columns)
-    assert width(line) < max(columns, 10)
-    drawn = redrawn(line, last)
-    assert drawn.startswith("\r")
-    assert is_safe(drawn[1:])
-    assert width(drawn[1:]) == max(width(line), width(last))

@@ -13,6 +13,7 @@ from wharfinger.runtime.recording.recorder import Recorder
 V1 = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_planted_secret_is_in_a_recording_or_in_memory(seed: int) -> None:
     story = Story(seed, secrets=SECRETS).tell(150)

@@ -64,6 +64,7 @@ def test_a_damaged_recording_never_crashes_the_replay(tmp_path: Path, changes: l
     assert differences == [], "a record with a right checksum is as it was written"
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(0), st.binary(min_size=1, max_size=3)), min_size=1, max_size=3), st.randoms())
 def test_forged_records_are_refused_or_differ_but_never_crash(

@@ -21,6 +21,7 @@ from wharfinger.pools.pods.resources import WORKER_CLAIM, WORKER_POOL
 from wharfinger.runtime.resources.custom_resources import CRD, OF_POOLS, ensure_crds, own_crds
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, read_module
 from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 
@@ -83,6 +84,7 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     status = statuses.warned(status, ("spec.settings.old: is deprecated",), now)
     status = statuses.reachable(status, (("https://web.example", "for customers"),), now)
     status = statuses.chosen(status, VersionNote("range >=1", "1.0.0", "AwaitsApproval", "1.1.0 waits", "1.1.0"), now)
+    status = statuses.rolled_back(status, RollbackNote(1, "1.0.0", "2.0.0", "UpgradeFailed", "why"), now)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
     assert set(written) == set(declared)
@@ -127,6 +129,7 @@ async def test_they_are_established_and_putting_them_there_again_changes_nothing
         assert {find_str(crd, "spec", "names", "kind") for crd in (await client.list(CRD)).items} == set(by_kind())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "spec", "said"),
     [
@@ -179,6 +182,7 @@ async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> No
         assert find_list(made, "spec", "dependsOn") == [ingress, named]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "entry", "said"),
     [

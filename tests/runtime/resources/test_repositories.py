@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.support.objects import repository
-from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.sources.archives import ArchiveSource
+from wharfinger.packages.sources.git_repository import GitSource
 from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource
+from wharfinger.packages.sources.tag_pattern import TagPattern
 from wharfinger.packages.sources.token_file import TokenFile
-from wharfinger.runtime.resources.repositories import Repository, read_repository, secret_data, with_secrets
+from wharfinger.runtime.resources.repositories import Repository, read_repository, with_secrets
 from wharfinger.runtime.resources.resources import SECRET, SpecError
 
 LOGIN = ObjectKey(SECRET, "ops", "login")
@@ -66,7 +68,7 @@ def test_a_wrong_repository_is_refused(address: str, scheme: str, message: str) 
     ],
 )
 def test_a_repository_of_another_shape_is_refused(obj: JsonObject) -> None:
-    with pytest.raises(SpecError, match="spec"):
+    with pytest.raises(SpecError, match=r"spec"):
         read_repository(obj)
 
 
@@ -80,7 +82,7 @@ def test_folders_are_read_below_what_the_daemon_was_started_with(tmp_path: Path)
     for path in ("/etc", f"{tmp_path}/../x", f"{tmp_path}/link", "mine", ""):
         with pytest.raises(SpecError, match=r"spec\.folder\.path"):
             read_repository(spec(folder={"path": path}), [tmp_path])
-    with pytest.raises(SpecError, match="--local-packages"):
+    with pytest.raises(SpecError, match=r"--local-packages"):
         read_repository(spec(folder={"path": f"{tmp_path}/mine"}))
 
 
@@ -127,12 +129,6 @@ def test_a_repository_without_a_login_needs_no_secret() -> None:
     assert with_secrets(found, {}) is found.source
 
 
-def test_the_data_of_a_secret() -> None:
-    assert secret_data(secret(a="b")) == {"a": b"b"}
-    with pytest.raises(FormatError, match=r"data\.a"):
-        secret_data({"data": {"a": 1}})
-
-
 def test_hosts_that_may_get_the_login() -> None:
     obj = repository("registry.example/packages", scheme=None)
     registry = find_object(obj, "spec", "registry")
@@ -147,7 +143,7 @@ def test_hosts_that_may_get_the_login() -> None:
     assert source.credentials.realms == ("auth.example.org",)
     for wrong in ([1], ["https://auth.example"], ["a/b"], [""], ["a.example"] * 17):
         registry["tokenRealms"] = list[JsonValue](wrong)
-        with pytest.raises(SpecError, match="tokenRealms"):
+        with pytest.raises(SpecError, match=r"tokenRealms"):
             read_repository(obj)
 
 
@@ -200,7 +196,7 @@ def test_token_files_are_read_below_what_the_daemon_was_started_with(tmp_path: P
         "tokenFile": {"path": "/t"},
         "credentialsSecret": {"name": "a", "namespace": "b"},
     }
-    with pytest.raises(SpecError, match="expected one of credentialsSecret and tokenFile, found both; remove one"):
+    with pytest.raises(SpecError, match=r"expected one of credentialsSecret and tokenFile, found both; remove one"):
         read_repository(spec(registry=both), (), (Path("/"),))
 
 
@@ -223,7 +219,7 @@ def test_a_helm_repository() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"url": ""}, "exactly one of registry, helm, layout and folder"),
+        ({"url": ""}, "exactly one of registry, helm, git, archive, layout and folder"),
         ({"ca": PEM}, "spec.helm.url: required, such as https://charts.example/stable"),
         ({"url": "oci://charts.example"}, "expected an http"),
         ({"url": "https://charts.example", "ca": "x"}, "spec.helm.ca: not a certificate in PEM form"),
@@ -237,5 +233,73 @@ def test_a_wrong_helm_repository_is_refused(fields: JsonObject, message: str) ->
 
 def test_a_helm_repository_has_no_signatures() -> None:
     obj: JsonObject = {"spec": {"helm": {"url": "https://charts.example"}, "verify": {"keys": ["x"]}}}
-    with pytest.raises(SpecError, match="a Helm repository has no signatures; use a layout, or a registry"):
+    with pytest.raises(SpecError, match=r"a Helm repository has no signatures; use a layout, or a registry"):
         read_repository(obj)
+
+
+def git(**fields: JsonValue) -> JsonObject:
+    return spec(git={"url": "https://git.example/team/packages", **fields})
+
+
+def test_a_git_repository_and_its_login() -> None:
+    found = read_repository(
+        git(path="deploy", tags="{package}-{version}", credentialsSecret={"name": "login", "namespace": "ops"})
+    )
+    assert found.source == GitSource(
+        "https://git.example/team/packages", "deploy", "", TagPattern("{package}-{version}")
+    )
+    assert found.secrets == {"spec.git.credentialsSecret": LOGIN}
+    source = with_secrets(found, {LOGIN: secret(username="porter", password="hush")})
+    assert isinstance(source, GitSource)
+    assert source.credentials == Credentials("porter", "hush")
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"url": ""}, r"spec: exactly one of|spec.git.url: required"),
+        ({"url": "ext::sh -c id"}, "expected"),
+        ({"url": "https://a:b@git.example/x"}, "must not contain a login; use credentialsSecret"),
+        ({"url": "file:///etc"}, r"spec.git.url: /etc is not below a folder .* start the daemon with --local-packages"),
+        ({"url": "/etc"}, "is not below a folder"),
+        ({"path": "../x"}, r"spec.git.path: expected a folder of the repository"),
+        ({"tags": "v"}, r"expected \{version\} once"),
+        ({"package": "A B"}, "is no name of a package"),
+        (
+            {"url": "ssh://git@git.example/x", "credentialsSecret": {"name": "a", "namespace": "b"}},
+            r"expected an http\(s\) URL",
+        ),
+    ],
+)
+def test_a_wrong_git_repository_is_refused(fields: JsonObject, why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        read_repository(git(**fields))
+
+
+@pytest.mark.parametrize("kind", ["git", "archive", "helm", "folder"])
+def test_a_source_without_signatures_refuses_a_policy(kind: str, tmp_path: Path) -> None:
+    sources: dict[str, JsonObject] = {
+        "git": {"url": "https://git.example/a"},
+        "archive": {
+            "packages": [{"name": "web", "version": "1", "digest": f"sha256:{'1' * 64}", "url": "https://a.example/b"}]
+        },
+        "helm": {"url": "https://charts.example"},
+        "folder": {"path": str(tmp_path)},
+    }
+    with pytest.raises(SpecError, match=r"spec.verify: .* has no signatures; use a layout, or a registry"):
+        read_repository({"spec": {kind: sources[kind], "verify": {"keys": [PEM]}}}, [tmp_path])
+
+
+def test_the_login_of_archives_is_for_the_named_server() -> None:
+    login: JsonObject = {"name": "login", "namespace": "ops"}
+    files: list[JsonValue] = [
+        {"name": "web", "version": "1", "digest": f"sha256:{'1' * 64}", "url": "https://a.example/b"}
+    ]
+    with pytest.raises(SpecError, match=r"spec.archive.server: required beside a login"):
+        read_repository(spec(archive={"packages": files, "credentialsSecret": login}))
+    found = read_repository(
+        spec(archive={"packages": files, "credentialsSecret": login, "server": "https://a.example/"})
+    )
+    source = with_secrets(found, {LOGIN: secret(username="porter", password="hush")})
+    assert isinstance(source, ArchiveSource)
+    assert (source.server, source.credentials) == ("https://a.example", Credentials("porter", "hush"))

@@ -18,7 +18,8 @@ from wharfinger.cluster.lease.lease import LeaseLostError
 from wharfinger.control_plane.service import LOCAL
 from wharfinger.hooks.containment.containment import Containment
 from wharfinger.runtime.daemon import daemon
-from wharfinger.runtime.daemon.daemon import DaemonConfig, open_daemon
+from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.daemon.daemon import open_daemon
 from wharfinger.runtime.daemon.service_manager import ServiceManager
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.resources.application_scope import ApplicationScope
@@ -59,6 +60,7 @@ def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.Asy
     patch.setattr(daemon, "try_cell", _tried)
     patch.setattr(daemon, "open_client", in_memory)
     patch.setattr(daemon, "load_connection", lambda *_: Connection(LOCAL, bearer("")))
+    patch.setattr(daemon, "boot_clock", trio.current_time)
     patch.setattr(daemon, "HelmRenderer", SimulatedHelm)
     patch.setattr(daemon, "now", virtual_now)
 

@@ -70,6 +70,7 @@ def state_of(stage: Stage, reason: Reason, phase: Phase, *, permanent: bool) -> 
     return STATES[stage][phase][permanent]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("permanent", [False, True], ids=["tried again", "parked"])
 @pytest.mark.parametrize("phase", list(Phase), ids=lambda phase: phase.name)

@@ -10,7 +10,7 @@ from wharfinger.cluster.objects.scope import OutsideNamespaceError
 from wharfinger.cluster.records.release_store import ReleaseBusyError
 from wharfinger.cluster.releases.hooks import HookFailedError
 from wharfinger.cluster.releases.preflight import UnsafeDefinitionError
-from wharfinger.cluster.releases.upgrade import EmptyReleaseError
+from wharfinger.cluster.releases.upgrade import EmptyReleaseError, NoWayBackError
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.hooks.config.problems import HookConfigError
@@ -44,6 +44,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (packages.TrustError("x"), "NotTrusted", False),
     (packages.StoreError("x"), "StoreFailed", False),
     (packages.RenderError("x"), "RenderFailed", True),
+    (packages.PatchError("x"), "PatchFailed", True),
     (packages.ArtifactError("x"), "ArtifactInvalid", True),
     (packages.AddressError("x"), "SpecInvalid", True),
     (packages.PackageError("x"), "ArtifactInvalid", True),
@@ -59,6 +60,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (api_error(409, "Conflict", "x"), "FieldConflict", False),
     (ForeignObjectError("x"), "ConflictingOwner", False),
     (EmptyReleaseError("x"), "ManifestEmpty", True),
+    (NoWayBackError("x"), "NoWayBack", True),
     (OutsideNamespaceError("x"), "OutsideNamespace", True),
     (packages.LookupRefusedError("x"), "OutsideNamespace", True),
     (ReleaseBusyError("x"), "ReleaseBusy", False),

@@ -16,6 +16,7 @@ from wharfinger.runtime.status.conditions import MAPPERS
 from wharfinger.runtime.status.package_status import PackageStatus, Phase, Stage, Truth
 from wharfinger.runtime.status.reasons import OFF, Reason, advice
 from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 
@@ -478,11 +479,12 @@ def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again
     full = statuses.tracking(full, (), ("c",), T1)
     full = statuses.reachable(full, (("https://a", ""),), T1)
     full = statuses.chosen(full, VersionNote("range >=1", "1.0.0", "Newest", "1.0.0 is the newest"), T1)
+    full = statuses.rolled_back(full, RollbackNote(1, "1.0.0", "2.0.0", "UpgradeFailed", "why"), T1)
     written = statuses.external(full)
     assert statuses.difference(full, written) == {}
     patch = statuses.difference(statuses.fresh(1, T2), written)
     assert {field for field, value in patch.items() if value is None} == {
-        "currentVersion", "release", "progress", "warnings", "urls", "update",
+        "currentVersion", "release", "progress", "warnings", "urls", "update", "rollback",
     }  # fmt: skip
     merged: JsonObject = {field: value for field, value in (written | patch).items() if value is not None}
     assert merged == statuses.external(statuses.fresh(1, T2))
@@ -545,3 +547,28 @@ def test_what_an_earlier_process_said_is_not_true_of_what_is_uninstalled() -> No
     status = statuses.restored(1, statuses.external(ready()), T1)
     assert conditions(status)["Ready"][0] == "True"
     assert conditions(statuses.uninstalled(status, T2))["Ready"][0] == "False"
+
+
+def test_a_package_in_a_former_revision_is_ready_for_an_earlier_generation() -> None:
+    note = RollbackNote(3, "1.0.0", "2.0.0", "UpgradeFailed", "HookFailed: no")
+    back = statuses.rolled_back(statuses.observed(ready(), 5, T2), note, T2)
+    conditions = {kind: (told.truth, told.reason, told.generation) for kind, told in back.told.items()}
+    assert conditions["Ready"] == (Truth.TRUE, Reason.ROLLED_BACK, 4)
+    assert conditions["Stalled"] == (Truth.TRUE, Reason.ROLLED_BACK, 5)
+    assert conditions["Reconciling"] == (Truth.FALSE, Reason.STALLED, 5)
+    assert conditions["UpdateInstalled"] == (Truth.FALSE, Reason.ROLLED_BACK, 5)
+    assert summarize(back).state == "RolledBack"
+    assert "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no" in summarize(back).message
+    # A later process finds it as it was.
+    restored = statuses.restored(5, statuses.external(back), T2)
+    assert restored.rollback == note
+    # Work on the way back, and its failure, are told apart from those of an upgrade.
+    failing = statuses.failed(back, Stage.APPLIED, Reason.APPLY_FAILED, "refused", T2, permanent=False)
+    assert summarize(failing).message == (
+        "returning to revision 3 (1.0.0), because 2.0.0 failed (HookFailed: no): refused"
+    )
+    asked = statuses.rolled_back(failing, RollbackNote(3, "1.0.0", "2.0.0", "Requested", ""), T2)
+    assert summarize(asked).message == "returning to revision 3 (1.0.0), because that is requested: refused"
+    stuck = statuses.rolled_back(failing, RollbackNote(0, "", "2.0.0", "NoWayBack", "no revision"), T2)
+    assert summarize(stuck).message == "refused; there is no way back: no revision"
+    assert statuses.rolled_back(back, None, T2).rollback is None

@@ -1,4 +1,4 @@
-"""A Host that writes down what it is told, and instances without a world."""
+"""A Host that writes down what it is told and records what tasks found, and instances without a world."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +10,7 @@ from wharfinger.hooks.running.inbox import Inbox
 from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.queue.task import Task
 from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.events import (
     EventHookDone,
     HookDone,
@@ -17,12 +18,14 @@ from wharfinger.runtime.package.events import (
     Reachable,
     Removing,
     Report,
+    ReportBase,
     StageFailed,
     Succeeded,
     ValuesChanged,
     Voted,
     WarnedOf,
 )
+from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId, PackageId
@@ -47,7 +50,10 @@ class Notes:
     said: list[tuple[str, Stage | None]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
-    def emit(self, _instance: Instance, event: Report) -> None:
+    def emit(self, instance: Instance, event: Report | Finding) -> None:
+        if not isinstance(event, ReportBase):  # a finding is no word: it is in the package from now on
+            learn(instance, event)
+            return
         said, stage, messages = _said(event)
         self.said.append((said, stage))
         self.messages += messages
@@ -100,6 +106,11 @@ SHOP = AppId("prod", "shop")
 def instance(identity: PackageId = SHOP) -> Instance:
     """An instance just heard of."""
     return Instance(Package(identity, statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC))))
+
+
+def learn(one: Instance, finding: Finding) -> None:
+    """Let the machine take a finding; nothing follows from one."""
+    assert one.take(finding, Around(datetime(2026, 1, 1, tzinfo=UTC), None)) == ()
 
 
 def put(one: Instance, status: PackageStatus | None = None, **records: Mapping[str, object]) -> None:

@@ -36,6 +36,7 @@ from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.oci_registry import open_registry
@@ -43,7 +44,6 @@ from wharfinger.packages.registry.pusher import load_package, push_package
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
-from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
 from wharfinger.packages.sources.source import Source, open_source, source_text
 from wharfinger.packages.store.disk_store import DiskStore, open_store
@@ -56,9 +56,10 @@ from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.engine import package_renderer
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import Journal
-from wharfinger.runtime.package.instance import SourceOpener, Tools
+from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -355,6 +356,11 @@ async def open_ground(
         )
 
 
+def _program(name: str) -> Path | None:
+    found = shutil.which(name)
+    return None if found is None else Path(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """What a runtime stands on; `open_daemon` is a daemon's inner part: the runtime and its controllers."""
@@ -382,6 +388,8 @@ class Ground:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
+    webhooks: Webhooks | None = None
+    """The webhooks of hooks; None: there are none."""
     require_account: bool = False
     """Whether packages without a service account are refused."""
 
@@ -406,8 +414,8 @@ class Ground:
         return Tools(
             open_source=self.open_source,
             store=self.store,
-            renderer=CachingRenderer(
-                HelmRenderer(self.helm, scratch), EntryCache(self.renders or self.folder / "renders")
+            renderer=package_renderer(
+                HelmRenderer(self.helm, scratch), None, scratch, EntryCache(self.renders or self.folder / "renders")
             ),
             cluster=limited,
             releases=releases,
@@ -419,6 +427,8 @@ class Ground:
             journal=self.journal,
             slots=slots,
             stopping=WorkScope("the world"),
+            webhooks=self.webhooks,
+            kustomize=KubectlKustomize(_program("kubectl"), scratch, network=False),
             require_account=self.require_account,
         )
 

@@ -57,6 +57,7 @@ async def left(world: World) -> set[str]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("policy", "stays"),
     [

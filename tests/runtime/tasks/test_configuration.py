@@ -108,6 +108,7 @@ async def test_what_a_version_let_change_is_not_held_against_the_next(tmp_path: 
         await world.until("prod", "app", has_reason("SettingsInvalid"))
 
 
+@pytest.mark.slow
 async def test_values_are_compared_only_with_those_of_the_same_definition(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()

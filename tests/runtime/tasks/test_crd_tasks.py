@@ -51,6 +51,7 @@ def module(folder: Path, name: str, files: dict[str, str], hooks: dict[str, str]
     return write(hooked(folder / name, hooks or {}, name=name), {"package.yaml": MODULE.format(name=name), **files})
 
 
+@pytest.mark.slow
 async def test_a_package_may_use_kinds_of_another_that_it_does_not_name(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -171,6 +172,7 @@ async def test_a_module_that_is_enabled_and_upgraded_at_once_brings_what_the_new
         assert log.names("harbour").count("EnsureCRDs") == 1
 
 
+@pytest.mark.slow
 async def test_definitions_of_a_suspended_module_come_when_it_goes_on(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -239,6 +241,7 @@ async def test_a_wait_for_definitions_that_failed_does_not_take_the_failure_back
         assert "not established after" in find_str(failed, "status", "summary", "message")
 
 
+@pytest.mark.slow
 async def test_what_people_make_of_definitions_under_maintenance_stays_also_over_a_restart(tmp_path: Path) -> None:
     key = ObjectKey(DEFINITION, "", "boats.harbour.example.com")
     schema: JsonObject = {"type": "object", "description": "people", "x-kubernetes-preserve-unknown-fields": True}

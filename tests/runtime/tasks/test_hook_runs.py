@@ -16,7 +16,8 @@ from tests.programs import ROOT
 from tests.runtime.support.notes import Notes, instance, put
 from tests.runtime.support.world import SOON, World, open_ground, open_world
 from wharfinger.formats.json.value import JsonObject, find_str
-from wharfinger.hooks.config.bindings import UNBOUND
+from wharfinger.hooks.config.bindings import UNBOUND, HookPool
+from wharfinger.hooks.config.config import read_hook_config
 from wharfinger.hooks.containment.cluster_access import CredentialsPolicy
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.hooks.running.discovery import Hook
@@ -30,7 +31,7 @@ from wharfinger.queue.slots_machine import Kind, SlotLimits
 from wharfinger.runtime.package.instance import Tools
 from wharfinger.runtime.resources.identity import AppId, ModuleId
 from wharfinger.runtime.resources.resources import CONFIG_MAP
-from wharfinger.runtime.tasks.hook_runs import Cause, run_hook
+from wharfinger.runtime.tasks.hook_runs import Cause, pools_of, run_hook
 
 PACKAGE = "apiVersion: v1\ntype: Application\nname: {name}\nversion: 1.0.0\n"
 VALUES = (
@@ -294,3 +295,25 @@ async def test_a_hook_that_floods_run_after_run_does_not_flood_the_log(
     assert len(lines) + sum(int(report.split(": ")[1].split()[0]) for report in reports) == runs * BURST_LINES
     assert len(reports) <= runs + 1
     assert said[-1] == "hooks/quiet.sh: line 0"  # another hook has its own
+
+
+@pytest.mark.parametrize(
+    ("config", "of_package", "found"),
+    [
+        ("", "", (HookPool.WARM, "")),
+        ("", "none", (HookPool.NONE, "")),
+        ("", "builders", (HookPool.WARM, "builders")),
+        ("pool: persistent", "", (HookPool.PERSISTENT, "")),
+        ("pool: persistent", "none", (HookPool.NONE, "")),
+        ("pool: persistent", "builders", (HookPool.PERSISTENT, "")),
+        ("pool: none", "builders", (HookPool.NONE, "")),
+        ("workerPool: own", "builders", (HookPool.WARM, "own")),
+        ("workerPool: own", "none", (HookPool.NONE, "own")),
+    ],
+)
+def test_the_pool_of_a_package_is_for_hooks_that_name_none_themselves(
+    config: str, of_package: str, found: tuple[HookPool, str]
+) -> None:
+    read = read_hook_config(f"configVersion: v1\nonStartup: 1\n{config}\n".encode(), hook="a")
+    hook = Hook("a", Path("/hooks/a"), (), Path("/hooks"), read)
+    assert pools_of(hook, of_package) == found

@@ -145,6 +145,7 @@ async def test_what_another_one_took_away_is_gone(tmp_path: Path) -> None:
         assert any("'another'" in str(item) for item in (await world.client.list(CONFIG_MAP, "prod")).items)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("version", "gone"), [("v1", {"one", "two"}), ("one.test/v1", {"one"}), ("v2", set()), ("none.test/v1", set())]
 )

@@ -264,6 +264,7 @@ async def test_settings_that_failed_and_were_taken_back_draw_nothing(tmp_path: P
             assert (await world.config_map("prod", "shop-first")) is not None
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("annotation", ["wharfinger.dev/force-requested-at", "wharfinger.dev/reconcile-requested-at"])
 async def test_asking_for_another_look_draws_nothing(tmp_path: Path, annotation: str) -> None:

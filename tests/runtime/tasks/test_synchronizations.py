@@ -70,6 +70,7 @@ async def set_to(ground: Ground, value: str) -> None:
     await ground.client.merge_patch(ObjectKey(CONFIG_MAP, "prod", "one"), {"data": {"a": value}})
 
 
+@pytest.mark.slow
 async def test_who_knows_everything_is_not_shown_it_again(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -143,6 +144,7 @@ async def test_of_two_bindings_only_the_one_that_differs_is_shown(tmp_path: Path
             assert told(tmp_path) == ["first", "second", "first"]
 
 
+@pytest.mark.slow
 async def test_who_was_taken_away_is_shown_everything_when_it_comes_back(tmp_path: Path) -> None:
     """What its hooks had made of what they were shown went with it."""
     watching = CONFIG.replace("kind: ConfigMap", "kind: ConfigMap, namespace: {nameSelector: {matchNames: [prod]}}")

@@ -1,5 +1,6 @@
 """The index of a package: which tags are versions, and its form as an object."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def test_what_is_kept_comes_back() -> None:
     assert index.digest("3.0.0") == ""
 
 
+@pytest.mark.slow
 def test_the_largest_index_fits_into_an_object_and_is_scanned_anew() -> None:
     index = PackageIndex("default", "web", split_tags(f"{n}.0.0" for n in range(100_000))[0], "tags")
     status = index_object(index)

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.service_account import ServiceAccount
@@ -58,12 +59,21 @@ class Propagation(StrEnum):
 class ClusterClient(Protocol):
     """A Kubernetes API. Every method raises only ClusterErrors, and none waits longer than the client's own request limit."""
 
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """The signs of life of all watches that follow a kind through this client."""
+        ...
+
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
         """Return a client whose requests for single objects are made as a service account, by impersonation.
 
         Discovery, lists and watches stay requests of this client's own user. ``comment`` is the end of the user agent of the
         account's requests. Nothing has to be closed.
         """
+        ...
+
+    def silence_limit(self, resource: ResourceType) -> float:
+        """Return for how many seconds a watch of this kind may be silent before it fails."""
         ...
 
     async def server_version(self) -> str:

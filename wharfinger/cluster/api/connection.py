@@ -10,6 +10,8 @@ This module adds:
   (``renew=True``), as a client requests after a 401;
 * ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
 * certificates are left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
+* the proxy is the kubeconfig's ``proxy-url``, else that of ``HTTPS_PROXY`` or ``HTTP_PROXY`` with the exceptions of
+  ``NO_PROXY``, as kubectl has it;
 * no token is ever part of a ``repr`` or of an error.
 """
 
@@ -24,8 +26,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+import httpx
+
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_object, find_str
+from wharfinger.formats.proxies import ProxyAddressError, read_proxies
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """The folder of a pod's token, CA and namespace."""
@@ -127,8 +132,22 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
         authorization=TokenFileAuthorization(folder / "token"),
         namespace=namespace,
         ca_file=folder / "ca.crt",
+        proxy=_proxy_of(configuration.host, "", environ),
         in_cluster=True,
     )
+
+
+def _proxy_of(server: str, named: str, environ: Mapping[str, str]) -> str:
+    """Return the proxy to a server: the one that the kubeconfig names, else that of the environment, as kubectl has it; "" if
+    there is none. Raises ConnectionConfigError.
+    """
+    if named:
+        return named
+    try:
+        found = read_proxies(environ).of(httpx.URL(server))
+    except (ProxyAddressError, httpx.InvalidURL) as error:
+        raise ConnectionConfigError(str(error)) from error
+    return "" if found is None else str(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +192,7 @@ def _from_kubeconfig(paths: str, context: str, certificates: Path | None) -> Con
         client_certificate=Path(configuration.cert_file) if configuration.cert_file else None,
         client_key=Path(configuration.key_file) if configuration.key_file else None,
         tls_server_name=configuration.tls_server_name or "",
-        proxy=loaded.proxy,
+        proxy=_proxy_of(server, loaded.proxy, os.environ),
         headers=_impersonation(user),
     )
 

@@ -11,6 +11,8 @@
     │   ├── InvalidError         400, 422: the object is wrong; only a change helps
     │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
     ├── UnreachableError         no answer: connection refused, reset, timed out
+    │   └── SilentServerError    a stream, such as a watch, was silent for too long
+    ├── FencedError              a write was not sent: the Lease that permits writes is not held
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
     │   └── SilentKindError      the kind is unknown because the API server behind its group does not answer
     ├── ConnectionConfigError    the kubeconfig, or a pod's service account, is no usable configuration (connection)
@@ -34,6 +36,14 @@ class ClusterError(Exception):
 
 class UnreachableError(ClusterError):
     """The API server did not answer."""
+
+
+class SilentServerError(UnreachableError):
+    """A stream was silent for longer than its limit; its connection may be dead."""
+
+
+class FencedError(ClusterError):
+    """A write was not sent: this process does not hold the Lease that permits writes, or cannot rely on it any more."""
 
 
 class UnknownKindError(ClusterError):

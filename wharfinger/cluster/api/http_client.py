@@ -31,6 +31,8 @@ from wharfinger.cluster.api.http_reading import HttpReader, decode_object, selec
 from wharfinger.cluster.api.http_session import Call, ClientOptions, HttpSession, open_session
 from wharfinger.cluster.api.pod_exec import PodExecutor
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
+from wharfinger.cluster.traffic.pacer import PaceStatistics
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 from wharfinger.kube.service_account import ServiceAccount
@@ -53,6 +55,8 @@ class HttpClusterClient:
         self._reader = HttpReader(session)
         self.executor = PodExecutor(session)
         """The sender of commands in pods."""
+        self.heartbeats = Heartbeats()
+        """The signs of life of all watches of this client."""
 
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "HttpClusterClient":
         """Return a client whose requests for single objects are made as a service account."""
@@ -114,7 +118,7 @@ class HttpClusterClient:
 
     async def get(self, key: ObjectKey) -> JsonObject:
         """Return one object."""
-        return await self._json(Call("GET", _path(key), f"get {key}"), key.resource)
+        return await self._json(Call("GET", _path(key), f"get {key}", timed=True), key.resource)
 
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
@@ -193,7 +197,9 @@ class HttpClusterClient:
         """Replace an object with PUT."""
         key = ObjectKey(*await self._address(obj, "replace"))
         what = f"replace {key}" + (f" ({subresource})" if subresource else "")
-        return await self._write(Call("PUT", _path(key, subresource), what, body=encode_json(obj)), key.resource)
+        return await self._write(
+            Call("PUT", _path(key, subresource), what, body=encode_json(obj), timed=True), key.resource
+        )
 
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
@@ -204,7 +210,15 @@ class HttpClusterClient:
         if dry_run:
             params["dryRun"] = "All"
         return await self._write(
-            Call("PATCH", _path(key), f"apply {key}", params, encode_json(obj), "application/apply-patch+yaml"),
+            Call(
+                "PATCH",
+                _path(key),
+                f"apply {key}",
+                params,
+                encode_json(obj),
+                "application/apply-patch+yaml",
+                timed=True,
+            ),
             key.resource,
         )
 
@@ -219,7 +233,12 @@ class HttpClusterClient:
     async def _patch(self, key: ObjectKey, patch: JsonValue, kind: str, subresource: str) -> JsonObject:
         what = f"patch {key}" + (f" ({subresource})" if subresource else "")
         call = Call(
-            "PATCH", _path(key, subresource), what, body=encode_json(patch), content_type=f"application/{kind}+json"
+            "PATCH",
+            _path(key, subresource),
+            what,
+            body=encode_json(patch),
+            content_type=f"application/{kind}+json",
+            timed=True,
         )
         return await self._write(call, key.resource)
 
@@ -240,6 +259,14 @@ class HttpClusterClient:
         """Return the number of requests under way and waiting, of open watches, and of known kinds."""
         kinds = 0 if self._catalog is None else len(self._catalog.types)
         return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
+
+    def pace(self) -> PaceStatistics:
+        """Return the state of the limit on requests at once."""
+        return self._session.pace()
+
+    def silence_limit(self, resource: ResourceType) -> float:
+        """Return for how many seconds a watch of this kind may be silent."""
+        return self._reader.silence_limit(resource)
 
     # -- requests
 

@@ -5,6 +5,7 @@ forgot that revision half-way. An unparsed list is returned page by page, so its
 """
 
 import math
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, TypeVar
@@ -13,12 +14,13 @@ import msgspec
 import trio
 
 from wharfinger.cluster.api.client import ObjectList, WatchEvent
-from wharfinger.cluster.api.errors import GoneError
+from wharfinger.cluster.api.errors import GoneError, SilentServerError
 from wharfinger.cluster.api.http_errors import MalformedAnswerError
 from wharfinger.cluster.api.http_session import Call, HttpSession, ResponseTooLargeError
 from wharfinger.cluster.api.raw_list import read_list_answer
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
 from wharfinger.cluster.api.watch_stream import LineSplitter, decode_event, decode_raw_event
+from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ResourceType
 
@@ -36,8 +38,10 @@ BUSY_S: Final = 0.02
 """A stream is busy if its reader waited for two chunks within this time, in seconds."""
 REST_S: Final = 0.005
 MUCH_BYTES: Final = 128 * 1024
+MAX_KINDS: Final = 10_000
+"""The number of kinds of which it is remembered whether their watches send bookmarks."""
 
-_Event = TypeVar("_Event")
+_Event = TypeVar("_Event", WatchEvent, RawEvent)
 
 
 class HttpReader:
@@ -46,11 +50,29 @@ class HttpReader:
     def __init__(self, session: HttpSession) -> None:
         self._session = session
         self._watches = 0
+        self._marking: OrderedDict[ResourceType, bool] = OrderedDict()
+        """The kinds whose watches have sent bookmarks (True), or were silent for too long without one (False)."""
 
     @property
     def watches(self) -> int:
         """Return the number of open watches."""
         return self._watches
+
+    def silence_limit(self, resource: ResourceType) -> float:
+        """Return for how many seconds a watch of this kind may be silent.
+
+        A kind whose watch was silent without having sent a bookmark may be silent until the server ends the watch.
+        """
+        options = self._session.options
+        longest = options.watch_s + options.watch_jitter_s + options.watch_grace_s
+        return min(options.watch_silence_s, longest) if self._marking.get(resource, True) else longest
+
+    def _mark(self, resource: ResourceType, *, sends: bool) -> None:
+        """Remember whether watches of this kind send bookmarks; one that once did always does."""
+        if self._marking.get(resource) is None or sends:
+            self._marking[resource] = sends
+            if len(self._marking) > MAX_KINDS:
+                self._marking.popitem(last=False)
 
     # -- lists
 
@@ -145,7 +167,7 @@ class HttpReader:
         what = _where("watch", resource, namespace)
         async with (
             self._stream(resource, namespace, resource_version, selectors) as chunks,
-            aclosing(_events(chunks, what, lambda line: decode_event(line, what))) as events,
+            aclosing(_events(chunks, what, lambda line: self._marked(decode_event(line, what), resource))) as events,
         ):
             yield events
 
@@ -165,9 +187,16 @@ class HttpReader:
         async with (
             self._stream(resource, namespace, resource_version, selectors, accept) as chunks,
             aclosing(gathered(chunks)) as bunches,
-            aclosing(_events(bunches, what, lambda line: decode_raw_event(line, resource, what))) as events,
+            aclosing(
+                _events(bunches, what, lambda line: self._marked(decode_raw_event(line, resource, what), resource))
+            ) as events,
         ):
             yield events
+
+    def _marked(self, event: _Event, resource: ResourceType) -> _Event:
+        if event.type is WatchType.BOOKMARK:
+            self._mark(resource, sends=True)
+        return event
 
     @asynccontextmanager
     async def _stream(
@@ -190,8 +219,11 @@ class HttpReader:
         call = Call("GET", resource.path(namespace), _where("watch", resource, namespace), params, accept=accept)
         self._watches += 1
         try:
-            async with self._session.stream(call, read_s=seconds + options.watch_grace_s) as chunks:
+            async with self._session.stream(call, read_s=self.silence_limit(resource)) as chunks:
                 yield chunks
+        except SilentServerError:
+            self._mark(resource, sends=False)
+            raise
         finally:
             self._watches -= 1
 

@@ -1,20 +1,32 @@
 """An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-Every bound is here: requests at once (a limiter outside the connection pool, because a capped httpx pool permanently loses
+Every bound is here: requests at once (a limit outside the connection pool, because a capped httpx pool permanently loses
 slots when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429
-Too Many Requests` or a `Retry-After`. A long stream (a watch) is opened within the limiter and then leaves it.
+Too Many Requests` or a `Retry-After`. The limit adapts to what the server can bear (:mod:`~wharfinger.cluster.traffic.pacer`); a
+request that was refused keeps its turn until its next attempt. A long stream (a watch) is opened in a turn and then leaves it.
 """
 
 import math
 import ssl
+import struct
 import urllib.parse
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from random import random
-from socket import IPPROTO_TCP, SO_KEEPALIVE, SOL_SOCKET, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_USER_TIMEOUT
+from socket import (
+    IPPROTO_TCP,
+    SO_KEEPALIVE,
+    SO_LINGER,
+    SOL_SOCKET,
+    TCP_KEEPCNT,
+    TCP_KEEPIDLE,
+    TCP_KEEPINTVL,
+    TCP_USER_TIMEOUT,
+)
 from typing import Final, cast
 
 import httpx
@@ -22,27 +34,37 @@ import trio
 
 from wharfinger import __version__
 from wharfinger.cluster.api.connection import Authorization, Connection, ConnectionConfigError, StaticAuthorization
-from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError, SilentServerError
 from wharfinger.cluster.api.http_errors import error_of_response, retry_after, unreachable
-from wharfinger.cluster.api.http_transport import UPGRADED, ServerTransport
+from wharfinger.cluster.api.http_transport import BEFORE_SENDING, UPGRADED, ServerTransport, SocketOption
+from wharfinger.cluster.traffic.pacer import Pacer, PaceStatistics, Turn
 
 ERROR_BODY_BYTES: Final = 256 * 1024
 """The largest part of a failure's body that is read, in bytes."""
 
-_SOCKET_OPTIONS: Final = [
+_SOCKET_OPTIONS: Final[list[SocketOption]] = [
     (SOL_SOCKET, SO_KEEPALIVE, 1),
     (IPPROTO_TCP, TCP_KEEPIDLE, 30),
     (IPPROTO_TCP, TCP_KEEPINTVL, 10),
     (IPPROTO_TCP, TCP_KEEPCNT, 3),
     (IPPROTO_TCP, TCP_USER_TIMEOUT, 60_000),
+    (SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0)),
 ]
-"""The socket options by which a vanished peer is noticed after a minute, on an idle connection too."""
+"""The socket options by which a vanished peer is noticed after a minute, on an idle connection too.
+
+A closed connection discards what the peer has not received (SO_LINGER), also when the process is killed. Otherwise the kernel
+would deliver a write of a dead daemon minutes later, when the network works again.
+"""
 
 
 class ResponseTooLargeError(ClusterError):
     """An answer was over the limit; a repeated request would get the same answer."""
 
     transient = False
+
+
+def unguarded(_what: str) -> None:
+    """Permit every write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +77,8 @@ class ClientOptions:
     watch_s: int = 290
     watch_jitter_s: int = 20
     watch_grace_s: float = 30.0
+    watch_silence_s: float = 150.0
+    """The longest silence of a watch: two bookmarks that did not come. Kinds whose servers send none may be silent to the end."""
     max_response_bytes: int = 64 * 1024 * 1024
     attempts: int = 6
     max_retry_after_s: float = 30.0
@@ -64,6 +88,8 @@ class ClientOptions:
     user_agent: str = f"wharfinger/{__version__}"
     """The user agent. Its first word is the field manager of every write that names none."""
     random: Callable[[], float] = field(default=random)
+    before_write: Callable[[str], None] = unguarded
+    """Called just before a request that may change something is sent, with its description; may raise a ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +108,13 @@ class Call:
     """The end of the user agent; the audit log of the server has it."""
     repeatable: bool = True
     """False if even a GET must not be sent again over another connection."""
+    timed: bool = False
+    """True if the time of the answer shows how busy the server is: a request about a single object."""
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the request may change something."""
+        return self.method not in {"GET", "HEAD"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +128,11 @@ class _Failure:
     def retry_after_s(self) -> float | None:
         """Return the delay that the server asked for."""
         return retry_after(self.headers.get("retry-after", ""), self.headers.get("date", ""))
+
+    def is_overload(self) -> bool:
+        """Return whether the server asked for fewer requests."""
+        unavailable = self.status == HTTPStatus.SERVICE_UNAVAILABLE and self.retry_after_s() is not None
+        return unavailable or self.status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 class _Attempts:
@@ -112,9 +150,10 @@ class _Attempts:
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
-        if asked is None or self._left <= 0 or asked > self._patience_s:
+        overloaded = failure.status == HTTPStatus.TOO_MANY_REQUESTS  # limited by the patience alone: nothing is broken
+        if asked is None or (self._left <= 0 and not overloaded) or asked > self._patience_s:
             return None
-        self._left -= 1
+        self._left -= 0 if overloaded else 1
         self._patience_s -= asked
         return asked * (1 + 0.1 * self._options.random())
 
@@ -128,40 +167,32 @@ class HttpSession:
         self._base = connection.server.rstrip("/") + "/"
         self._connection = connection
         self._transport = transport
-        self._limiter = trio.CapacityLimiter(options.concurrency)
+        self._pacer = Pacer(options.concurrency)
         self._credentials = _Credentials(connection.authorization, options.authorization_age_s)
 
     async def request(self, call: Call) -> bytes:
         """Return the body of a successful answer. Raises ApiError, UnreachableError, ResponseTooLargeError."""
         attempts = _Attempts(self.options)
-        while True:
-            with self._patience(call):
-                async with self._limiter:
-                    with trio.fail_after(self.options.request_s):
-                        answer = await self._exchange(call, attempts)
-            if isinstance(answer, bytes):
-                return answer
-            await self._recover(call, answer, attempts)
+        async with self._pacer.turn() as turn:
+            while True:
+                begun = trio.current_time()
+                with self._patience(call), trio.fail_after(self.options.request_s):
+                    answer = await self._exchange(call, attempts)
+                if isinstance(answer, bytes):
+                    turn.answered(trio.current_time() - begun if call.timed else None)
+                    return answer
+                await self._recover(call, answer, attempts, turn)
 
     @asynccontextmanager
     async def stream(self, call: Call, *, read_s: float) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """Yield the chunks of a successful answer as they arrive; raise UnreachableError after ``read_s`` of silence."""
-        attempts = _Attempts(self.options)
-        while True:
-            with self._patience(call):
-                async with self._limiter:
-                    with trio.fail_after(self.options.request_s):
-                        header, response = await self._send(call, attempts, read_s=read_s)
-            try:
-                if response.is_success:
-                    async with aclosing(self._chunks(response, call.what)) as chunks:
-                        yield chunks
-                    return
-                failure = await self._failure(response, call.what)
-            finally:
-                with trio.move_on_after(1, shield=True):
-                    await response.aclose()
-            await self._recover(call, (header, failure), attempts)
+        """Yield the chunks of a successful answer as they arrive; raise SilentServerError after ``read_s`` of silence."""
+        response = await self._open(call, lambda found: found.is_success, read_s=read_s)
+        try:
+            async with aclosing(self._chunks(response, call.what, silence_s=read_s)) as chunks:
+                yield chunks
+        finally:
+            with trio.move_on_after(1, shield=True):
+                await response.aclose()
 
     @asynccontextmanager
     async def upgrade(self, call: Call) -> AsyncGenerator[tuple[Mapping[str, str], trio.abc.Stream], None]:
@@ -169,33 +200,42 @@ class HttpSession:
 
         Raises ApiError and UnreachableError, also for a server that answers without changing the protocol.
         """
+        response = await self._open(call, _is_upgraded, read_s=self.options.request_s)
+        stream = response.extensions[UPGRADED]
+        assert isinstance(stream, trio.abc.Stream)  # noqa: S101 - see _is_upgraded
+        try:
+            yield response.headers, stream
+        finally:
+            await trio.aclose_forcefully(stream)
+
+    async def _open(self, call: Call, is_wanted: Callable[[httpx.Response], bool], *, read_s: float) -> httpx.Response:
+        """Return the head of a wanted answer, whose body is still to be read; the caller closes it."""
         attempts = _Attempts(self.options)
-        while True:
-            with self._patience(call):
-                async with self._limiter:
-                    with trio.fail_after(self.options.request_s):
-                        header, response = await self._send(call, attempts, read_s=self.options.request_s)
-            stream = response.extensions.get(UPGRADED)
-            if isinstance(stream, trio.abc.Stream):
+        async with self._pacer.turn() as turn:
+            while True:
+                with self._patience(call), trio.fail_after(self.options.request_s):
+                    header, response = await self._send(call, attempts, read_s=read_s)
+                if is_wanted(response):
+                    turn.answered(None)
+                    return response
                 try:
-                    yield response.headers, stream
+                    failure = await self._failure(response, call.what)
                 finally:
-                    await trio.aclose_forcefully(stream)
-                return
-            try:
-                failure = await self._failure(response, call.what)
-            finally:
-                with trio.move_on_after(1, shield=True):
-                    await response.aclose()
-            if response.is_success or response.is_informational:
-                words = httpx.RemoteProtocolError(f"{response.status_code}, without a change of the protocol")
-                raise unreachable(self.server, call.what, words)
-            await self._recover(call, (header, failure), attempts)
+                    with trio.move_on_after(1, shield=True):
+                        await response.aclose()
+                if response.is_success or response.is_informational:
+                    words = httpx.RemoteProtocolError(f"{response.status_code}, without a change of the protocol")
+                    raise unreachable(self.server, call.what, words)
+                await self._recover(call, (header, failure), attempts, turn)
 
     def statistics(self) -> dict[str, int]:
         """Return the number of requests under way and of those waiting for a slot; open streams are not counted."""
-        limiter = self._limiter.statistics()
-        return {"requests": limiter.borrowed_tokens, "waiting": limiter.tasks_waiting}
+        found = self._pacer.statistics()
+        return {"requests": found.under_way, "waiting": found.waiting}
+
+    def pace(self) -> PaceStatistics:
+        """Return the state of the limit on requests at once."""
+        return self._pacer.statistics()
 
     @contextmanager
     def _patience(self, call: Call) -> Iterator[None]:
@@ -216,24 +256,29 @@ class HttpSession:
             with trio.move_on_after(1, shield=True):
                 await response.aclose()
 
-    async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts) -> None:
+    async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts, turn: Turn) -> None:
         """Wait for the delay before the next attempt, and return; raise the failure if there is to be no further attempt."""
         header, failure = answer
         if failure.status == HTTPStatus.UNAUTHORIZED and not attempts.renewed:
             attempts.renewed = True
             if await self._credentials.renew(header):
                 return
+        if failure.is_overload():
+            turn.refused()
         delay = attempts.delay(failure)
         if delay is None:
             asked = failure.retry_after_s()
             raise error_of_response(failure.status, failure.body, call.what, retry_after_s=asked)
         await trio.sleep(delay)
+        await turn.renew()
 
     async def _send(self, call: Call, attempts: _Attempts, *, read_s: float) -> tuple[str, httpx.Response]:
         """Return the Authorization header that was sent, and the head of the answer."""
         header = await self._credentials.header()
         request = self._request(call, header, read_s)
         while True:
+            if call.writes:
+                self.options.before_write(call.what)
             try:
                 return header, await self._transport.handle_async_request(request)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
@@ -252,15 +297,19 @@ class HttpSession:
             headers.append(("content-type", call.content_type))
         if header:
             headers.append(("authorization", header))
+        extensions: dict[str, object] = {}
+        if call.writes:
+            extensions[BEFORE_SENDING] = partial(self.options.before_write, call.what)
+        if name := self._connection.tls_server_name:
+            extensions["sni_hostname"] = name
         times = httpx.Timeout(self.options.request_s, connect=self.options.connect_s, read=read_s)
-        name = self._connection.tls_server_name
         return httpx.Request(
             call.method,
             self._base + urllib.parse.quote(call.path, safe="/:@!$&'()*+,;=~").lstrip("/"),
             params=dict(call.params) or None,
             content=call.body or None,
             headers=headers,
-            extensions={"timeout": times.as_dict(), **({"sni_hostname": name} if name else {})},
+            extensions={"timeout": times.as_dict(), **extensions},
         )
 
     async def _failure(self, response: httpx.Response, what: str) -> _Failure:
@@ -281,7 +330,9 @@ class HttpSession:
                 parts.append(chunk)
         return b"".join(parts)
 
-    async def _chunks(self, response: httpx.Response, what: str) -> AsyncGenerator[bytes, None]:
+    async def _chunks(
+        self, response: httpx.Response, what: str, *, silence_s: float | None = None
+    ) -> AsyncGenerator[bytes, None]:
         # Not aiter_raw(): a transport may hand out responses whose content is already there.
         raw = aiter(cast("httpx.AsyncByteStream", response.stream))
         ended = False
@@ -293,11 +344,19 @@ class HttpSession:
             ended = True
             if inflate is not None:
                 inflate.finish()
+        except httpx.ReadTimeout as error:
+            if silence_s is None:
+                raise unreachable(self.server, what, error) from error
+            raise SilentServerError(f"{what}: nothing was heard from {self.server} for {silence_s:g} s") from error
         except (httpx.TransportError, zlib.error) as error:
             raise unreachable(self.server, what, error) from error
         finally:
             if not ended:
                 await _end(raw)
+
+
+def _is_upgraded(response: httpx.Response) -> bool:
+    return isinstance(response.extensions.get(UPGRADED), trio.abc.Stream)
 
 
 class _Inflater:
@@ -389,8 +448,8 @@ def _tcp_transport(connection: Connection) -> httpx.AsyncBaseTransport:
     """Return a transport over TCP. Reads certificates, so it blocks."""
     try:
         tls = _tls_context(connection) if connection.server.startswith("https:") else None
-        if not connection.proxy:
-            return ServerTransport(connection.server, tls, _SOCKET_OPTIONS)
+        if not connection.proxy or (tls is not None and connection.proxy.startswith("http://")):
+            return ServerTransport(connection.server, tls, _SOCKET_OPTIONS, connection.proxy)
         return httpx.AsyncHTTPTransport(
             verify=tls or False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30),

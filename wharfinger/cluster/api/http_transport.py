@@ -11,6 +11,7 @@ Invariants:
 * The number of requests at a time is bounded by the caller (:mod:`wharfinger.cluster.api.http_session`).
 """
 
+import base64
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,25 +26,35 @@ from wharfinger.httpd.upgraded_stream import UpgradedStream
 
 MAX_IDLE: Final = 20
 IDLE_S: Final = 30.0
+MAX_REASON: Final = 200
+"""The largest number of characters quoted from a proxy's refusal."""
 READ_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 100 * 1024
 UPGRADED: Final = "wharfinger_upgraded"
 """The extension of an answer with status 101 that has the connection, a trio stream."""
+BEFORE_SENDING: Final = "wharfinger_before_sending"
+"""The extension of a request that has a function without arguments. It is called when the connection is there, just before the
+first byte is sent; if it raises, nothing is sent."""
 
-SocketOption: TypeAlias = tuple[int, int, int]
+SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]
 
 
 class ServerTransport(httpx.AsyncBaseTransport):
     """The transport to ``server``; ``tls`` is used if its address begins with https. Raises httpx.TransportError.
 
+    With ``proxy``, an HTTP proxy, connections to a server with TLS are tunnels through it (CONNECT, RFC 9110 §9.3.6).
+
     The timeouts are those of the request's extension ``timeout`` (httpx): connect, write and read, the last two for each chunk.
     """
 
-    def __init__(self, server: str, tls: ssl.SSLContext | None, options: Sequence[SocketOption] = ()) -> None:
+    def __init__(
+        self, server: str, tls: ssl.SSLContext | None, options: Sequence[SocketOption] = (), proxy: str = ""
+    ) -> None:
         url = httpx.URL(server)
         self._host = url.raw_host.decode()
         self._port = url.port or (80 if tls is None else 443)
         self._tls = tls
+        self._proxy = httpx.Proxy(proxy) if proxy else None
         self._options = options
         self._idle: list[_Line] = []
         if tls is not None:
@@ -95,10 +106,15 @@ class ServerTransport(httpx.AsyncBaseTransport):
 
     async def _connect(self, times: "_Times", name: str) -> "trio.SocketStream | trio.SSLStream[trio.SocketStream]":
         with _explained(httpx.ConnectTimeout, httpx.ConnectError), trio.fail_after(times.connect_s):
-            stream = await trio.open_tcp_stream(self._host, self._port)
+            url = None if self._proxy is None else self._proxy.url
+            at = (self._host, self._port) if url is None else (url.raw_host.decode(), url.port or 80)
+            stream = await trio.open_tcp_stream(*at)
             try:
                 for option in self._options:
                     stream.setsockopt(*option)
+                if self._proxy is not None:
+                    host = f"[{self._host}]" if ":" in self._host else self._host
+                    await _tunnel(stream, f"{host}:{self._port}", self._proxy)
                 if self._tls is None:
                     return stream
                 secured = trio.SSLStream(stream, self._tls, server_hostname=name, https_compatible=True)
@@ -107,6 +123,22 @@ class ServerTransport(httpx.AsyncBaseTransport):
                 await trio.aclose_forcefully(stream)
                 raise
             return secured
+
+
+async def _tunnel(stream: trio.SocketStream, target: str, proxy: httpx.Proxy) -> None:
+    """Have a proxy connect this stream with ``target`` (``host:port``). Raises httpx.ProxyError."""
+    state = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+    headers = [(b"host", target.encode())]
+    if proxy.auth is not None:
+        login = base64.b64encode(":".join(proxy.auth).encode()).decode()
+        headers.append((b"proxy-authorization", f"Basic {login}".encode()))
+    head = state.send(h11.Request(method="CONNECT", target=target, headers=headers)) or b""
+    await stream.send_all(head + (state.send(h11.EndOfMessage()) or b""))
+    while not isinstance(event := state.next_event(), h11.Response):
+        if event is h11.NEED_DATA:
+            state.receive_data(bytes(await stream.receive_some(READ_BYTES)))
+    if not HTTPStatus.OK <= event.status_code < HTTPStatus.MULTIPLE_CHOICES:
+        raise httpx.ProxyError(f"the proxy answered {event.status_code} {event.reason.decode('latin-1')}"[:MAX_REASON])
 
 
 def _is_upgrade(event: h11.Event) -> TypeGuard[h11.InformationalResponse]:
@@ -149,6 +181,8 @@ class _Line:
                 self._state.send(h11.Data(data=content)) if content else b"",
                 self._state.send(h11.EndOfMessage()),
             ]
+        if callable(permit := request.extensions.get(BEFORE_SENDING)):
+            permit()
         try:
             with _explained(httpx.WriteTimeout, httpx.WriteError), trio.fail_after(times.write_s):
                 await self._stream.send_all(b"".join(piece for piece in pieces if piece))

@@ -10,7 +10,7 @@ The caller sets the deadline.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -80,6 +80,28 @@ async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> st
                 if len(told) >= MAX_EVENTS:
                     break
     return _text(max(told, key=_time)) if told else ""
+
+
+async def list_events(client: ClusterClient, namespace: str, terms: Mapping[str, str]) -> tuple[JsonObject, ...]:
+    """Return the Events that have these fields, oldest first, at most about MAX_EVENTS; "" is every namespace.
+
+    Events that cannot be read are left out. Raises ClusterError.
+    """
+    events = await client.resource_type("v1", "Event")
+    found: list[JsonObject] = []
+    selector = ",".join(f"{field}={value}" for field, value in terms.items())
+    async with client.raw_list(events, namespace, field_selector=selector) as pages:
+        async for page in pages:
+            found += _read(page.items)
+            if len(found) >= MAX_EVENTS:
+                break
+    return tuple(sorted(found, key=_time))
+
+
+def event_time(event: JsonObject) -> datetime | None:
+    """Return the time at which an Event happened last; None if it has none."""
+    moment = _time(event)
+    return None if moment == _NEVER else moment
 
 
 def _read(items: tuple[RawObject, ...]) -> Iterator[JsonObject]:

@@ -39,11 +39,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ObjectWriter:
-    """A writer under one field manager. ``force`` takes every field from all other managers."""
+    """A writer under one field manager. ``force`` takes every field from all other managers.
+
+    ``dry_run``: the API server answers what an apply would make of the object, and stores nothing. Step 1 of the module is left
+    out then, because it would be a write.
+    """
 
     client: ClusterClient
     manager: str
     force: bool = False
+    dry_run: bool = False
 
     async def write(
         self,
@@ -63,10 +68,11 @@ class ObjectWriter:
         Raises FieldConflictError, and the client's errors.
         """
         if live is not None:
-            if patch := adoption_patch(live, self.manager):
+            patch = adoption_patch(live, self.manager) if not self.dry_run else ()
+            if patch:
                 live = await self.client.json_patch(key, patch)
             wanted = without_ignored(wanted, live, self.manager, rules_of(drift), own_updates=correcting)
-        apply = partial(self.client.apply, field_manager=self.manager)
+        apply = partial(self.client.apply, field_manager=self.manager, dry_run=self.dry_run)
         try:
             return Written(await apply(wanted, force=self.force))
         except ConflictError as error:

@@ -115,12 +115,13 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Return whether another manager, such as a certificate injector, set the conversion.
+    """Return whether something else than an apply of this manager set the conversion: a certificate injector, for example, or
+    the webhooks of a package's hooks, which this manager patches in.
 
     Then it is kept unless ``wanted`` has one.
     """
     owners = [
-        find_str(entry, "manager")
+        "" if find_str(entry, "operation") == "Update" else find_str(entry, "manager")
         for entry in find_list(live, "metadata", "managedFields")
         if find(entry, "fieldsV1", "f:spec", "f:conversion", "f:strategy") is not None
     ]

@@ -169,6 +169,10 @@ class HealthMonitor:
         late = {key for key, one in unready.items() if one.stalls_at(self._grace_s) <= now}
         return replace(health, stalled=frozenset(late)) if late else health
 
+    def readiness(self, row: DesiredObject) -> Readiness:
+        """Return the present readiness of the object of a row."""
+        return self._state(row)
+
     async def wait_ready(
         self, owner: Owner, keys: Iterable[ObjectKey] | None = None, *, progress: Progress = silent
     ) -> WaitReport:

@@ -21,6 +21,7 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
 from wharfinger.cluster.lease import machine as core
+from wharfinger.cluster.lease.fence import Fence
 from wharfinger.cluster.lease.fencing import Holder
 from wharfinger.cluster.lease.record import LEASE_API, LeaseRecord, lease_spec, read_lease
 from wharfinger.formats.json.value import JsonObject, ShapeError
@@ -28,6 +29,8 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 
 GIVE_BACK_S: Final = 2.0
 """The time limit for giving the Lease back."""
+RETRY_S: Final = 0.5
+"""The interval at which a candidate reads the Lease; a takeover is late by as much at most."""
 DEADLINE_SHARE: Final = 2 / 3
 """The part of the duration after which a holder that cannot renew gives up, as in Kubernetes' own components."""
 
@@ -57,15 +60,19 @@ async def open_lease(
     renew_s: float = 5.0,
     now: Callable[[], datetime],
     waiting: Callable[[str], None] = lambda _: None,
+    fence: Fence | None = None,
+    seen: Callable[[LeaseRecord], None] = lambda _: None,
 ) -> AsyncGenerator[Lease, None]:
     """Wait until the Lease is held, and hold it. ``waiting`` is called with the holder or the error, each time it changes.
 
+    ``fence`` permits writes while the Lease is held. ``seen`` is called with each reading of the Lease.
+
     Raises LeaseLostError when it was lost, UnknownKindError if the server has no Leases; any other error is retried.
     """
-    retry_s = min(1.0, renew_s)
+    retry_s = min(RETRY_S, renew_s)
     times = core.LeaseTimes(duration_s, duration_s * DEADLINE_SHARE, renew_s, retry_s)
     key = ObjectKey(await _lease_type(client, retry_s, waiting), namespace, name)
-    keeper = _Keeper(client, key, core.LeaseMachine(identity, times), now, waiting)
+    keeper = _Keeper(client, key, core.LeaseMachine(identity, times), now, waiting, fence or Fence(), seen)
     lease = Lease(key, await keeper.acquire())
     try:
         async with trio.open_nursery() as nursery:
@@ -103,12 +110,16 @@ class _Keeper:
         machine: core.LeaseMachine,
         now: Callable[[], datetime],
         waiting: Callable[[str], None],
+        fence: Fence,
+        seen: Callable[[LeaseRecord], None],
     ) -> None:
         self._client = client
         self._key = key
         self._machine = machine
         self._now = now
         self._waiting = waiting
+        self._fence = fence
+        self._seen = seen
         self._told = ""
         self._state: core.State
         self._effect: core.Effect
@@ -144,6 +155,12 @@ class _Keeper:
 
     def _step(self, event: core.Event) -> None:
         self._state, self._effect = self._machine.step(self._state, event, trio.current_time())
+        if isinstance(self._state, core.Held):
+            self._fence.permit(self._state.good_until)
+        else:
+            self._fence.close(self.reason or "it is not held")
+        if isinstance(event, core.Read | core.Written) and event.record is not None:
+            self._seen(event.record)
 
     def _tell(self, event: core.Event) -> None:
         text = ""

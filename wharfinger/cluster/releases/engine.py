@@ -22,7 +22,7 @@ Invariants:
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -58,14 +58,16 @@ from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.records.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.object_states import ObjectState, object_states
 from wharfinger.cluster.releases.options import EngineListener, EngineOptions, EngineStatistics
+from wharfinger.cluster.releases.prediction import Prediction, predict
 from wharfinger.cluster.releases.preflight import Surveyor
 from wharfinger.cluster.releases.record_keeper import RecordKeeper
 from wharfinger.cluster.releases.release_registry import EngineBoard, Known
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.releases.rows import ReleaseRows
 from wharfinger.cluster.releases.uninstall import Uninstall
-from wharfinger.cluster.releases.upgrade import Tools, Upgrade, apply_early
+from wharfinger.cluster.releases.upgrade import OneWay, Tools, Upgrade, apply_early
 from wharfinger.cluster.tables.table import Initializer
 from wharfinger.cluster.watch.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.watch.shared_watches import SharedWatches
@@ -94,6 +96,8 @@ class ReleaseEngine:
         kept: KeptDefinitions,
         unattended: Unattended,
         account: Accounts,
+        *,
+        force: bool,
     ) -> None:
         """Use `open_release_engine` instead."""
         self._account = account
@@ -107,6 +111,7 @@ class ReleaseEngine:
         self._board = board
         self._kept = kept
         self._unattended = unattended
+        self._force = force
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
@@ -143,8 +148,13 @@ class ReleaseEngine:
             return None
         return known.result
 
-    async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
-        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and the errors of the client."""
+    async def upgrade(
+        self, request: ReleaseRequest, *, progress: Progress = silent, told: OneWay | None = None
+    ) -> ReleaseResult:
+        """Install or upgrade; ``told`` takes the changes that cannot be undone, before the first write.
+
+        Raises ReleaseError and its kinds, ConflictError, and the errors of the client.
+        """
         if (same := self.unchanged(request)) is not None:
             await trio.lowlevel.checkpoint()
             return same
@@ -158,7 +168,7 @@ class ReleaseEngine:
             anew = owner in self._board.accounts and self._board.accounts[owner] != account
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
-            done = await Upgrade(self._tools, request, progress, whole=whole, anew=anew).run()
+            done = await Upgrade(self._tools, request, progress, whole=whole, anew=anew, told=told).run()
             await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)
@@ -342,6 +352,19 @@ class ReleaseEngine:
         """Return the objects that differ now from what was applied."""
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
+    def object_states(self, owner: Owner) -> tuple[ObjectState, ...]:
+        """Return the state of each object of a release that has a row, sorted."""
+        return object_states(
+            self._tools.rows.of(owner), self._health.readiness, self._reconciler.status, self._drift.drifts(owner)
+        )
+
+    async def predict(self, request: ReleaseRequest) -> Prediction:
+        """Return what `upgrade` would change in the cluster, by dry runs of the API server. Nothing is written.
+
+        Raises the errors that `upgrade` would raise before its first write.
+        """
+        return await predict(self._tools, request, self._force, whole=request.owner in self._board.whole)
+
     def failures(self) -> dict[Owner, list[Failure[Identity]]]:
         """Return the objects that fail to be applied or deleted, by release, the longest failing first."""
         found: dict[Owner, list[Failure[Identity]]] = {}
@@ -399,9 +422,14 @@ class ReleaseEngine:
 
 @asynccontextmanager
 async def open_release_engine(
-    client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
+    client: ClusterClient,
+    watches: SharedWatches,
+    options: EngineOptions | None = None,
+    heads: ReleaseHeads | None = None,
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
+
+    ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
 
     Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
     of records.
@@ -414,7 +442,7 @@ async def open_release_engine(
     acting = OwnerClients(client, options.account)
     async with (
         open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
-        open_release_heads(watches, holder) as heads,
+        nullcontext(heads) if heads is not None else open_release_heads(watches, holder) as heads,
         open_health_monitor(
             table,
             client,
@@ -485,7 +513,18 @@ async def open_release_engine(
             interruption,
         )
         yield ReleaseEngine(
-            tools, table, reconciler, drift, heads, health, live, board, kept, unattended, options.account
+            tools,
+            table,
+            reconciler,
+            drift,
+            heads,
+            health,
+            live,
+            board,
+            kept,
+            unattended,
+            options.account,
+            force=options.force,
         )
         nursery.cancel_scope.cancel()
 

@@ -44,8 +44,7 @@ CLEANUP_S: Final = 10.0
 
 
 class HookEvent(StrEnum):
-    """The event at which hooks run. TEST hooks are run only by ``helm test``, rollback hooks only by a user's ``helm
-    rollback``."""
+    """The event at which hooks run. TEST hooks are run only by ``helm test``."""
 
     PRE_INSTALL = "pre-install"
     POST_INSTALL = "post-install"
@@ -58,7 +57,7 @@ class HookEvent(StrEnum):
     TEST = "test"
 
 
-RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST, HookEvent.PRE_ROLLBACK, HookEvent.POST_ROLLBACK}
+RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST}
 """The events whose hooks the daemon runs; a user runs the hooks of the others with `helm` and their own rights."""
 
 

@@ -58,14 +58,23 @@ class RecordKeeper:
         """Return a revision of a history, with its manifest; None if it is gone. Raises ReleaseRecordError."""
         return release if release.whole else await patiently(partial(self._store.revision, release))
 
-    async def begin(self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject]) -> Stored:
-        """Write the pending record of a new revision. Raises ReleaseBusyError if another process was first."""
+    async def begin(
+        self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject], *, back: bool = False
+    ) -> Stored:
+        """Write the pending record of a new revision; ``back``: it is a rollback. Raises ReleaseBusyError if another process was
+        first.
+        """
+        status, description = ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade"
+        if last is None:
+            status, description = ReleaseStatus.PENDING_INSTALL, "Initial install underway"
+        elif back:
+            status, description = ReleaseStatus.PENDING_ROLLBACK, rollback_text(request.rollback_to)
         release = new_release(
             name=request.name,
             namespace=request.namespace,
             revision=1 if last is None else last.revision + 1,
-            status=ReleaseStatus.PENDING_INSTALL if last is None else ReleaseStatus.PENDING_UPGRADE,
-            description="Initial install underway" if last is None else "Preparing upgrade",
+            status=status,
+            description=description,
             chart=request.chart,
             values=request.values,
             manifest=request.manifest,
@@ -76,6 +85,7 @@ class RecordKeeper:
             holder=self._holder,
             notes=request.notes,
             base=request.base,
+            wish=request.wish,
         )
         return await self._create(release)
 
@@ -86,6 +96,10 @@ class RecordKeeper:
     async def label(self, stored: Stored, labels: Mapping[str, str]) -> Stored:
         """Put labels on a record, beside those that it has. Raises ReleaseBusyError if another process wrote it."""
         return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
+
+    async def note_wish(self, stored: Stored, wish: bytes) -> Stored:
+        """Replace the wish that a record keeps. Raises ReleaseBusyError if another process wrote it."""
+        return await self._update(stored, stored.release.with_wish(wish))
 
     async def _update(self, stored: Stored, release: Release) -> Stored:
         now = stored
@@ -177,6 +191,11 @@ def recorded_hooks(release: Release) -> list[Hook]:
         return hooks_of(release)
     except FormatError as error:
         raise ReleaseError(f"{error}; its hooks are not known; check `helm get hooks`") from error
+
+
+def rollback_text(revision: int) -> str:
+    """Return the description of a revision that returns to an earlier one, as Helm writes it."""
+    return f"Rollback to {revision}"
 
 
 def _why(error: BaseException) -> str:

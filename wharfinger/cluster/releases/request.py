@@ -26,6 +26,9 @@ class ReleaseRequest:
     ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last revision,
     without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form of its own; it is kept in
     the record.
+
+    ``wish`` is what the caller needs to make the same request again; it is kept in the record, and is put on the last revision
+    without a new one if only it changes. ``rollback_to`` is the revision that the request returns to; 0: it is no rollback.
     """
 
     name: str
@@ -43,6 +46,8 @@ class ReleaseRequest:
     prune_to_empty: bool = False
     marks: Mapping[str, str] = field(default_factory=dict)
     base: bytes = b""
+    wish: bytes = b""
+    rollback_to: int = 0
 
     @property
     def owner(self) -> Owner:
@@ -57,6 +62,7 @@ class ReleaseRequest:
             encode_json([self.chart, self.values, dict(self.labels), dict(self.marks), self.notes]),
             self.manifest.encode(),
             self.base,
+            self.wish,
             encode_json([[*self.crds], [*self.objects], [*self.hooks]]),
             repr((self.drift, self.health, self.prune_to_empty)).encode(),
         ):

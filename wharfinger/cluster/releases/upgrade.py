@@ -9,7 +9,7 @@ nevertheless, and those that differ are repaired.
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import trio
 
@@ -30,15 +30,17 @@ from wharfinger.cluster.objects.scope import Confined, check_scope
 from wharfinger.cluster.records.record_cache import Stored
 from wharfinger.cluster.records.release import Release, ReleaseStatus, check_name
 from wharfinger.cluster.releases.hooks import RUN_BY_DAEMON, HookEvent, HookRunner, hook_entry, parse_hooks
-from wharfinger.cluster.releases.preflight import Survey, Surveyor
-from wharfinger.cluster.releases.record_keeper import RecordKeeper
+from wharfinger.cluster.releases.preflight import NAMED, Survey, Surveyor
+from wharfinger.cluster.releases.record_keeper import RecordKeeper, rollback_text
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult
 from wharfinger.cluster.releases.rows import ReleaseRows
+from wharfinger.cluster.releases.way_back import one_way, refusals
 from wharfinger.cluster.watch.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.watch.readiness import Current, readiness
 from wharfinger.formats.json.packed_json import PackedJson
-from wharfinger.formats.json.value import JsonObject, find_str
-from wharfinger.kube.resource import ObjectKey
+from wharfinger.formats.json.value import JsonObject, as_object, find_str
+from wharfinger.formats.listing import listed
+from wharfinger.kube.resource import ObjectKey, name_of
 
 # The key: whether a revision is deployed. After a failed install none is, so the next attempt runs the install hooks again;
 # `.Release.IsInstall` in the templates is the same.
@@ -48,10 +50,18 @@ _EVENTS: Final = {
 }
 
 
+OneWay: TypeAlias = Callable[[tuple[str, ...]], None]
+"""A function that takes the changes of an upgrade that cannot be undone, before its first write."""
+
+
 class NamespaceMissingError(ReleaseError):
     """The namespace of a release does not exist. Transient: it may be created at any time."""
 
     transient = True
+
+
+class NoWayBackError(ReleaseError):
+    """A rollback would change live objects in a way that the API server refuses. Nothing was written."""
 
 
 class EmptyReleaseError(ReleaseError):
@@ -111,13 +121,21 @@ class Upgrade:
     """
 
     def __init__(
-        self, tools: Tools, request: ReleaseRequest, progress: Progress, *, whole: bool, anew: bool = False
+        self,
+        tools: Tools,
+        request: ReleaseRequest,
+        progress: Progress,
+        *,
+        whole: bool,
+        anew: bool = False,
+        told: OneWay | None = None,
     ) -> None:
         self._tools = tools
         self._request = request
         self._owner = request.owner
         self._progress = progress
         self._whole = whole
+        self._told = told
         self._anew = anew
 
     async def run(self) -> Done:
@@ -138,9 +156,16 @@ class Upgrade:
         last = view.history[-1].release if view.history else None
         if last is not None and same_release(last, request, entries):
             return await self._repair(view, last)
-        stored = await keeper.begin(request, last, entries)
-        verb = "Install" if last is None else "Upgrade"
+        back = request.rollback_to > 0 and not _is_back(view.history, request.rollback_to)
+        if back:
+            self._check_way_back(view)
+        elif self._told is not None:
+            self._told(self._one_way_changes(view))
+        stored = await keeper.begin(request, last, entries, back=back)
+        verb = "Install" if last is None else "Rollback" if back else "Upgrade"
         before, after = _EVENTS[any(one.release.status is ReleaseStatus.DEPLOYED for one in view.history)]
+        if back:
+            before, after = HookEvent.PRE_ROLLBACK, HookEvent.POST_ROLLBACK
         confined_to = self._owner if self._tools.confined(self._owner) else None
         interruption = self._tools.interruption
         runner = HookRunner(
@@ -153,7 +178,8 @@ class Upgrade:
             rows = await self._bring(view.read_again() if hooked else view)
             farewell, gone = await self._say_farewell(view, rows)
             await runner.run(hooks, after)
-            done = await keeper.mark(stored, ReleaseStatus.DEPLOYED, f"{verb} complete")
+            text = rollback_text(request.rollback_to) if back else f"{verb} complete"
+            done = await keeper.mark(stored, ReleaseStatus.DEPLOYED, text)
         except BaseException as error:
             self._tools.rows.forget_unfinished(self._owner, view.leaving)
             await keeper.fail(stored, view.history, error, verb)
@@ -180,10 +206,43 @@ class Upgrade:
 
     async def _marked(self, history: list[Stored]) -> list[Stored]:
         """Return the history with the marks on the last revision."""
-        last, marks = history[-1], self._request.marks
-        if marks.items() <= last.release.labels.items():
-            return history
-        return [*history[:-1], await self._tools.keeper.label(last, marks)]
+        last, marks, wish = history[-1], self._request.marks, self._request.wish
+        if not marks.items() <= last.release.labels.items():
+            last = await self._tools.keeper.label(last, marks)
+        if wish and wish != last.release.wish and last.release.holder:
+            last = await self._tools.keeper.note_wish(last, wish)
+        return [*history[:-1], last]
+
+    # -- the way back
+
+    def _one_way_changes(self, view: _View) -> tuple[str, ...]:
+        """Return a line for each object that this upgrade changes in a way that cannot be undone."""
+        manager, found = self._tools.manager, list[str]()
+        for row in view.survey.rows:
+            before = view.before.get(row.identity)
+            if before is not None and before != row.body:
+                found += [f"{row.key}: {why}" for why in one_way(_object(before), row.object(), manager=manager)]
+        for crd in self._request.crds:
+            live = view.survey.definitions.get(name_of(crd))
+            if live is not None:
+                what = f"CustomResourceDefinition {name_of(crd)}"
+                found += [f"{what}: {why}" for why in one_way(live, crd, manager=manager)]
+        return tuple(found)
+
+    def _check_way_back(self, view: _View) -> None:
+        """Check that no live object prevents a rollback. Raises NoWayBackError, which names the objects."""
+        found: list[str] = []
+        for row in view.survey.rows:
+            live = view.survey.lives.get(row.identity)
+            before = view.before.get(row.identity)
+            present = live if live is not None else _object(before) if before is not None else None
+            if present is not None and row.identity not in view.survey.unread and not is_going(present):
+                found += [f"{row.key}: {why}" for why in refusals(present, row.object(), manager=self._tools.manager)]
+        if found:
+            raise NoWayBackError(
+                f"release {self._owner}: there is no way back to revision {self._request.rollback_to}: "
+                f"{listed(found, NAMED, '; ')}; nothing was changed"
+            )
 
     # -- before the first write
 
@@ -196,40 +255,18 @@ class Upgrade:
         async def read() -> None:
             view.history = await self._tools.keeper.settled(self._owner)
 
-        await each([self._check_namespace, survey, read], lambda look: look(), limit=3)
-        there = {row.identity: row for row in self._tools.rows.of(self._owner)}
-        if not self._whole and view.history:
-            for objects_of_revision in await self._tools.keeper.possible_objects(view.history):
-                for row in await rows_of(self._tools.client, self._owner, objects_of_revision, request.drift):
-                    if there.setdefault(row.identity, row).body != row.body:
-                        view.unsure.add(row.identity)
+        async def check() -> None:
+            await check_namespace(self._tools, self._owner)
+
+        await each([check, survey, read], lambda look: look(), limit=3)
+        there, view.unsure = await rows_there(self._tools, self._owner, view.history, request.drift, whole=self._whole)
         wanted = {row.identity for row in view.survey.rows}
         view.unsure |= wanted if self._anew else set()
         view.before = {identity: row.body for identity, row in there.items()}
         view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
-        if not objects and view.leaving and not request.prune_to_empty:
-            count = len(view.leaving)
-            lost = "its only object" if count == 1 else f"all of its {count} objects"
-            raise EmptyReleaseError(
-                f"release {self._owner}: its manifest is empty, which would delete {lost}; "
-                "set spec.allowEmpty: true if this is intended"
-            )
+        if not objects and not request.prune_to_empty:
+            check_not_emptied(self._owner, view.leaving)
         return view
-
-    async def _check_namespace(self) -> None:
-        owner = self._owner
-        if any(
-            row.key.namespace == owner.namespace and self._tools.surveyor.is_as_last_applied(row)
-            for row in self._tools.rows.of(owner)
-        ):
-            await trio.lowlevel.checkpoint()
-            return  # an object of the release exists in it, so the namespace does
-        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
-        namespace = await look_up(self._tools.client, ObjectKey(resource, "", owner.namespace))
-        if namespace is None:
-            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
-        if find_str(namespace, "metadata", "deletionTimestamp"):
-            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
 
     # -- objects
 
@@ -298,6 +335,50 @@ class Upgrade:
         return farewell, removed.deleted
 
 
+async def check_namespace(tools: Tools, owner: Owner) -> None:
+    """Check that the namespace of a release exists and stays. Raises NamespaceMissingError, and the errors of the client."""
+    if any(
+        row.key.namespace == owner.namespace and tools.surveyor.is_as_last_applied(row) for row in tools.rows.of(owner)
+    ):
+        await trio.lowlevel.checkpoint()
+        return  # an object of the release exists in it, so the namespace does
+    resource = await patiently(partial(tools.client.resource_type, "v1", "Namespace"))
+    namespace = await look_up(tools.client, ObjectKey(resource, "", owner.namespace))
+    if namespace is None:
+        raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
+    if find_str(namespace, "metadata", "deletionTimestamp"):
+        raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
+
+
+async def rows_there(
+    tools: Tools, owner: Owner, history: Sequence[Stored], drift: DriftPolicy, *, whole: bool
+) -> tuple[dict[Identity, DesiredObject], set[Identity]]:
+    """Return the rows of all objects that the release may have in the cluster, and which of them an interrupted attempt may
+    have changed, or not.
+
+    ``whole``: the table has them all, and no record has to be read. Raises ReleaseError, and the errors of the client.
+    """
+    there = {row.identity: row for row in tools.rows.of(owner)}
+    unsure: set[Identity] = set()
+    if not whole and history:
+        for objects_of_revision in await tools.keeper.possible_objects(history):
+            for row in await rows_of(tools.client, owner, objects_of_revision, drift):
+                if there.setdefault(row.identity, row).body != row.body:
+                    unsure.add(row.identity)
+    return there, unsure
+
+
+def check_not_emptied(owner: Owner, leaving: Sequence[DesiredObject]) -> None:
+    """Check that an empty manifest deletes nothing. Raises EmptyReleaseError."""
+    if leaving:
+        count = len(leaving)
+        lost = "its only object" if count == 1 else f"all of its {count} objects"
+        raise EmptyReleaseError(
+            f"release {owner}: its manifest is empty, which would delete {lost}; "
+            "set spec.allowEmpty: true if this is intended"
+        )
+
+
 async def apply_early(
     tools: Tools, owner: Owner, objects: Sequence[JsonObject], drift: DriftPolicy
 ) -> tuple[ObjectKey, ...]:
@@ -332,6 +413,17 @@ def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObj
         and marked == {**request.labels, **request.marks}
         and last.base == request.base
     )
+
+
+def _object(body: PackedJson) -> JsonObject:
+    return as_object(body.value(), "applied object")
+
+
+def _is_back(history: Sequence[Stored], revision: int) -> bool:
+    """Return whether a rollback to this revision was completed already; what follows it are upgrades of that state."""
+    done = (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED)
+    text = rollback_text(revision)
+    return any(one.release.description == text and one.release.status in done for one in history)
 
 
 def is_going(live: JsonObject) -> bool:

@@ -15,8 +15,9 @@ from typing import Final, assert_never
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient, WatchEvent
-from wharfinger.cluster.api.errors import ClusterError, GoneError
+from wharfinger.cluster.api.errors import ApiError, ClusterError, GoneError
 from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.traffic.heartbeats import Followed, Heartbeat
 from wharfinger.cluster.watch import informer_core as core
 from wharfinger.cluster.watch.object_cache import Changes, ObjectCache, OnChange, told, whole
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
@@ -26,6 +27,10 @@ log = logging.getLogger(__name__)
 
 LIST_PATIENCE_S: Final = 5.0
 """The time without a first list after which the log says why."""
+LIST_LIMIT_S: Final = 600.0
+"""The time for a list, or for one page of it, after which its watch is stale; each request has a shorter limit of its own."""
+OPENING_LIMIT_S: Final = 600.0
+"""The time until a watch is open after which it is stale: with an overloaded server, requests wait long for their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Informer:
         self._state = core.State()
         self._lists = self._watches = self._events = self._failures = 0
         self._last_error = ""
+        self._beat: Heartbeat
 
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
         """Return a snapshot of all objects, which must not be changed."""
@@ -117,11 +123,14 @@ class Informer:
     async def run(self) -> None:
         """Follow the server until cancelled."""
         self._state, effect = core.start()
-        while True:
-            event = await self._perform(effect)
-            self._state, following = core.step(self._state, event)
-            assert following is not None, f"{event} ends an action"  # noqa: S101 - an invariant of the machine
-            effect = following
+        chosen = (self._label_selector, self._field_selector)
+        with self._client.heartbeats.follow(Followed(self.resource.group_kind, self._namespace, *chosen)) as beat:
+            self._beat = beat
+            while True:
+                event = await self._perform(effect)
+                self._state, following = core.step(self._state, event)
+                assert following is not None, f"{event} ends an action"  # noqa: S101 - an invariant of the machine
+                effect = following
 
     async def _perform(self, effect: core.Effect) -> core.Event:
         match effect:
@@ -130,6 +139,7 @@ class Informer:
             case core.StartWatch():
                 return await self._watch(effect.resource_version)
             case core.Pause():
+                self._beat.begin("pausing", effect.delay_s)
                 await trio.sleep(effect.delay_s)
                 return core.Paused()
             case _:
@@ -137,6 +147,7 @@ class Informer:
 
     async def _list(self) -> core.Event:
         self._lists += 1
+        self._beat.begin("listing", LIST_LIMIT_S)
         try:
             listed = await self._client.list(
                 self.resource,
@@ -150,6 +161,7 @@ class Informer:
                 self._first_error = error
                 self._attempted.set()
             return self._failed(error)
+        self._beat.hear()
         self._last_error = ""
         self._attempted.set()
         self._synced.set()
@@ -157,6 +169,7 @@ class Informer:
 
     async def _watch(self, resource_version: str) -> core.Event:
         self._watches += 1
+        self._beat.begin("opening", OPENING_LIMIT_S)
         started = trio.current_time()
         try:
             async with self._client.watch(
@@ -166,6 +179,8 @@ class Informer:
                 label_selector=self._label_selector,
                 field_selector=self._field_selector,
             ) as events:
+                self._beat.begin("watching", self._client.silence_limit(self.resource))
+                self._beat.hear()
                 self._last_error = ""
                 async for event in events:
                     self._take(event)
@@ -176,6 +191,7 @@ class Informer:
     def _take(self, event: WatchEvent) -> None:
         """Put one event into the cache; the machine only needs its revision."""
         self._events += 1
+        self._beat.hear()
         match event.type:
             case WatchType.ADDED | WatchType.MODIFIED:
                 self._cache.put(event.object)
@@ -189,6 +205,8 @@ class Informer:
 
     def _failed(self, error: ClusterError | ShapeError) -> core.Failed:
         gone = isinstance(error, GoneError)
+        if isinstance(error, ApiError):
+            self._beat.hear()
         if not gone:
             self._failures += 1
             self._last_error = str(error)

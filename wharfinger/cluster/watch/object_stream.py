@@ -17,9 +17,11 @@ from typing import Final, assert_never
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.errors import ClusterError, GoneError
+from wharfinger.cluster.api.errors import ApiError, ClusterError, GoneError
 from wharfinger.cluster.api.raw_object import OnRawChange, RawEvent
+from wharfinger.cluster.traffic.heartbeats import Followed, Heartbeat
 from wharfinger.cluster.watch import informer_core as core
+from wharfinger.cluster.watch.informer import LIST_LIMIT_S, OPENING_LIMIT_S
 from wharfinger.cluster.watch.object_fanout import Listener, ObjectFanout
 from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ResourceType
@@ -40,9 +42,12 @@ class WatchTarget:
 
     def __str__(self) -> str:
         """Return the target as in names of tasks and in messages: ``Pod in prod (app=x)``."""
-        place = f" in {self.namespace}" if self.namespace else ""
-        chosen = ", ".join(one for one in (self.label_selector, self.field_selector) if one)
-        return self.resource.group_kind + place + (f" ({chosen})" if chosen else "")
+        return str(self.followed)
+
+    @property
+    def followed(self) -> Followed:
+        """The target as heartbeats name it."""
+        return Followed(self.resource.group_kind, self.namespace, self.label_selector, self.field_selector)
 
 
 class WatchSubscription:
@@ -117,6 +122,7 @@ class ObjectStream:
         self._listed_at = -inf
         self._lists = self._watches = self._events = self._failures = 0
         self._last_error = ""
+        self._beat: Heartbeat
 
     # -- subscribers
 
@@ -164,7 +170,7 @@ class ObjectStream:
 
     async def run(self) -> None:
         """Follow the server until the last subscriber leaves, or until cancelled."""
-        with self._life:
+        with self._life, self._client.heartbeats.follow(self.target.followed) as self._beat:
             while True:
                 with trio.CancelScope() as self._action:
                     event = await self._perform(self._effect)
@@ -193,6 +199,7 @@ class ObjectStream:
             case core.StartWatch():
                 return await self._watch(effect.resource_version)
             case core.Pause():
+                self._beat.begin("pausing", effect.delay_s)
                 await trio.sleep(effect.delay_s)
                 return core.Paused()
             case _:
@@ -201,6 +208,7 @@ class ObjectStream:
     async def _list(self, *, paged: bool) -> core.Event:
         self._lists += 1
         target, revision = self.target, ""
+        self._beat.begin("listing", LIST_LIMIT_S)
         try:
             async with self._client.raw_list(
                 target.resource,
@@ -213,6 +221,7 @@ class ObjectStream:
                 self._begin_list()
                 async for page in pages:
                     revision = page.resource_version
+                    self._beat.hear()
                     self._fanout.take_listed(page.items)
         except (ClusterError, ShapeError) as error:
             self._begin_list()
@@ -237,6 +246,7 @@ class ObjectStream:
     async def _watch(self, resource_version: str) -> core.Event:
         self._watches += 1
         target, started = self.target, trio.current_time()
+        self._beat.begin("opening", OPENING_LIMIT_S)
         with trio.CancelScope(deadline=self._relist_at()):
             try:
                 async with self._client.raw_watch(
@@ -247,6 +257,8 @@ class ObjectStream:
                     field_selector=target.field_selector,
                     metadata_only=target.metadata_only,
                 ) as events:
+                    self._beat.begin("watching", self._client.silence_limit(target.resource))
+                    self._beat.hear()
                     self._last_error = ""
                     async for event in events:
                         if self._cut_short:  # the watch was just ended; the list will report this change
@@ -264,11 +276,14 @@ class ObjectStream:
 
     def _take(self, event: RawEvent) -> None:
         self._events += 1
+        self._beat.hear()
         self._step(core.Seen(event.object.resource_version))
         self._fanout.take(event)
 
     def _failed(self, error: ClusterError | ShapeError) -> core.Failed:
         gone = isinstance(error, GoneError)
+        if isinstance(error, ApiError):
+            self._beat.hear()
         if not gone:
             self._failures += 1
             self._last_error = str(error)

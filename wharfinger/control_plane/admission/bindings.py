@@ -4,9 +4,10 @@ there are none.
 
 from typing import Final
 
+from wharfinger.control_plane.admission.mutating import mutate
 from wharfinger.control_plane.admission.validating import CompiledPolicy, enforce
-from wharfinger.control_plane.admission.webhooks import CONFIGURATIONS, Webhooks
-from wharfinger.control_plane.api.common.admission import Admission
+from wharfinger.control_plane.admission.webhooks import CONFIGURATIONS, MUTATING_CONFIGURATIONS, Webhooks
+from wharfinger.control_plane.api.common.admission import Admission, Mutation
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.storage.interface import Change, Collection, Key
@@ -26,7 +27,7 @@ _EXEMPT: Final = frozenset(
 
 
 class BoundPolicies:
-    """The policies that have bindings, compiled, and the validating webhooks. Call it with every change.
+    """The policies that have bindings, compiled, and the webhooks. Call it with every change.
 
     While there is at least one of them, ``backend.policies`` is this object; otherwise it is None.
     """
@@ -35,12 +36,15 @@ class BoundPolicies:
         self._backend = backend
         self._bound: list[tuple[CompiledPolicy, list[JsonObject]]] = []
         self._webhooks = Webhooks(backend)
+        self._mutating = Webhooks(backend, MUTATING_CONFIGURATIONS)
         self.load()
 
     def __call__(self, change: Change) -> None:
         if change.key.collection == CONFIGURATIONS:
             self._webhooks.load()
-        if change.key.collection in (POLICIES, BINDINGS, CONFIGURATIONS):
+        if change.key.collection == MUTATING_CONFIGURATIONS:
+            self._mutating.load()
+        if change.key.collection in (POLICIES, BINDINGS, CONFIGURATIONS, MUTATING_CONFIGURATIONS):
             self.load()
 
     def load(self) -> None:
@@ -54,7 +58,11 @@ class BoundPolicies:
             policy = self._backend.storage.get(Key(POLICIES, "", name))
             if policy is not None:
                 self._bound.append((compiled.get(_state(policy)) or CompiledPolicy(policy), bindings))
-        self._backend.policies = self if self._bound or self._webhooks else None
+        self._backend.policies = self if self._bound or self._webhooks or self._mutating else None
+
+    def mutate(self, admission: Admission, mutation: Mutation) -> JsonObject | None:
+        """Let the mutating webhooks change the object; None for a delete. Raises StatusError, and VerdictsNeededError."""
+        return mutate(admission, self._mutating.all, mutation, self._backend) if self._mutating else admission.obj
 
     def enforce(self, admission: Admission) -> None:
         """Evaluate the bound policies, and then the webhooks. Raises StatusError, and VerdictsNeededError."""

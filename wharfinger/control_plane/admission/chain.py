@@ -1,11 +1,12 @@
 """The chain of all plugins, in the order in which kube-apiserver calls them."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
 from wharfinger.control_plane.admission.permissions import PARAMETER_PLUGIN
 from wharfinger.control_plane.api.by_kind.other_groups_admission import GROUP_PLUGINS
-from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
+from wharfinger.control_plane.api.common.admission import Admission, Mutation, Operation, Plugin
 from wharfinger.control_plane.api.core.admission import CORE_PLUGINS
 from wharfinger.control_plane.api.core.pods.admission import POD_PLUGINS
 from wharfinger.control_plane.api.rbac.escalation import ESCALATION
@@ -32,6 +33,7 @@ ORDER: Final = (
     "DefaultIngressClass",
     "NodeDeclaredFeatureValidator",
     "PodResizeValidator",
+    "MutatingAdmissionWebhook",
     "ValidatingAdmissionPolicy",
     "ResourceQuota",
     "RoleEscalation",
@@ -45,19 +47,35 @@ def _ask_policies(admission: Admission) -> None:
         admission.policies.enforce(admission)
 
 
+_MUTATING: Final = Plugin("MutatingAdmissionWebhook", frozenset({Operation.CREATE, Operation.UPDATE}))
+"""The place of mutating webhooks among the plugins; `mutated` calls them."""
 _POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_ask_policies)
 PLUGINS: Final[tuple[Plugin, ...]] = tuple(
     sorted(
-        (*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION, PARAMETER_PLUGIN, _POLICIES),
+        (*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION, PARAMETER_PLUGIN, _MUTATING, _POLICIES),
         key=lambda plugin: ORDER.index(plugin.name),
     )
 )
 
 
-def mutated(admission: Admission, obj: JsonObject) -> JsonObject:
-    """Return the object with the changes of all mutating plugins. Raises StatusError."""
+def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
+    """Return the object with the changes of all mutating plugins and webhooks. Raises StatusError.
+
+    If a webhook changes the object, all plugins get it a second time. ``completed`` is described in ``Mutation``.
+    """
+    mutation = Mutation(completed)
+    obj = _mutated_once(admission, obj, mutation)
+    if mutation.wanted:
+        mutation.second = True
+        obj = _mutated_once(admission, obj, mutation)
+    return obj
+
+
+def _mutated_once(admission: Admission, obj: JsonObject, mutation: Mutation) -> JsonObject:
     for plugin in concerned(admission.operation, admission.kind.group_kind):
-        if plugin.mutate is not None:
+        if plugin is _MUTATING and admission.policies is not None and not admission.own:
+            obj = admission.policies.mutate(admission.of(obj), mutation) or obj
+        elif plugin.mutate is not None:
             obj = plugin.mutate(admission, obj)
     return obj
 

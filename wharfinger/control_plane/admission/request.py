@@ -6,6 +6,7 @@ from typing import Final
 from wharfinger.control_plane.api.common.admission import Admission, Operation
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import shown
+from wharfinger.control_plane.catalog.custom_versions import converted_custom
 from wharfinger.control_plane.catalog.scales import scale_of
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -48,7 +49,9 @@ def at_resource(resource: Resource, obj: JsonObject | None, subresource: str = "
         return None
     if subresource == SCALE and resource.version.scale is not None:
         return scale_of(resource.version.scale, obj)
-    return {**shown(Served(resource.kind, resource.version), obj), "kind": resource.kind.kind}
+    served = Served(resource.kind, resource.version)
+    found = converted_custom(resource.kind, obj, served.api_version) if resource.kind.converter else shown(served, obj)
+    return {**found, "kind": resource.kind.kind}
 
 
 def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:

@@ -1,5 +1,7 @@
 """The AdmissionReviews that webhooks are sent, and their answers (``admission.k8s.io/v1``)."""
 
+import base64
+import binascii
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +38,8 @@ class Verdict:
     message: str = ""
     warnings: tuple[str, ...] = ()
     failed: str = ""
+    patch: tuple[JsonValue, ...] = ()
+    """The operations of the JSON Patch of a mutating webhook."""
 
 
 def review_of(admission: Admission, asked: Resource, taken: Resource) -> JsonObject:
@@ -65,8 +69,8 @@ def key_of(webhook: str, review: JsonObject) -> str:
     return f"{webhook} {checksum(review)}"
 
 
-def read_verdict(code: int, body: bytes, uid: str) -> Verdict:
-    """Return the verdict in an answer to the review with this uid."""
+def read_verdict(code: int, body: bytes, uid: str, *, mutating: bool = False) -> Verdict:
+    """Return the verdict in an answer to the review with this uid; only a ``mutating`` webhook may return a patch."""
     if not 200 <= code < 300:
         return Verdict(failed=f"the server answered with {code}")
     try:
@@ -81,15 +85,38 @@ def read_verdict(code: int, body: bytes, uid: str) -> Verdict:
             return Verdict(failed="webhook response was absent")
         if find_str(response, "uid") != uid:
             return Verdict(failed=f'expected response.uid="{uid}", got "{find_str(response, "uid")}"')
+        patch = _patch_of(response, mutating=mutating)
+        if isinstance(patch, str):
+            return Verdict(failed=f"received invalid webhook response: {patch}")
         return Verdict(
             find(response, "allowed") is True,
             find_int(response, "status", "code"),
             find_str(response, "status", "reason"),
             find_str(response, "status", "message"),
             tuple(text for text in find_list(response, "warnings") if isinstance(text, str)),
+            patch=patch,
         )
     except FormatError as error:
         return Verdict(failed=str(error))
+
+
+def _patch_of(response: JsonObject, *, mutating: bool) -> tuple[JsonValue, ...] | str:
+    """Return the operations of the patch in a response, or why it is not valid. Raises FormatError."""
+    given, kind = find(response, "patch"), find(response, "patchType")
+    if not mutating:
+        return "validating webhook may not return response.patch" if given else ()
+    if not given:
+        return "webhook returned response.patchType but not response.patch" if kind is not None else ()
+    if kind is None:
+        return "webhook returned response.patch but not response.patchType"
+    if kind != "JSONPatch":
+        return f"webhook returned invalid response.patchType of {str(kind)[:80]!r}"
+    try:
+        text = base64.b64decode(given if isinstance(given, str) else "", validate=True)
+    except (binascii.Error, ValueError) as error:
+        return f"response.patch: {error}"
+    operations = decode_json(text, max_bytes=MAX_ANSWER_BYTES, what="response.patch")
+    return tuple(operations) if isinstance(operations, list) else "response.patch: expected a list of operations"
 
 
 def denial(name: str, verdict: Verdict) -> status.StatusError:

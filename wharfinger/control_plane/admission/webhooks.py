@@ -1,4 +1,4 @@
-"""The validating webhooks that are configured, and their verdicts on a write.
+"""The webhooks that are configured, and the verdicts of validating ones on a write; mutating ones are in ``mutating``.
 
 A write is decided in one step, without a wait, so a webhook cannot be called in the middle of it. Instead, `judge` raises
 VerdictsNeededError with the calls that are missing, before anything is stored. The HTTP handler makes the calls, and tries the
@@ -23,6 +23,7 @@ from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_int
 
 CONFIGURATIONS: Final = Collection("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+MUTATING_CONFIGURATIONS: Final = Collection("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
 EXEMPT: Final = frozenset(
     f"{kind}.admissionregistration.k8s.io"
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
@@ -43,6 +44,7 @@ class WebhookCall:
     client: JsonObject
     timeout_s: int
     review: JsonObject
+    mutating: bool = False
 
 
 class VerdictsNeededError(Exception):
@@ -61,8 +63,12 @@ VERDICTS: Final[ContextVar[Mapping[str, Verdict]]] = ContextVar("VERDICTS", defa
 class Webhook:
     """One webhook of a configuration."""
 
-    def __init__(self, configuration: JsonObject, webhook: JsonObject) -> None:
+    def __init__(self, configuration: JsonObject, webhook: JsonObject, *, mutating: bool = False) -> None:
         self.name = text(webhook, "name")
+        self.id = f"{text(configuration, 'metadata', 'name')}/{self.name}"
+        self.again = text(webhook, "reinvocationPolicy") == "IfNeeded"
+        """True if a mutating webhook is called again after a later change of the object."""
+        self._mutating = mutating
         self._id = " ".join(
             (*(text(configuration, "metadata", name) for name in ("uid", "resourceVersion")), self.name)
         )
@@ -85,14 +91,17 @@ class Webhook:
 
     def call(self, admission: Admission, asked: Resource, backend: Backend) -> WebhookCall | None:
         """Return the call for a write; None if the webhook is not concerned. Raises StatusError."""
-        rules = self._match["resourceRules"]
-        taken = matched(self._match, admission, asked, backend.catalog) if rules else None
+        taken = self.taken(admission, asked, backend)
         if taken is None or not self._conditions_hold(admission, asked, taken):
             return None
         if admission.dry_run and not self._dry_run:
             raise status.bad_request(f'admission webhook "{self.name}" does not support dry run')
         review = review_of(admission, asked, taken)
-        return WebhookCall(key_of(self._id, review), self.name, self._client, self._timeout_s, review)
+        return WebhookCall(key_of(self._id, review), self.name, self._client, self._timeout_s, review, self._mutating)
+
+    def taken(self, admission: Admission, asked: Resource, backend: Backend) -> Resource | None:
+        """Return the resource as the webhook's rules name it; None if they do not concern the write."""
+        return matched(self._match, admission, asked, backend.catalog) if self._match["resourceRules"] else None
 
     def _conditions_hold(self, admission: Admission, asked: Resource, taken: Resource) -> bool:
         if self._conditions is None:
@@ -114,10 +123,11 @@ class Webhook:
 
 
 class Webhooks:
-    """The validating webhooks of one control plane, in the order of their configurations' names."""
+    """The webhooks of one kind of one control plane, in the order of their configurations' names."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, configurations: Collection = CONFIGURATIONS) -> None:
         self._backend = backend
+        self._configurations = configurations
         self._webhooks: list[Webhook] = []
         self.load()
 
@@ -127,8 +137,17 @@ class Webhooks:
 
     def load(self) -> None:
         """Read the stored configurations."""
-        stored = sorted(self._backend.storage.list(CONFIGURATIONS), key=lambda each: text(each, "metadata", "name"))
-        self._webhooks = [Webhook(each, webhook) for each in stored for webhook in parts(each, "webhooks")]
+        found = self._backend.storage.list(self._configurations)
+        stored = sorted(found, key=lambda each: text(each, "metadata", "name"))
+        mutating = self._configurations == MUTATING_CONFIGURATIONS
+        self._webhooks = [
+            Webhook(each, webhook, mutating=mutating) for each in stored for webhook in parts(each, "webhooks")
+        ]
+
+    @property
+    def all(self) -> Sequence[Webhook]:
+        """The webhooks, in the order in which they are called."""
+        return self._webhooks
 
     def judge(self, admission: Admission) -> None:
         """Apply the verdicts on a write. Raises StatusError for the first refusal, and VerdictsNeededError."""

@@ -13,7 +13,6 @@ from typing import Final
 from wharfinger.control_plane.catalog.columns import AGE, NAME
 from wharfinger.control_plane.custom.embedded_objects import embeds
 from wharfinger.control_plane.custom.schema import CustomSchema
-from wharfinger.control_plane.kinds.json_path import JsonPathError, evaluate, parse_json_path
 from wharfinger.control_plane.kinds.kind import (
     CUSTOM_VERBS,
     Column,
@@ -28,12 +27,14 @@ from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
     as_object,
+    canonical_json,
     encode_json,
     find,
     find_list,
     find_object,
     find_str,
 )
+from wharfinger.formats.json_path.path import JsonPathError, evaluate, parse_json_path
 from wharfinger.kube.times import age
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -79,7 +80,14 @@ def kind_of_definition(definition: JsonObject) -> Kind:
         verbs=CUSTOM_VERBS,
         custom=True,
         generation=Generation.SPEC,
+        converter=_converter(find_object(spec, "conversion")),
     )
+
+
+def _converter(conversion: JsonObject) -> str:
+    """Return the webhook that converts between versions, as JSON; "" if there is none."""
+    is_webhook = find(conversion, "strategy") == "Webhook"
+    return canonical_json(find_object(conversion, "webhook")).decode() if is_webhook else ""
 
 
 def check_definition(definition: JsonObject) -> None:

@@ -1,9 +1,10 @@
-"""The versions of a custom kind: an object is stored in one version and shown in any (conversion strategy None).
+"""The versions of a custom kind: an object is stored in one version and shown in any.
 
 A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's
-defaults. The conversion to another version drops fields that the other version does not declare, and adds none of its
-defaults. The same happens to a written object that is converted to the storage version. Only ``managedFields`` are not
-converted, so entries that were made in another version are kept as long as both versions declare all of the fields.
+defaults. The conversion to another version is done by a webhook, or changes nothing but the apiVersion. Then fields that the
+other version does not declare are dropped, and none of its defaults are added. The same happens to a written object that is
+converted to the storage version. Only ``managedFields`` are not converted, so entries that were made in another version are kept
+as long as both versions declare all of the fields.
 
 Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.custom_kinds import custom_of
+from wharfinger.control_plane.catalog.webhook_conversions import by_webhook
 from wharfinger.control_plane.custom.defaulting import without_nulls
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
@@ -29,14 +31,17 @@ def version_of(kind: Kind, api_version: str) -> KindVersion | None:
 
 
 def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
-    """Return a stored object as the served version shows it; the object itself if nothing changes."""
+    """Return a stored object as the served version shows it; the object itself if nothing changes.
+
+    Raises ConversionsNeededError and StatusError, as every conversion by a webhook.
+    """
     api_version = find_str(obj, "apiVersion")
     stored = version_of(served.kind, api_version)
     if stored is not None and (custom := custom_of(stored)) is not None:
         obj = custom.completed(obj)
     if api_version == served.api_version:
         return obj
-    converted = _converted(obj, served.version, served.api_version)
+    converted = _converted(by_webhook(served.kind, obj, served.api_version), served.version, served.api_version)
     if (custom := custom_of(served.version)) is not None:
         custom.is_complete(converted)  # so that it gets no defaults of this version
     return converted
@@ -44,10 +49,15 @@ def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
 
 def stored_custom(served: Served, obj: JsonObject) -> JsonObject:
     """Return an object in the version in which its kind is stored."""
-    version = version_of(served.kind, served.kind.stored_api_version)
-    if version is None or obj.get("apiVersion") == served.kind.stored_api_version:
+    return converted_custom(served.kind, obj, served.kind.stored_api_version)
+
+
+def converted_custom(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:
+    """Return an object in a version of its kind; the object itself if it has that version, or there is no such version."""
+    version = version_of(kind, api_version)
+    if version is None or obj.get("apiVersion") == api_version:
         return obj
-    return _converted(obj, version, served.kind.stored_api_version)
+    return _converted(by_webhook(kind, obj, api_version), version, api_version)
 
 
 def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:

@@ -1,10 +1,10 @@
 """The ``scale`` of an object: a view of its replicas and selector, with the same form for every kind."""
 
 from wharfinger.control_plane.api.common.cells import format_selector
-from wharfinger.control_plane.kinds.json_path import evaluate, parse_json_path
 from wharfinger.control_plane.kinds.kind import ScalePaths
 from wharfinger.control_plane.objects.object_metadata import metadata_of
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json_path.path import evaluate, parse_json_path
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

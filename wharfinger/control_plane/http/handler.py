@@ -14,6 +14,7 @@ from wharfinger.control_plane.access.role_rules import Attributes
 from wharfinger.control_plane.access.users import Authenticator, User, misplaced_space
 from wharfinger.control_plane.admission.webhooks import VerdictsNeededError
 from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.webhook_conversions import ConversionsNeededError
 from wharfinger.control_plane.discovery.health import PLAIN
 from wharfinger.control_plane.http.allowed_methods import NotServedError
 from wharfinger.control_plane.http.commits import Commits
@@ -120,13 +121,13 @@ class ControlPlaneHandler:
         return with_common_headers(request, response)
 
     async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
-        """Answer a request; webhooks are called in between if the write needs their verdicts."""
+        """Answer a request; webhooks are called in between if it needs their verdicts, or objects that they convert."""
         try:
             return self._answered(route, request)
-        except VerdictsNeededError:
+        except (VerdictsNeededError, ConversionsNeededError):
             pass
         try:
-            return await self._webhooks.with_verdicts(lambda: self._answered(route, request))
+            return await self._webhooks.with_answers(lambda: self._answered(route, request))
         except status.StatusError as error:
             return _failure(request, error)
 
@@ -170,11 +171,15 @@ class ControlPlaneHandler:
         return user
 
     def _stream(self, answer: WatchAnswer, series: Series) -> StreamingResponse:
+        converting = self._webhooks.with_answers
+
         @asynccontextmanager
         async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
             self.metrics.watches[series] += 1
             try:
-                async with aclosing(watch_events(self._backend, self._bells, answer.watch, answer.render)) as events:
+                async with aclosing(
+                    watch_events(self._backend, self._bells, answer.watch, answer.render, converting)
+                ) as events:
                     yield events
             finally:
                 self.metrics.watches[series] -= 1

@@ -1,16 +1,12 @@
-"""The calls of admission webhooks over HTTPS, between two attempts of a write
-(:mod:`~wharfinger.control_plane.admission.webhooks`).
+"""The calls of webhooks between two attempts of a request (:mod:`~wharfinger.control_plane.admission.webhooks`,
+:mod:`~wharfinger.control_plane.catalog.webhook_conversions`).
 
-A webhook is a URL, or a Service: then the first ready address of its EndpointSlices is called, and its certificate must name
-``<service>.<namespace>.svc``. Each call has the webhook's own time limit. All webhooks that are missing are called at once.
+Each admission webhook has its own time limit; all that are missing are called at once. Objects that are to be converted to one
+version by one webhook are sent together.
 """
 
-import base64
-import binascii
-import ssl
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import httpx
@@ -25,31 +21,26 @@ from wharfinger.control_plane.admission.webhook_reviews import (
 )
 from wharfinger.control_plane.admission.webhooks import VERDICTS, VerdictsNeededError, WebhookCall
 from wharfinger.control_plane.backend import Backend
-from wharfinger.control_plane.objects.amounts import number, text
-from wharfinger.control_plane.objects.lenient_fields import part, parts, texts
-from wharfinger.control_plane.storage.interface import Collection
+from wharfinger.control_plane.catalog.webhook_conversions import (
+    CONVERTED,
+    ConversionCall,
+    ConversionsNeededError,
+    answered,
+)
+from wharfinger.control_plane.http.webhook_client import CallFailedError, WebhookClient
 from wharfinger.control_plane.wire import status
-from wharfinger.formats.json.value import JsonObject, encode_json, find
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, decode_json, find_object, find_str
 
-HTTPS_PORT: Final = 443
 MAX_ROUNDS: Final = 64
 """The largest number of attempts of one request: its object may change meanwhile, and it may delete many objects."""
+CONVERSION_S: Final = 30
+MAX_CONVERTED_BYTES: Final = 64 * 1024 * 1024
+"""The largest answer of a conversion webhook, which may contain a whole list."""
+CONVERSION_VERSION: Final = "apiextensions.k8s.io/v1"
+CONVERSION_KIND: Final = "ConversionReview"
+_OK: Final = range(200, 300)
 Result = TypeVar("Result")
-_SLICES: Final = Collection("discovery.k8s.io", "endpointslices")
-_SERVICES: Final = Collection("", "services")
-
-
-class AddressError(Exception):
-    """The webhook has no address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The address of a webhook, the name that its certificate must have, and the URL that errors name."""
-
-    url: str
-    host: str
-    shown: str
 
 
 class WebhookCalls:
@@ -57,113 +48,78 @@ class WebhookCalls:
 
     def __init__(self, backend: Backend, transport: Callable[[], httpx.AsyncBaseTransport] | None = None) -> None:
         self._backend = backend
-        self._transport = transport
+        self._client = WebhookClient(backend, transport)
 
-    async def with_verdicts(self, attempt: Callable[[], Result]) -> Result:
-        """Return the result of an attempt that has all the verdicts that it needs. Raises StatusError."""
-        known: dict[str, Verdict] = {}
+    async def with_answers(self, attempt: Callable[[], Result]) -> Result:
+        """Return the result of an attempt that has all the answers of webhooks that it needs. Raises StatusError."""
+        verdicts: dict[str, Verdict] = {}
+        converted: dict[str, JsonObject | str] = {}
         seed = self._backend.draw(2**63)
         for _ in range(MAX_ROUNDS):
-            token = VERDICTS.set(known)
+            tokens = VERDICTS.set(verdicts), CONVERTED.set(converted)
             try:
                 with self._backend.drawing_from(seed):  # the names that are generated are those that were judged
                     return attempt()
             except VerdictsNeededError as needed:
-                calls = needed.calls
+                calls: Sequence[WebhookCall] = needed.calls
+                groups: Sequence[Sequence[ConversionCall]] = ()
+            except ConversionsNeededError as needed:
+                calls, groups = (), _grouped(needed.calls)
             finally:
-                VERDICTS.reset(token)
+                VERDICTS.reset(tokens[0])
+                CONVERTED.reset(tokens[1])
             async with trio.open_nursery() as nursery:
                 for call in calls:
-                    nursery.start_soon(self._call, call, known)
+                    nursery.start_soon(self._judge, call, verdicts)
+                for group in groups:
+                    nursery.start_soon(self._convert, group, converted)
         raise status.internal_error("the object changes each time that its webhooks are called; try again")
 
-    async def _call(self, call: WebhookCall, known: dict[str, Verdict]) -> None:
+    async def _judge(self, call: WebhookCall, known: dict[str, Verdict]) -> None:
         known[call.key] = await self._verdict(call)
 
     async def _verdict(self, call: WebhookCall) -> Verdict:
         uid = str(uuid.uuid4())
-        body = encode_json({"kind": KIND, "apiVersion": API_VERSION, "request": {**call.review, "uid": uid}})
+        document: JsonObject = {"kind": KIND, "apiVersion": API_VERSION, "request": {**call.review, "uid": uid}}
         try:
-            target, trust = self._target(call.client), _trust(call.client)
-        except AddressError as error:
+            reply = await self._client.send(call.client, document, call.timeout_s, MAX_ANSWER_BYTES)
+        except CallFailedError as error:
             return Verdict(failed=str(error))
-        transport = httpx.AsyncHTTPTransport(verify=trust) if self._transport is None else self._transport()
-        where = f'Post "{target.shown}?timeout={call.timeout_s}s"'
+        return read_verdict(reply.code, reply.body, uid, mutating=call.mutating)
+
+    async def _convert(self, calls: Sequence[ConversionCall], known: dict[str, JsonObject | str]) -> None:
+        found = await self._conversion(calls)
+        for number, call in enumerate(calls):
+            known[call.key] = found if isinstance(found, str) else found[number]
+
+    async def _conversion(self, calls: Sequence[ConversionCall]) -> Sequence[JsonObject] | str:
+        """Return the converted objects, or why there are none."""
+        uid = str(uuid.uuid4())
+        document: JsonObject = {
+            "kind": CONVERSION_KIND,
+            "apiVersion": CONVERSION_VERSION,
+            "request": {
+                "uid": uid,
+                "desiredAPIVersion": calls[0].api_version,
+                "objects": [call.obj for call in calls],
+            },
+        }
         try:
-            with trio.fail_after(call.timeout_s):
-                async with httpx.AsyncClient(transport=transport, timeout=None, trust_env=False) as client:  # noqa: S113
-                    return await _post(client, target, body, uid, call.timeout_s)
-        except trio.TooSlowError:
-            return Verdict(failed=f"{where}: context deadline exceeded")
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as error:
-            return Verdict(failed=f"{where}: {error}")
-
-    def _target(self, client: JsonObject) -> Target:
-        service = part(client, "service")
-        if service is None:
-            url = text(client, "url")
-            return Target(url, "", url)
-        namespace, name = text(service, "namespace"), text(service, "name")
-        port, path = number(service, "port") or HTTPS_PORT, text(service, "path").lstrip("/")
-        host = f"{name}.{namespace}.svc"
-        address, at = self._endpoint(namespace, name, port)
-        shown = f"[{address}]" if ":" in address else address
-        return Target(f"https://{shown}:{at}/{path}", host, f"https://{host}:{port}/{path}")
-
-    def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Return an address and a port behind a Service. Raises AddressError."""
-        services = [one for one in self._in(namespace, _SERVICES) if text(one, "metadata", "name") == name]
-        if not services:
-            raise AddressError(f'service "{name}" not found')
-        named = next(
-            (text(one, "name") for one in parts(services[0], "spec", "ports") if number(one, "port") == port), None
-        )
-        if named is None:
-            raise AddressError(f'no service port {port} found for service "{name}"')
-        for found in self._in(namespace, _SLICES):
-            if find(found, "metadata", "labels", "kubernetes.io/service-name") != name:
-                continue
-            ports = [number(one, "port") for one in parts(found, "ports") if text(one, "name") == named]
-            for endpoint in parts(found, "endpoints"):
-                if ports and texts(endpoint, "addresses") and find(endpoint, "conditions", "ready") is not False:
-                    return texts(endpoint, "addresses")[0], ports[0]
-        raise AddressError(f'no endpoints available for service "{name}"')
-
-    def _in(self, namespace: str, collection: Collection) -> list[JsonObject]:
-        stored = self._backend.storage.list(collection)
-        return [one for one in stored if text(one, "metadata", "namespace") == namespace]
+            reply = await self._client.send(calls[0].client(), document, CONVERSION_S, MAX_CONVERTED_BYTES)
+            if reply.code not in _OK:
+                return f"the server answered with {reply.code}"
+            answer = decode_json(reply.body, max_bytes=MAX_CONVERTED_BYTES, what="the answer of a webhook")
+            said = (find_str(answer, "apiVersion"), find_str(answer, "kind"))
+            if said != (CONVERSION_VERSION, CONVERSION_KIND):
+                return f"expected webhook response of {CONVERSION_VERSION}, Kind={CONVERSION_KIND}, got {' '.join(said)!r:.100}"
+            return answered(find_object(answer, "response"), uid, calls)
+        except (CallFailedError, FormatError) as error:
+            return str(error)
 
 
-async def _post(client: httpx.AsyncClient, target: Target, body: bytes, uid: str, timeout_s: int) -> Verdict:
-    """Send one review; the answer is read up to a limit."""
-    headers = {"content-type": "application/json", "accept": "application/json"}
-    extensions: dict[str, str] = {}
-    if target.host:
-        headers["host"], extensions["sni_hostname"] = target.host, target.host
-    params = {"timeout": f"{timeout_s}s"}
-    request = client.build_request(
-        "POST", target.url, content=body, headers=headers, params=params, extensions=extensions
-    )
-    answer = await client.send(request, stream=True)
-    try:
-        read = bytearray()
-        async for chunk in answer.aiter_bytes():
-            read += chunk
-            if len(read) > MAX_ANSWER_BYTES:
-                return Verdict(failed=f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
-        return read_verdict(answer.status_code, bytes(read), uid)
-    finally:
-        with trio.CancelScope(shield=True):
-            await answer.aclose()
-
-
-def _trust(client: JsonObject) -> ssl.SSLContext:
-    """Return TLS settings that trust the webhook's ``caBundle``. Raises AddressError."""
-    bundle = text(client, "caBundle")
-    context = ssl.create_default_context()
-    if bundle:
-        try:
-            context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode("ascii"))
-        except (binascii.Error, ValueError, ssl.SSLError) as error:
-            raise AddressError(f"unable to load root certificates: {error}") from error
-    return context
+def _grouped(calls: Sequence[ConversionCall]) -> list[list[ConversionCall]]:
+    """Return the calls by webhook and version, each object once."""
+    groups: dict[tuple[str, str], dict[str, ConversionCall]] = {}
+    for call in calls:
+        groups.setdefault((call.converter, call.api_version), {})[call.key] = call
+    return [[*group.values()] for group in groups.values()]

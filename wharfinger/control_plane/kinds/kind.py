@@ -124,6 +124,8 @@ class Kind:
     """Versions of a custom kind that are only stored."""
     stored: Collection | None = None
     """The collection in which its objects are stored, if they are objects of another kind too (events.k8s.io)."""
+    converter: str = ""
+    """The webhook that converts objects of a custom kind, as in its definition and as JSON; "" for none."""
 
     resource: str = field(init=False, compare=False)
     """The resource with its group: ``deployments.apps``, or ``pods`` for the core group."""

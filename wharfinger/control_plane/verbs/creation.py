@@ -7,6 +7,7 @@ object before a name that is already in use.
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -20,7 +21,7 @@ from wharfinger.control_plane.backend import SUFFIX_LENGTH, Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import check_annotations, settled, to_stored, with_known_entries
 from wharfinger.control_plane.catalog.custom_kinds import custom_of
-from wharfinger.control_plane.catalog.custom_versions import stored_custom
+from wharfinger.control_plane.catalog.custom_versions import converted_custom, shown_custom, stored_custom
 from wharfinger.control_plane.kinds.kind import Generation
 from wharfinger.control_plane.merging.managed_fields import record_update
 from wharfinger.control_plane.objects.object_metadata import with_metadata, without_status
@@ -29,7 +30,7 @@ from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_own
 from wharfinger.control_plane.verbs.empty_values_in_errors import as_sent
 from wharfinger.control_plane.verbs.intake import Written, accepted, check_namespace
 from wharfinger.control_plane.verbs.null_lists import with_null_lists
-from wharfinger.control_plane.verbs.options import WriteOptions
+from wharfinger.control_plane.verbs.options import FieldValidation, WriteOptions
 from wharfinger.control_plane.verbs.preparation import SERVER_OWNED, keeps_status, prepared
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import Body
@@ -94,7 +95,8 @@ def create_object(
     if served.kind.namespaced:
         check_namespace_open(backend, served, namespace, _called(obj))
     try:
-        obj = mutated(_admission(backend, served, obj, options, by_prefix=True), obj)
+        asked = _admission(backend, served, obj, options, by_prefix=True)
+        obj = mutated(asked, obj, partial(completed, served, now))
         obj = without_repeated_owners(obj, options.warnings, admitted=True)
         obj = with_metadata(obj, {"uid": backend.new_uid(), "creationTimestamp": format_time(now)})
         obj = prepared(served.kind, obj)
@@ -126,8 +128,10 @@ def create_object(
     check_definition_open(backend, served, name)
     if options.dry_run:
         return stored_form(served, obj)
+    stored = stored_form(served, obj)
+    check_converted(served, stored)
     charge(admission, backend)
-    return store(backend, served, backend.key(served, namespace, name), obj)
+    return store(backend, served, backend.key(served, namespace, name), stored)
 
 
 def _with_generation(served: Served, obj: JsonObject) -> JsonObject:
@@ -182,6 +186,28 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
     if custom is not None and find_str(stored, "apiVersion") == served.api_version:
         custom.is_complete(stored)
     return stored
+
+
+def check_converted(served: Served, stored: JsonObject) -> None:
+    """Have an object that is about to be stored converted to the version that the client gets, before it is stored.
+
+    Raises ConversionsNeededError and StatusError.
+    """
+    if served.kind.converter:
+        shown_custom(served, stored)
+
+
+def completed(served: Served, now: datetime, version: str, patched: JsonObject) -> JsonObject:
+    """Return an object that a webhook has patched in a version of its kind, as a write through ``served`` goes on with it.
+
+    It has no undeclared fields, and it has defaults. Raises StatusError.
+    """
+    there = served.kind.version(version) or served.version
+    at = Served(served.kind, there)
+    obj = with_defaults(at, accepted(at, patched, FieldValidation.IGNORE).obj, now)
+    if served.kind.custom:
+        return converted_custom(served.kind, obj, served.api_version)
+    return with_stored_defaults(at, obj)
 
 
 def with_defaults(served: Served, obj: JsonObject, now: datetime | None = None) -> JsonObject:

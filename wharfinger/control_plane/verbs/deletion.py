@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from wharfinger.control_plane.api.apiextensions.status import terminating_status
-from wharfinger.control_plane.api.common.admission import Admission, Operation, Policies
+from wharfinger.control_plane.api.common.admission import Admission, Mutation, Operation, Policies
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.custom_kinds import CLEANUP_FINALIZER
@@ -74,6 +74,7 @@ def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, 
         backend, options.user, served.kind, Operation.DELETE, "", namespace, "" if options.each else name, None, obj,
         dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, asked=options.asked,
     )  # fmt: skip
+    policies.mutate(asked, Mutation(lambda _, patched: patched))
     policies.enforce(asked)
 
 

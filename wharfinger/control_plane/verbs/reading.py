@@ -18,6 +18,7 @@ from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import shown, stored_field
 from wharfinger.control_plane.catalog.custom_kinds import custom_of
 from wharfinger.control_plane.catalog.custom_versions import shown_custom
+from wharfinger.control_plane.catalog.webhook_conversions import gathered
 from wharfinger.control_plane.storage.interface import CompactedError, Record
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.wire import status
@@ -89,7 +90,7 @@ class Page:
     @property
     def items(self) -> tuple[JsonObject, ...]:
         """Return the objects in the requested form."""
-        return tuple(presented(self.served, record.passing()) for record in self.records)
+        return tuple(gathered(partial(_presented_record, self.served, record) for record in self.records))
 
     @property
     def metadata(self) -> JsonObject:
@@ -117,6 +118,10 @@ def presented(served: Served, obj: JsonObject) -> JsonObject:
     return shown(served, obj) if custom_of(served.version) is None else shown_custom(served, obj)
 
 
+def _presented_record(served: Served, record: Record) -> JsonObject:
+    return presented(served, record.passing())
+
+
 def is_plain(served: Served, record: Record) -> bool:
     """Return whether a client of this kind and version gets the stored bytes unchanged."""
     if custom_of(served.version) is None:
@@ -133,7 +138,7 @@ def _kind_prefix(kind: str, api_version: str) -> bytes:
 def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
     """Return a list whose items are the stored bytes where possible; it can only be encoded as JSON."""
     served = page.served
-    items = [_raw_item(served, record) for record in page.records]
+    items = gathered(partial(_raw_item, served, record) for record in page.records)
     kind, api_version = served.kind.list_kind, served.api_version
     if served.kind.custom:
         whole = {"apiVersion": api_version, "items": items, "kind": kind, "metadata": {"continue": "", **metadata}}

@@ -11,7 +11,6 @@ from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.columns import AGE, NAME
 from wharfinger.control_plane.catalog.scales import scale_of
-from wharfinger.control_plane.kinds.json_path import evaluate, parse_json_path
 from wharfinger.control_plane.kinds.kind import Column, Kind, KindVersion, ScalePaths
 from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
 from wharfinger.control_plane.merging.managed_fields import (
@@ -44,6 +43,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
+from wharfinger.formats.json_path.path import evaluate, parse_json_path
 from wharfinger.kube.field_sets import FieldSet
 
 _SCALE: Final = Served(

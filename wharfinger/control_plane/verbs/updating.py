@@ -5,6 +5,7 @@ deleted removes the object.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from wharfinger.control_plane.admission.chain import charge, check, mutated
@@ -23,6 +24,8 @@ from wharfinger.control_plane.objects.metadata import NEEDS_REVISION
 from wharfinger.control_plane.objects.object_metadata import metadata_of, with_metadata
 from wharfinger.control_plane.verbs.creation import (
     UNOWNED,
+    check_converted,
+    completed,
     create_object,
     schema_errors,
     store,
@@ -174,7 +177,8 @@ def update(
         dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, policies=backend.policies,
         asked=options.asked, own=options.own,
     )  # fmt: skip
-    new = without_repeated_owners(mutated(admission, new), options.warnings, admitted=True)
+    completing = partial(completed, served, backend.now())
+    new = without_repeated_owners(mutated(admission, new, completing), options.warnings, admitted=True)
     strategy = strategy_of(kind)
     view = backend.view(dry_run=options.dry_run)
     prepare = strategy.status if subresource == "status" else strategy.subresources.get(subresource, strategy.update)
@@ -205,6 +209,7 @@ def update(
         return _let_go(backend, served, old, new, options)
     if options.dry_run:
         return new
+    check_converted(served, new)
     charge(admission, backend)
     return store(backend, served, backend.key(served, namespace, name), new)
 

@@ -9,14 +9,16 @@ fifty streams that are woken for every write would leave no time for the writes.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 import trio
 
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.catalog.webhook_conversions import gathered
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, CompactedError, Record, Storage
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.verbs.reading import Selection, is_plain, presented
@@ -38,6 +40,20 @@ _SHARED: Final = 16
 
 Render = Callable[[str, JsonObject], bytes]
 """A function that encodes one event from its type and object."""
+Result = TypeVar("Result")
+
+
+class Converting(Protocol):
+    """A function that calls the webhooks that an attempt needs, and tries it again until it succeeds."""
+
+    def __call__(self, attempt: Callable[[], Result], /) -> Awaitable[Result]:
+        """Return the result of the attempt. Raises StatusError."""
+        ...
+
+
+async def alone(attempt: Callable[[], Result], /) -> Result:
+    """Try once, where no webhook can be called."""
+    return attempt()
 
 
 class UnshowableError(Exception):
@@ -179,7 +195,10 @@ class _Stream:
         lines: list[bytes] = []
         size = 0
         # The records are copied, because other tasks write between two chunks.
-        for record in tuple(filter(self._watch.selection.takes, found)):
+        records = tuple(filter(self._watch.selection.takes, found))
+        if self._watch.served.kind.converter:
+            gathered(partial(self.said, "ADDED", record, record.revision) for record in records)
+        for record in records:
             lines.append(self.said("ADDED", record, record.revision))
             size += len(lines[-1])
             if size >= CHUNK_BYTES:
@@ -209,6 +228,9 @@ class _Stream:
     def _made(self, upto: int) -> bytes:
         watch = self._watch
         changes = self._storage.changes(self._collection, self.told, limit=CHUNK_EVENTS, upto=upto)
+        if watch.served.kind.converter:
+            events = [event_of(change, watch.namespace, watch.selection) for change in changes]
+            gathered(partial(self.said, *event) for event in events if event is not None)
         lines: list[bytes] = []
         size = 0
         for change in changes:
@@ -224,8 +246,13 @@ class _Stream:
         return b"".join(lines)
 
 
-async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served."""
+async def watch_events(
+    backend: Backend, bells: Bells, watch: Watch, render: Render, converting: Converting = alone
+) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served.
+
+    ``converting`` makes chunks of a kind that a webhook converts.
+    """
     options, served = watch.options, watch.served
     collection = served.kind.collection
     seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
@@ -234,20 +261,25 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
     clock = _BookmarkClock(options.bookmarks, end)
     bells.watches[collection] += 1
     try:
+        converted = bool(served.kind.converter)
         if options.initial_events and stream.told < (options.revision or 0):
             yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
             return
-        for chunk in stream.first():
+        for chunk in await converting(lambda: [*stream.first()]) if converted else stream.first():
             yield chunk
         while True:
             bell = bells.next(collection)
             sent = False
             while stream.told < (moment := bells.moment(collection, backend.storage))[0]:
-                if chunk := stream.next(moment[0]):
+                following = partial(stream.next, moment[0])
+                chunk = await converting(following) if converted else following()
+                if chunk:
                     sent = True
                     yield chunk
             again_at = moment[1] if sent or stream.told < backend.storage.committed else 0.0
-            if clock.due():
+            # A watch from a revision that does not exist yet gets no bookmarks: its client knows another history, and is
+            # to notice that from the silence.
+            if clock.due() and stream.told <= backend.storage.committed:
                 yield render("BOOKMARK", bookmark(served, stream.told))
             if trio.current_time() >= end or not _still_served(backend, served):
                 return
@@ -258,6 +290,8 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
                     await bell.wait()
     except UnshowableError:
         return
+    except status.StatusError as error:
+        yield render("ERROR", error.body())
     except CompactedError as error:
         yield render("ERROR", status.expired(f"too old resource version: {error.asked} ({error.oldest})").body())
     finally:

@@ -14,20 +14,34 @@ from urllib.parse import quote
 import msgspec
 
 from wharfinger.debug.addresses import (
+    AFTER,
+    DIFFERENCE,
+    EVENTS,
     HISTORY,
     HOOK_METRICS,
+    LOGS,
     MAX_SETTINGS,
     METRICS,
     NO_CHART,
     NO_PACKAGE,
     RENDER,
     RENDER_FAILED,
+    RESOURCES,
     SETTINGS_VERSION,
     SHOW_SECRETS,
+    SNAPSHOTS,
+    TASKS,
+    UNAVAILABLE,
     VALIDATE,
     WHY,
 )
 from wharfinger.debug.client.exchange import MAX_ANSWER_BYTES, Exchange, Question, exchange_blocking
+from wharfinger.debug.encoding.details import (
+    events_from_json,
+    resources_from_json,
+    snapshots_from_json,
+    tasks_from_json,
+)
 from wharfinger.debug.encoding.encoding import (
     answer_from_json,
     pools_from_json,
@@ -55,6 +69,14 @@ from wharfinger.runtime.inspector import (
     SettingsAnswer,
     StatisticsSnapshot,
     WarmPoolSnapshot,
+)
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DifferenceSnapshot,
+    HookSnapshotsSnapshot,
+    LogSnapshot,
+    ResourceSnapshot,
 )
 
 _ANSWER_S: Final = 30.0
@@ -158,6 +180,62 @@ class DebugClient:
         answer = await self._ask(HISTORY, package=name)
         try:
             return None if answer is None else record_from_json(answer, HistorySnapshot, "history")
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+        """Return the objects of a package's release, or None if there is no such package."""
+        answer = await self._ask(RESOURCES, package=name)
+        try:
+            return None if answer is None else resources_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+        """Return the Events about a package, or the daemon's own; None if there is no such package."""
+        status, body = await self._fetch(EVENTS, {} if name is None else {"package": name})
+        text = body.decode("utf-8", "replace")
+        if status == HTTPStatus.SERVICE_UNAVAILABLE and text.startswith(UNAVAILABLE):
+            raise DebugAnswerError(text.removeprefix(UNAVAILABLE).rstrip("\n"))
+        answer = self._document(status, body)
+        try:
+            return None if answer is None else events_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+        """Return the kept log lines of a package after a number, or None if nothing is known of the package."""
+        answer = await self._ask(LOGS, package=name, **{AFTER: str(after)})
+        try:
+            return None if answer is None else record_from_json(answer, LogSnapshot, "log")
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def difference(self, name: str) -> DifferenceSnapshot | None:
+        """Return what the next apply of a package would change, redacted; None if there is no such package."""
+        answer = self._document(*await self._fetch(DIFFERENCE, {"package": name}, _RENDER_S))
+        try:
+            return None if answer is None else record_from_json(answer, DifferenceSnapshot, "diff")
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+        """Return the snapshots that the hooks of a package would get now, redacted; None if there is no such package."""
+        if not name:
+            return None
+        status, body = await self._fetch(SNAPSHOTS + _quoted(name), {})
+        if status == HTTPStatus.NOT_FOUND and body.decode("utf-8", "replace").startswith(NO_PACKAGE):
+            return None
+        try:
+            return snapshots_from_json(self._document(status, body))
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+        """Return the tasks of the daemon, as a tree."""
+        answer = await self._ask(TASKS)
+        try:
+            return tasks_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 

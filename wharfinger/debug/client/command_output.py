@@ -6,11 +6,11 @@ are escaped.
 
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final, assert_never
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json
+from wharfinger.debug.client.unknown_names import NoSuchPackageError, no_such_package, one_package, package_hint
+from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
@@ -22,6 +22,7 @@ from wharfinger.debug.printing.history import history_lines
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat, render
 from wharfinger.debug.printing.statistics import statistics_lines
+from wharfinger.debug.printing.task import task_state_text
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_table import layout
@@ -31,103 +32,27 @@ from wharfinger.runtime.inspector import (
     HistorySnapshot,
     Inspector,
     InvalidSettings,
-    PackageSnapshot,
     QueueSnapshot,
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
-    WarmPoolSnapshot,
 )
 
-_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
-_WIDE_HEADER: Final = (
-    *(
-        "NAME",
-        "KIND",
-        "PACKAGE",
-        "VERSION",
-        "REVISION",
-        "DIGEST",
-        "QUEUED",
-        "DOING",
-        "WARNINGS",
-        "STATE",
-        "TIP",
-        "MESSAGE",
-    ),
-)
 _QUEUES_HEADER: Final = ("QUEUE", "INDEX", "LANE", "TASK", "ATTEMPT", "ENQUEUED", "STATE", "WHY")
-_DIGEST_DIGITS: Final = 12
 PROMETHEUS: Final = "prometheus"
-ARROW: Final = "→"
 EXIT_UNKNOWN: Final = 3
 EXIT_KEPT: Final = 3
-_MOST_MEANT: Final = 3
-_POOLS_HEADER: Final = (
-    "NAME",
-    "STATE",
-    "SIZE",
-    "READY",
-    "RESERVED",
-    "WAITING",
-    "STARTED",
-    "RESTARTS",
-    "MEMORY",
-    "PROBLEM",
-)
-_MIB: Final = 1024 * 1024
-_CLAIM: Final = "claim/"
-"""The beginning of the name of a WorkerClaim, as `why` takes it."""
-_NEAR: Final = 0.75
-"""The minimum similarity of suggested names, as a ratio of difflib."""
-
-
-class NoSuchPackageError(DebugError):
-    """The daemon has no package of this name."""
-
-
-class NoSuchPoolError(DebugError):
-    """The daemon has no pool of this name."""
 
 
 class RenderFailedError(DebugError):
     """A package cannot be rendered in its present state."""
 
 
-async def packages_text(
-    inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW, kind: str = ""
-) -> str:
-    """Return the output of `get packages`, limited to one ``kind`` of resource if given; empty if there are none.
-
-    Raises NoSuchPackageError.
-    """
-    if name is not None:
-        packages: tuple[PackageSnapshot, ...] = (await _one_of_kind(inspector, name, kind),)
-    else:
-        packages = tuple(package for package in await inspector.packages() if kind in ("", package.kind))
-    if output in OUTPUT_FORMATS:
-        return render(package_to_json(packages[0]) if name is not None else packages_to_json(packages), output)
-    if not packages:
-        return ""
-    if output == "name":
-        return "".join(f"{printable(package.name)}\n" for package in packages)
-    header, row = (_WIDE_HEADER, _wide_row) if output == "wide" else (_HEADER, _row)
-    rows = [row(package, arrow) for package in packages]
-    return "".join(f"{line}\n" for line in layout(header, rows, columns))
-
-
-async def _one_of_kind(inspector: Inspector, name: str, kind: str) -> PackageSnapshot:
-    package = await _one_package(inspector, name)
-    if kind not in ("", package.kind):
-        raise NoSuchPackageError(f"no {kind} named {name!r}; a {package.kind} has that name")
-    return package
-
-
 async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
     """Return the output of `dump`: all packages, or one. Raises NoSuchPackageError."""
     if name is None:
         return render(packages_to_json(await inspector.packages()), output)
-    return render(package_to_json(await _one_package(inspector, name)), output)
+    return render(package_to_json(await one_package(inspector, name)), output)
 
 
 async def queues_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
@@ -136,36 +61,12 @@ async def queues_text(inspector: Inspector, name: str | None, output: str, colum
     if name is not None:
         queues = tuple(queue for queue in queues if queue.name == name)
         if not queues:
-            hint = await _hint(inspector, name) or "`wharfinger queues dump` shows all"
+            hint = await package_hint(inspector, name) or "`wharfinger queues dump` shows all"
             raise NoSuchPackageError(f"no queue named {name!r}; {hint}")
     if output in OUTPUT_FORMATS:
         return render(queues_to_json(queues), output)
     rows = [_task_row(queue, task) for queue in queues for task in queue.tasks]
     return "".join(f"{line}\n" for line in layout(_QUEUES_HEADER, rows, columns)) if rows else ""
-
-
-async def pools_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
-    """Return the output of `pools dump` and `get pools`: all pools, or one; empty without pools. Raises NoSuchPoolError."""
-    pools = await inspector.pools()
-    if name is not None:
-        known = [pool.name for pool in pools]
-        pools = tuple(pool for pool in pools if pool.name == name)
-        if not pools:
-            near = get_close_matches(name, known, 1, _NEAR)
-            hint = f"did you mean {near[0]!r}?" if near else "`wharfinger get pools` lists all"
-            raise NoSuchPoolError(f"no pool named {name!r}; {hint}")
-    if output in OUTPUT_FORMATS:
-        return render(pools_to_json(pools), output)
-    if output == "name":
-        return "".join(f"{printable(pool.name)}\n" for pool in pools)
-    rows = [_pool_row(pool) for pool in pools]
-    return "".join(f"{line}\n" for line in layout(_POOLS_HEADER, rows, columns)) if rows else ""
-
-
-def _pool_row(pool: WarmPoolSnapshot) -> tuple[str, ...]:
-    numbers = (pool.size, pool.ready, pool.reserved, pool.waiting, pool.started, pool.restarts)
-    memory = f"{pool.memory_bytes / _MIB:.0f}Mi" if pool.memory_limit_bytes else ""
-    return printable(pool.name), pool.state, *map(str, numbers), memory, printable(pool.problem)
 
 
 async def statistics_text(inspector: Inspector, output: str) -> str:
@@ -203,7 +104,7 @@ async def why_text(
                 f"{name!r}: no event is kept from before {format_exact_time(at)}; `wharfinger history` shows which are, and a "
                 "recording on disk may reach further back (--recording DIR); `wharfinger get packages` lists the names"
             )
-        raise await _no_such_package(inspector, name)
+        raise await no_such_package(inspector, name)
     return explained_text(explanation, output, at or now)
 
 
@@ -219,7 +120,7 @@ async def history_text(inspector: Inspector, name: str, output: str, columns: in
     """Return the output of `history`. Raises NoSuchPackageError if nothing is known of the package."""
     history = await inspector.history(name)
     if history is None:
-        raise await _no_such_package(inspector, name)
+        raise await no_such_package(inspector, name)
     return told_text(history, output, columns, everything=everything)
 
 
@@ -236,7 +137,7 @@ async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> 
     """Return the output of `render`. Raises NoSuchPackageError and RenderFailedError."""
     rendered = await client.render(name, show_secrets=show_secrets)
     if rendered is None:
-        raise await _no_such_package(client, name)
+        raise await no_such_package(client, name)
     if not rendered.has_chart:
         raise RenderFailedError(f"package {name!r} has no Helm chart: there is nothing to render")
     if rendered.problem:
@@ -250,7 +151,7 @@ async def validate_text(
     """Return the output of `validate` and its exit code. Raises NoSuchPackageError."""
     answer = await inspector.validate(name, settings, version)
     if answer is None:
-        raise await _no_such_package(inspector, name)
+        raise await no_such_package(inspector, name)
     match answer:
         case ValidSettings(package, warnings):
             code, lines, verdict = 0, [f"warning: {each}" for each in warnings], f"valid for version {package}"
@@ -266,23 +167,6 @@ async def validate_text(
     return "".join(f"{printable(line)}\n" for line in [*lines, f"{name}: {verdict}"]), code
 
 
-async def _one_package(inspector: Inspector, name: str) -> PackageSnapshot:
-    package = await inspector.package(name)
-    if package is None:
-        raise await _no_such_package(inspector, name)
-    return package
-
-
-async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError:
-    if name.startswith(_CLAIM):
-        return NoSuchPackageError(
-            f"no WorkerClaim named {name.removeprefix(_CLAIM)!r}; `kubectl get workerclaims -A` lists them, if the daemon runs "
-            "with --worker-pools"
-        )
-    hint = await _hint(inspector, name) or "`wharfinger get packages` lists them"
-    return NoSuchPackageError(f"no package named {name!r}; {hint}")
-
-
 async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
     """Return the error for a missing node.
 
@@ -293,64 +177,8 @@ async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
     if package is not None:
         how = f"{package.state}: {package.message}" if package.message else package.state
         return NoSuchPackageError(f"package {name!r} is not in the scheduler ({how}); `wharfinger why {name}` says why")
-    hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
+    hint = await package_hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
     return NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
-
-
-async def _hint(inspector: Inspector, name: str) -> str:
-    """Suggest names: ``namespace/instance`` as kubectl writes it, an instance without its namespace, and similar names."""
-    meant = name.replace("/", ".", 1)
-    names = [package.name for package in await inspector.packages() if package.name != name]
-    if meant in names:
-        return f"did you mean {meant}?"
-    instances = [each for each in names if each.partition(".")[2] == meant]
-    near = [*instances, *(each for each in get_close_matches(meant, names, cutoff=_NEAR) if each not in instances)]
-    return f"did you mean {' or '.join(near[:_MOST_MEANT])}?" if near else ""
-
-
-def _row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
-    return (
-        package.name,
-        package.kind,
-        package.package,
-        _versions(package, arrow),
-        package.state,
-        package.message,
-    )
-
-
-def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
-    return (
-        package.name,
-        package.kind,
-        package.package,
-        _versions(package, arrow),
-        str(package.release_revision or ""),
-        (package.installed_digest or package.digest).removeprefix("sha256:")[:_DIGEST_DIGITS],
-        str(len(package.queue.tasks)),
-        _doing(package.queue),
-        str(len(package.warnings) or ""),
-        package.state,
-        package.tip,
-        package.message,
-    )
-
-
-def _versions(package: PackageSnapshot, arrow: str) -> str:
-    """Return the installed version, and the wanted version while it differs: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
-    if package.version in {package.installed_version, ""}:
-        return package.installed_version
-    return f"{package.installed_version} {arrow} {package.version}".lstrip()
-
-
-def _doing(queue: QueueSnapshot) -> str:
-    """Describe the first task that runs or will be retried, and what it waits for; empty if there is none."""
-    for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
-        if task.running:
-            return f"{task.name} (waits for {task.waits_for})" if task.waits_for else task.name
-        if task.parked or task.retry_in_s is not None:
-            return f"{task.name} ({_task_state(task)})"
-    return ""
 
 
 def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
@@ -362,14 +190,6 @@ def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
         task.name,
         str(task.attempt),
         duration(task.enqueued_s_ago),
-        _task_state(task),
+        task_state_text(task),
         "; ".join(why for why in (waits_for, task.cause, task.error) if why),
     )
-
-
-def _task_state(task: TaskSnapshot) -> str:
-    if task.running:
-        return "running"
-    if task.parked:
-        return "parked"
-    return "waiting" if task.retry_in_s is None else f"again in {duration(task.retry_in_s)}"

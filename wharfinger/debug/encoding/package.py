@@ -3,7 +3,8 @@
 Shapes; absent fields are left out::
 
     packages:  {apps: {<name>: package}, modules: {<name>: package}}
-    package:   {name, kind, namespace, definition: {name, version, digest}, installed: {version, digest}, release_revision,
+    package:   {name, kind, namespace, labels?: {<key>: <value>}, definition: {name, version, digest},
+                installed: {version, digest}, release_revision,
                 status: {state, message, tip, conditions: [...], suspended?, maintenance?, progress?, warnings?: [...]},
                 settings, values, hooks: [{name, bindings, runs, last_run?, last_error?, waiting?, reduced?}], queue: queue,
                 waits_for?: [...], operations?: [{operation, completed, in_flight?, interrupted?, earlier?}],
@@ -41,7 +42,7 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_digest": ("installed", "digest"),
 }
 """The paths in JSON of fields that are grouped there."""
-_OWN: Final = frozenset({"settings", "values", "hooks", "queue", "unmatched", "crds", "secrets", *_INSIDE})
+_OWN: Final = frozenset({"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE})
 """The fields of a package that have another place or name in JSON, or are always present."""
 
 
@@ -65,6 +66,7 @@ def package_to_json(package: PackageSnapshot) -> JsonObject:
     plain = record_to_json(package, without=_OWN)
     result: JsonObject = {
         **{key: plain.pop(key) for key in ("name", "kind", "namespace")},
+        **({"labels": package.labels} if package.labels else {}),
         "definition": {"name": package.package, "version": package.version, "digest": package.digest},
         "installed": {"version": package.installed_version, "digest": package.installed_digest},
         "release_revision": plain.pop("release_revision"),
@@ -92,6 +94,7 @@ def package_from_json(value: JsonValue) -> PackageSnapshot:
         "queue": queue_from_json(name, find(value, "queue")),
         "unmatched": find_texts(value, "unmatched_overrides"),
         "crds": _crds_from_json(find(value, "crds")),
+        "labels": find_object(value, "labels"),
         "secrets": (),
     }
     status = find_object(value, "status")

@@ -15,7 +15,7 @@ from wharfinger.debug.client.command_client import (
     show,
     terminal_columns,
 )
-from wharfinger.debug.client.command_output import NoSuchPackageError
+from wharfinger.debug.client.unknown_names import NoSuchPackageError
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.graph.dot import graph_to_dot
 from wharfinger.debug.graph.json import graph_to_json

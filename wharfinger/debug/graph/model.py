@@ -111,7 +111,7 @@ class Graph:
 _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
-_RESTING: Final = {"Ready": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
+_RESTING: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
 """The states of nodes whose last run was ended early, without a failure.
 
 The scheduler reports ``failed`` also for a run that was cut short, or ordered and never started.

@@ -26,6 +26,15 @@ from wharfinger.runtime.inspector import (
     UnknownSettings,
     ValidSettings,
 )
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DifferenceSnapshot,
+    HookSnapshotsSnapshot,
+    LogSnapshot,
+    ObjectChangeSnapshot,
+    ResourceSnapshot,
+)
 
 
 def redact_package(package: PackageSnapshot) -> PackageSnapshot:
@@ -47,6 +56,7 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
         warnings=_redact_texts(package.warnings, text),
         unmatched=_redact_texts(package.unmatched, text),
         update=text.redact(package.update),
+        rollback=text.redact(package.rollback),
         urls=_redact_texts(package.urls, text),
         drift=_redact_texts(package.drift, text),
         failing=_redact_texts(package.failing, text),
@@ -119,6 +129,54 @@ def redact_history(history: HistorySnapshot, secrets: Collection[str]) -> Histor
     )
 
 
+def redact_resource(resource: ResourceSnapshot, secrets: Collection[str]) -> ResourceSnapshot:
+    """Return the object with its texts redacted: messages of the API server may quote what was applied."""
+    text = TextRedactor(secrets)
+    return replace(
+        resource,
+        message=text.redact(resource.message),
+        error=text.redact(resource.error),
+        drift=text.redact(resource.drift),
+        labels=_redact_texts(resource.labels, text),
+    )
+
+
+def redact_events(events: Iterable[ClusterEventSnapshot], secrets: Collection[str]) -> tuple[ClusterEventSnapshot, ...]:
+    """Return the Events with their messages redacted."""
+    text = TextRedactor(secrets)
+    return tuple(replace(each, message=text.redact(each.message)) for each in events)
+
+
+def redact_log(log: LogSnapshot, secrets: Collection[str]) -> LogSnapshot:
+    """Return the log with its lines redacted again: a secret may have become known after a line was kept."""
+    text = TextRedactor(secrets)
+    return replace(log, lines=tuple(replace(line, message=text.redact(line.message)) for line in log.lines))
+
+
+def redact_difference(difference: DifferenceSnapshot, secrets: Collection[str]) -> DifferenceSnapshot:
+    """Return the difference with its texts redacted. Values of Secrets and of sensitive keys were masked in the daemon."""
+    text = TextRedactor(secrets)
+    return replace(
+        difference,
+        changes=tuple(_redact_change(each, text) for each in difference.changes),
+        notes=_redact_texts(difference.notes, text),
+        problem=text.redact(difference.problem),
+    )
+
+
+def redact_snapshots(
+    snapshots: Iterable[HookSnapshotsSnapshot], secrets: Collection[str]
+) -> tuple[HookSnapshotsSnapshot, ...]:
+    """Return the snapshots with their values redacted as in a dump."""
+    return tuple(replace(each, bindings=redact_object(each.bindings, secrets=secrets)) for each in snapshots)
+
+
+def redact_tasks(tasks: Iterable[DaemonTaskSnapshot], secrets: Collection[str]) -> tuple[DaemonTaskSnapshot, ...]:
+    """Return the tasks with their names and causes redacted."""
+    text = TextRedactor(secrets)
+    return tuple(replace(each, name=text.redact(each.name), cause=text.redact(each.cause)) for each in tasks)
+
+
 def redact_answer(answer: SettingsAnswer, secrets: Collection[str]) -> SettingsAnswer:
     """Return the answer with its messages redacted: a rule may quote current settings that are not in the request."""
     text = TextRedactor(secrets)
@@ -146,6 +204,13 @@ def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:
 def secrets_of(package: PackageSnapshot) -> frozenset[str]:
     """Return the secrets that a package names, and those in its settings and values under a key that marks a secret."""
     return frozenset(package.secrets).union(*(redacted_texts(shown) for shown in (package.settings, package.values)))
+
+
+def _redact_change(change: ObjectChangeSnapshot, text: TextRedactor) -> ObjectChangeSnapshot:
+    fields = (
+        replace(field, before=text.redact(field.before), after=text.redact(field.after)) for field in change.fields
+    )
+    return replace(change, fields=tuple(fields), note=text.redact(change.note))
 
 
 def _redact_hook(hook: HookSnapshot, text: TextRedactor) -> HookSnapshot:

@@ -1,4 +1,4 @@
-"""Metrics for scrapers over the network: only GET requests for four of the debug server's paths. Any process that reaches the
+"""Metrics for scrapers over the network: only GET requests for five of the debug server's paths. Any process that reaches the
 port may send requests. Therefore the port is closed by default, and no path changes or explains anything. The cost to the daemon
 is small for any number of requests: there are at most CONNECTIONS at once, requests have no body, and an answer is reused for all
 requests within FRESH_S.
@@ -24,8 +24,9 @@ from wharfinger.runtime.inspector import Inspector
 log = logging.getLogger(__name__)
 
 HEALTH: Final = "/healthz"
+LIVE: Final = "/livez"
 READY: Final = "/readyz"
-PATHS: Final = (METRICS, HOOK_METRICS, HEALTH, READY)
+PATHS: Final = (METRICS, HOOK_METRICS, HEALTH, LIVE, READY)
 CONNECTIONS: Final = 16
 FRESH_S: Final = 1.0
 MAX_PORT: Final = 65_535
@@ -103,9 +104,12 @@ def make_metrics_handler(inspector: Inspector) -> Handler:
 
 
 def _without_reason(answer: Answer) -> Answer:
-    """Return the verdict alone: why a daemon is not ready is for users of the debug socket."""
-    ready = isinstance(answer, Response) and answer.status == HTTPStatus.OK
-    return _text(HTTPStatus.OK, "ready") if ready else _text(HTTPStatus.SERVICE_UNAVAILABLE, "not ready")
+    """Return the verdict and who leads: why a daemon is not ready is for users of the debug socket."""
+    if not isinstance(answer, Response):
+        return answer
+    verdict = "ready" if answer.status == HTTPStatus.OK else "not ready"
+    leader = answer.body.decode().removesuffix("\n").partition("\n")[2]
+    return _text(answer.status, f"{verdict}\n{leader}" if leader else verdict)
 
 
 class _Kept:

@@ -7,8 +7,6 @@ would be applied. Anyone who can open the socket may send requests; this is only
 0700).
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -30,6 +28,7 @@ from wharfinger.debug.addresses import (
     RENDER_FAILED,
     SETTINGS_VERSION,
     SHOW_SECRETS,
+    SNAPSHOTS,
     VALIDATE,
     WHY,
     read_settings_version,
@@ -39,7 +38,7 @@ from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
-from wharfinger.debug.printing.output import MEDIA_TYPES, OUTPUT_FORMATS, render
+from wharfinger.debug.printing.output import MEDIA_TYPES
 from wharfinger.debug.printing.redacting import (
     redact_answer,
     redact_explanation,
@@ -50,149 +49,146 @@ from wharfinger.debug.printing.redacting import (
     secrets_in,
     secrets_of,
 )
+from wharfinger.debug.server.answers import Route, document_answer, listing_text, text_answer
 from wharfinger.debug.server.manifests import redacted_manifest
+from wharfinger.debug.server.package_routes import PACKAGE_ROUTES
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.exposition import CONTENT_TYPE
-from wharfinger.formats.json.value import JsonObject, as_object, decode_json
+from wharfinger.formats.json.value import as_object, decode_json
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.httpd.messages import Handler, Request, Response
 from wharfinger.kube.times import parse_time
 from wharfinger.runtime.inspector import Inspector
-
-_TEXT: Final = "text/plain; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class _Route:
-    """One path: its handler, and the query parameters that it accepts."""
-
-    answer: Callable[[Inspector, Request], Awaitable[Response]]
-    parameters: frozenset[str] = frozenset()
-    post: bool = False
-    """True if the path accepts POST only."""
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """The methods that the path accepts."""
-        return ("POST",) if self.post else ("GET", "HEAD")
 
 
 def make_handler(inspector: Inspector) -> Handler:
     """Make the handler of a debug server that answers from ``inspector``."""
 
     async def handle(request: Request) -> Response:
-        named = next((prefix for prefix in (RENDER, VALIDATE) if request.path.startswith(prefix)), "")
+        named = next((prefix for prefix in (RENDER, VALIDATE, SNAPSHOTS) if request.path.startswith(prefix)), "")
         route = ROUTES.get(f"{named}{{name}}" if named else request.path)
         if route is None:
-            return _text(404, f"no such path: {request.path}; /endpoints lists them")
+            return text_answer(404, f"no such path: {request.path}; /endpoints lists them")
         if request.method not in route.methods:
             allowed = ", ".join(route.methods)
             return msgspec.structs.replace(
-                _text(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),)
+                text_answer(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),)
             )
         if unknown := sorted(request.query.keys() - route.parameters):
-            return _text(400, f"unknown query parameter: {unknown[0]}; known here: {_listing(route.parameters)}")
+            return text_answer(
+                400, f"unknown query parameter: {unknown[0]}; known here: {listing_text(route.parameters)}"
+            )
         return await route.answer(inspector, request)
 
     return handle
 
 
 async def _healthz(_inspector: Inspector, _request: Request) -> Response:
-    return _text(200, "ok")
+    return text_answer(200, "ok")
+
+
+async def _livez(inspector: Inspector, _request: Request) -> Response:
+    """Answer 503 if a watch hangs: only a restart helps then. A server that is away is no reason."""
+    stale = (await inspector.daemon()).stale_watches
+    return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
 
 
 async def _readyz(inspector: Inspector, _request: Request) -> Response:
+    """Answer the verdict in the first line, and who leads in the second one if that is known."""
     daemon = await inspector.daemon()
+    leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
     if daemon.ready:
-        return _text(200, "ready")
+        return text_answer(200, f"ready{leader}")
     if daemon.draining:
-        return _text(503, "not ready: shutting down")
-    return _text(503, f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting")
+        return text_answer(503, f"not ready: shutting down{leader}")
+    return text_answer(503, (f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting") + leader)
 
 
 async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
-    return _text(200, "\n".join(f"{route.methods[0]} {path}" for path, route in ROUTES.items()))
+    return text_answer(200, "\n".join(f"{route.methods[0]} {path}" for path, route in ROUTES.items()))
 
 
 async def _daemon(inspector: Inspector, request: Request) -> Response:
-    return _document(request, record_to_json(await inspector.daemon()))
+    return document_answer(request, record_to_json(await inspector.daemon()))
 
 
 async def _statistics(inspector: Inspector, request: Request) -> Response:
     statistics = await inspector.statistics()
-    return _document(request, statistics_to_json(statistics) if statistics else None)
+    return document_answer(request, statistics_to_json(statistics) if statistics else None)
 
 
 async def _packages(inspector: Inspector, request: Request) -> Response:
     if "name" not in request.query:
-        return _document(request, packages_to_json(redact_package(package) for package in await inspector.packages()))
+        return document_answer(
+            request, packages_to_json(redact_package(package) for package in await inspector.packages())
+        )
     package = await inspector.package(request.arg("name"))
-    return _document(request, package_to_json(redact_package(package)) if package else None)
+    return document_answer(request, package_to_json(redact_package(package)) if package else None)
 
 
 async def _queues(inspector: Inspector, request: Request) -> Response:
     secrets = secrets_in(await inspector.packages())
     queues = [redact_queue(queue, secrets) for queue in await inspector.queues()]
     if "name" not in request.query:
-        return _document(request, queues_to_json(queues))
+        return document_answer(request, queues_to_json(queues))
     asked = [queue for queue in queues if queue.name == request.arg("name")]
-    return _document(request, queues_to_json(asked) if asked else None)
+    return document_answer(request, queues_to_json(asked) if asked else None)
 
 
 async def _pools(inspector: Inspector, request: Request) -> Response:
     pools = await inspector.pools()
     if "name" not in request.query:
-        return _document(request, pools_to_json(pools))
+        return document_answer(request, pools_to_json(pools))
     asked = [pool for pool in pools if pool.name == request.arg("name")]
-    return _document(request, pools_to_json(asked) if asked else None)
+    return document_answer(request, pools_to_json(asked) if asked else None)
 
 
 async def _repositories(inspector: Inspector, request: Request) -> Response:
     repositories = await inspector.repositories()
     if "name" not in request.query:
-        return _document(request, repositories_to_json(repositories))
+        return document_answer(request, repositories_to_json(repositories))
     asked = [each for each in repositories if each.name == request.arg("name")]
-    return _document(request, repositories_to_json(asked) if asked else None)
+    return document_answer(request, repositories_to_json(asked) if asked else None)
 
 
 async def _scheduler(inspector: Inspector, request: Request) -> Response:
     secrets = secrets_in(await inspector.packages())
     nodes = [redact_node(node, secrets) for node in await inspector.scheduler()]
     if "name" not in request.query:
-        return _document(request, nodes_to_json(nodes))
+        return document_answer(request, nodes_to_json(nodes))
     asked = next((node for node in nodes if node.name == request.arg("name")), None)
-    return _document(request, node_to_json(asked) if asked else None)
+    return document_answer(request, node_to_json(asked) if asked else None)
 
 
 async def _why(inspector: Inspector, request: Request) -> Response:
     if "package" not in request.query:
-        return _text(400, "query parameter package: the name of a package is missing")
+        return text_answer(400, "query parameter package: the name of a package is missing")
     at = parse_time(request.arg("at")) if "at" in request.query else None
     if at is None and "at" in request.query:
-        return _text(400, f"at: {request.arg('at')[:MAX_SHOWN]}: expected a time like 2026-11-21T04:03:00Z")
+        return text_answer(400, f"at: {request.arg('at')[:MAX_SHOWN]}: expected a time like 2026-11-21T04:03:00Z")
     explanation = await inspector.why(request.arg("package"), at)
     if explanation is None:
-        return _document(request, None)
+        return document_answer(request, None)
     # The chain passes through other packages, and each text may quote a secret that only its own package names.
     secrets = secrets_in(await inspector.packages())
-    return _document(request, record_to_json(redact_explanation(explanation, secrets)))
+    return document_answer(request, record_to_json(redact_explanation(explanation, secrets)))
 
 
 async def _history(inspector: Inspector, request: Request) -> Response:
     if "package" not in request.query:
-        return _text(400, "query parameter package: the name of a package is missing")
+        return text_answer(400, "query parameter package: the name of a package is missing")
     history = await inspector.history(request.arg("package"))
     if history is None:
-        return _document(request, None)
+        return document_answer(request, None)
     # Texts were masked when they were recorded; a secret that became known later is masked here.
     secrets = secrets_in(await inspector.packages())
-    return _document(request, record_to_json(redact_history(history, secrets)))
+    return document_answer(request, record_to_json(redact_history(history, secrets)))
 
 
 async def _metrics(inspector: Inspector, request: Request) -> Response:
     hooks = request.arg(HOOKS, "false")
     if hooks not in {"true", "false"}:
-        return _text(400, f"unknown {HOOKS}: {hooks}; known: false, true")
+        return text_answer(400, f"unknown {HOOKS}: {hooks}; known: false, true")
     return metrics_answer(
         await inspector.metrics() + (await inspector.hook_metrics() if hooks == "true" else ELSEWHERE)
     )
@@ -206,22 +202,22 @@ async def _render(inspector: Inspector, request: Request) -> Response:
     name = request.path.removeprefix(RENDER)
     show = request.arg(SHOW_SECRETS, "false")
     if show not in {"true", "false"}:
-        return _text(400, f"unknown {SHOW_SECRETS}: {show}; known: false, true")
+        return text_answer(400, f"unknown {SHOW_SECRETS}: {show}; known: false, true")
     rendered = await inspector.render(name)
     if rendered is None:
-        return _text(404, f"{NO_PACKAGE}{name!r}")
+        return text_answer(404, f"{NO_PACKAGE}{name!r}")
     package = await inspector.package(name)
     secrets = secrets_of(package) if package else frozenset[str]()
     if not rendered.has_chart:
-        return _text(400, NO_CHART)
+        return text_answer(400, NO_CHART)
     if rendered.problem:
-        return _text(500, RENDER_FAILED + TextRedactor(secrets).redact(rendered.problem))
+        return text_answer(500, RENDER_FAILED + TextRedactor(secrets).redact(rendered.problem))
     if show == "true":
         return Response(200, rendered.manifest.encode("utf-8", "replace"), MEDIA_TYPES["yaml"])
     try:
         shown = await trio.to_thread.run_sync(partial(redacted_manifest, rendered.manifest, secrets))
     except FormatError as error:
-        return _text(500, f"{RENDER_FAILED}it cannot be redacted: {TextRedactor(secrets).redact(str(error))}")
+        return text_answer(500, f"{RENDER_FAILED}it cannot be redacted: {TextRedactor(secrets).redact(str(error))}")
     return Response(200, shown.encode(), MEDIA_TYPES["yaml"])
 
 
@@ -230,56 +226,44 @@ async def _validate(inspector: Inspector, request: Request) -> Response:
     written = request.arg(SETTINGS_VERSION, "0")
     version = read_settings_version(written)
     if version is None:
-        return _text(400, f"{SETTINGS_VERSION}: {written[:MAX_SHOWN]}: expected a number up to {MAX_SETTINGS_VERSION}")
+        return text_answer(
+            400, f"{SETTINGS_VERSION}: {written[:MAX_SHOWN]}: expected a number up to {MAX_SETTINGS_VERSION}"
+        )
     try:
         body = decode_json(request.body or b"{}", max_bytes=MAX_SETTINGS, what="settings")
         settings = as_object(body, "settings")
     except FormatError as error:
-        return _text(400, str(error))
+        return text_answer(400, str(error))
     answer = await inspector.validate(name, settings, version)
     if answer is None:
-        return _text(404, f"{NO_PACKAGE}{name!r}")
+        return text_answer(404, f"{NO_PACKAGE}{name!r}")
     package = await inspector.package(name)
     secrets = secrets_of(package) if package else frozenset[str]()
-    return _document(request, answer_to_json(redact_answer(answer, secrets)))
+    return document_answer(request, answer_to_json(redact_answer(answer, secrets)))
 
 
-ROUTES: Final[dict[str, _Route]] = {
-    "/healthz": _Route(_healthz),
-    "/readyz": _Route(_readyz),
-    "/endpoints": _Route(_endpoints),
-    METRICS: _Route(_metrics, frozenset({HOOKS})),
-    HOOK_METRICS: _Route(_hook_metrics),
-    "/api/v1/daemon": _Route(_daemon, frozenset({"output"})),
-    "/api/v1/statistics": _Route(_statistics, frozenset({"output"})),
-    "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
-    "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
-    "/api/v1/pools/dump": _Route(_pools, frozenset({"name", "output"})),
-    "/api/v1/repositories/dump": _Route(_repositories, frozenset({"name", "output"})),
-    "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
-    WHY: _Route(_why, frozenset({"package", "at", "output"})),
-    HISTORY: _Route(_history, frozenset({"package", "output"})),
-    f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
-    f"{VALIDATE}{{name}}": _Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
+ROUTES: Final[dict[str, Route]] = {
+    "/healthz": Route(_healthz),
+    "/livez": Route(_livez),
+    "/readyz": Route(_readyz),
+    "/endpoints": Route(_endpoints),
+    METRICS: Route(_metrics, frozenset({HOOKS})),
+    HOOK_METRICS: Route(_hook_metrics),
+    "/api/v1/daemon": Route(_daemon, frozenset({"output"})),
+    "/api/v1/statistics": Route(_statistics, frozenset({"output"})),
+    "/api/v1/packages/dump": Route(_packages, frozenset({"name", "output"})),
+    "/api/v1/queues/dump": Route(_queues, frozenset({"name", "output"})),
+    "/api/v1/pools/dump": Route(_pools, frozenset({"name", "output"})),
+    "/api/v1/repositories/dump": Route(_repositories, frozenset({"name", "output"})),
+    "/api/v1/scheduler/dump": Route(_scheduler, frozenset({"name", "output"})),
+    WHY: Route(_why, frozenset({"package", "at", "output"})),
+    HISTORY: Route(_history, frozenset({"package", "output"})),
+    f"{RENDER}{{name}}": Route(_render, frozenset({SHOW_SECRETS})),
+    f"{VALIDATE}{{name}}": Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
+    **PACKAGE_ROUTES,
 }
 
 
 def metrics_answer(text: str) -> Response:
     """Return metrics as a response for a scraper."""
     return Response(200, text.encode("utf-8", "replace"), CONTENT_TYPE)
-
-
-def _document(request: Request, value: JsonObject | None) -> Response:
-    asked = request.arg("output", "json")
-    output = next((known for known in OUTPUT_FORMATS if known == asked), None)
-    if output is None:
-        return _text(400, f"unknown output: {asked}; known: {_listing(OUTPUT_FORMATS)}")
-    return Response(200, render(value, output).encode(), MEDIA_TYPES[output])
-
-
-def _text(status: int, text: str) -> Response:
-    return Response(status, text.encode("utf-8", "replace") + b"\n", _TEXT)
-
-
-def _listing(names: frozenset[str] | tuple[str, ...]) -> str:
-    return ", ".join(sorted(names)) or "none"

@@ -80,6 +80,11 @@ _MOST_DIGITS: Final = 64
 """64 binary digits fill 64 bits; more digits in any base overflow, and are not worth converting."""
 
 
+def is_text(text: str) -> bool:
+    """Return whether an untagged plain scalar is text for certain, by its first character; `resolve` knows the others."""
+    return text not in _WORDS and text[0] not in _NUMBER_STARTS
+
+
 def resolve(text: str, *, old_booleans: bool = True) -> Resolved:
     """Return the meaning of an untagged plain scalar.
 

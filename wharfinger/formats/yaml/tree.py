@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import yaml
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.yaml.scalars import (
     CORE,
@@ -24,10 +23,12 @@ from wharfinger.formats.yaml.scalars import (
     ScalarError,
     as_key,
     as_value,
+    is_text,
     resolve,
     shown_tag,
     tagged,
 )
+from yaml import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +111,16 @@ class TreeBuilder:
         self._anchors.clear()
         return root
 
-    def feed(self, event: yaml.Event) -> None:
+    def feed(self, event: Event) -> None:
         """Take one node event or end of a collection. Raises Refused."""
         try:
-            if isinstance(event, yaml.ScalarEvent):
+            if isinstance(event, ScalarEvent):
                 self._scalar(event.anchor, event.tag, event.value, plain=event.implicit[0])
-            elif isinstance(event, yaml.MappingStartEvent):
+            elif isinstance(event, MappingStartEvent):
                 self._start({}, event.anchor, event.tag, "map")
-            elif isinstance(event, yaml.SequenceStartEvent):
+            elif isinstance(event, SequenceStartEvent):
                 self._start([], event.anchor, event.tag, "seq")
-            elif isinstance(event, yaml.AliasEvent):
+            elif isinstance(event, AliasEvent):
                 self._alias(str(event.anchor))
             else:
                 self._end()
@@ -128,6 +129,12 @@ class TreeBuilder:
 
     def _scalar(self, anchor: str | None, tag: str | None, text: str, *, plain: bool) -> None:
         self._charge(1, len(text))
+        if tag is None and anchor is None and (not plain or is_text(text)):  # nearly all scalars
+            if self._wants_key():
+                self._put_key(_MERGE if plain and text == "<<" else text)
+            else:
+                self._put(text, is_mapping=False)
+            return
         untagged = resolve(text, old_booleans=self._old_booleans) if plain else Resolved(Kind.STR, text)
         found = untagged if tag is None else tagged(tag, text)
         if anchor is not None:

@@ -4,6 +4,7 @@ An error of Helm is reported at the line that it names. A package whose schema r
 rendered like this. Its author can give settings with ``--settings``; otherwise a warning says that nothing was rendered.
 """
 
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,11 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.author.lint_scope import lint_scope
 from wharfinger.hooks.author.lint_sources import PACKAGE, LintFinding, Sources, finding
 from wharfinger.packages.author.package_check import Severity
-from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.definition.module_folder import TEMPLATES_FOLDER
 from wharfinger.packages.errors import RenderError
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
+from wharfinger.packages.kustomizing.manifest_renderer import FORBIDDEN, ManifestRenderer
 from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
@@ -52,7 +55,11 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
         return [finding(PACKAGE, 0, Severity.WARNING, why)]
     with tempfile.TemporaryDirectory(prefix="wharfinger-lint-") as scratch:
         try:
-            rendered = await HelmRenderer(rendering.helm, Path(scratch)).render(request)
+            helm, kubectl = HelmRenderer(rendering.helm, Path(scratch)), shutil.which("kubectl")
+            building = KubectlKustomize(
+                Path(kubectl) if kubectl else None, Path(scratch), network=False, forbidden=FORBIDDEN
+            )
+            rendered = await ManifestRenderer(helm, building).render(request)
         except RenderError as error:
             if error.transient:
                 raise
@@ -84,4 +91,5 @@ def _request(tree: Path, definition: Definition, rendering: Rendering) -> Render
         api_versions=_API_VERSIONS,
         is_upgrade=False,
         chart_file=definition.chart_file,
+        manifests=definition.layout is Layout.MANIFESTS,
     )

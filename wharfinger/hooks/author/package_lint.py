@@ -84,7 +84,7 @@ async def _hooks(folder: Path, definition: Definition | None, tools: LintTools) 
 
     A package whose definition cannot be read may have hooks, so their files are checked.
     """
-    if definition is not None and definition.layout is Layout.CHART:
+    if definition is not None and definition.layout in {Layout.CHART, Layout.MANIFESTS}:
         return []
     layout, batch = (Layout.PACKAGE, ()) if definition is None else (definition.layout, definition.batch_hooks)
     try:

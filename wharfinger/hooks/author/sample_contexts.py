@@ -3,7 +3,7 @@
 They are built by the code that builds the real ones (:mod:`~wharfinger.hooks.watching.contexts`), around one object that
 does not exist. Its kind, name and namespace are those that the binding selects; the author fills in the rest. The contexts
 contain the filter's result for this bare object. If the filter fails on it (it may expect a status, for example), the result
-is null. There is no builder for webhooks yet, so their reviews are written here.
+is null. The reviews of webhooks come from an API server, so samples of them are written here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,10 +52,13 @@ async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObj
         "afterDeleteHelm": config.after_delete_helm,
     }
     made += [contexts.helm_binding(name, snapshots) for name, order in orders.items() if order is not None]
-    made += [_admission(binding, "Validating", snapshots) for binding in config.validating]
-    made += [_admission(binding, "Mutating", snapshots) for binding in config.mutating]
+    made += [contexts.validating(binding, _admission(binding), snapshots) for binding in config.validating]
+    made += [contexts.mutating(binding, _admission(binding), snapshots) for binding in config.mutating]
     for conversion in config.conversions:
-        made += [_conversion(conversion, old, new, snapshots) for old, new in conversion.conversions]
+        made += [
+            contexts.conversion(conversion, versions, _conversion(conversion, *versions), snapshots)
+            for versions in conversion.conversions
+        ]
     return tuple(as_object(_unpacked(context), "context") for context in made)
 
 
@@ -111,7 +114,7 @@ def _first(names: tuple[str, ...] | None, default: str) -> str:
     return names[0] if names else default
 
 
-def _admission(binding: AdmissionBinding, kind: str, snapshots: contexts.Snapshots) -> Context:
+def _admission(binding: AdmissionBinding) -> JsonObject:
     rule = binding.rules[0] if binding.rules else None
     group, version, resource, operation = (
         (rule.api_groups[0], rule.api_versions[0], rule.resources[0], rule.operations[0])
@@ -131,30 +134,15 @@ def _admission(binding: AdmissionBinding, kind: str, snapshots: contexts.Snapsho
         "oldObject": None if operation in ("CREATE", "CONNECT") else to_json(obj),
         "dryRun": False,
     }
-    review: JsonObject = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    return {"binding": binding.name, "type": kind, "review": review, **_included(binding, snapshots)}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def _conversion(binding: ConversionBinding, old: str, new: str, snapshots: contexts.Snapshots) -> Context:
+def _conversion(binding: ConversionBinding, old: str, new: str) -> JsonObject:
     group = binding.crd_name.partition(".")[2]
     source, target = (version if "/" in version else f"{group}/{version}" for version in (old, new))
     obj: JsonObject = {"apiVersion": source, "metadata": {"name": NAME, "namespace": NAMESPACE}}
     request: JsonObject = {"uid": UID, "desiredAPIVersion": target, "objects": [obj]}
-    review: JsonObject = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
-    return {
-        "binding": binding.name,
-        "type": "Conversion",
-        "fromVersion": old,
-        "toVersion": new,
-        "review": review,
-        **_included(binding, snapshots),
-    }
-
-
-def _included(binding: AdmissionBinding | ConversionBinding, snapshots: contexts.Snapshots) -> Context:
-    names = binding.include_snapshots_from
-    found = {name: [item.fields() for item in snapshots.get(name, ())] for name in names}
-    return {"snapshots": found} if names else {}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
 
 
 def _unpacked(value: ContextValue) -> JsonValue:

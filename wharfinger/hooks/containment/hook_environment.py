@@ -129,7 +129,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
     """Return ``variables`` with this host excepted from the proxies, if there are any.
 
-    The daemon reaches its cluster without a proxy, so hooks must, too.
+    If the daemon reaches its cluster without a proxy, hooks must, too.
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)

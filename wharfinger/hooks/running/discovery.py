@@ -66,14 +66,15 @@ async def discover_hooks(
     scope: HookScope = HookScope.PACKAGE,
     batch: Collection[str] = (),
     environment: Mapping[str, str] | None = None,
+    webhooks: bool = False,
     warn: Callable[[str], None] = log.warning,
 ) -> tuple[Hook, ...]:
     """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file.
 
     ``layout`` decides where they run: hooks of an addon-operator module in the package's root, others in their own folder.
     ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` are variables
-    that identify the package to them. Raises HookError (HookConfigError for an invalid configuration): that of the first
-    hook by path, if several fail.
+    that identify the package to them. ``webhooks`` is true if webhooks are served. Raises HookError (HookConfigError for an
+    invalid configuration): that of the first hook by path, if several fail.
     """
     try:
         found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))
@@ -93,7 +94,8 @@ async def discover_hooks(
     hooks = asking.hooks()
     _check_together(hooks)
     for hook in hooks:
-        _check_served(hook, layout, warn)
+        if not webhooks:
+            _check_served(hook, layout, warn)
         for warning in hook.config.warnings:
             warn(f"hook {hook.name}: {warning}")
     return hooks
@@ -110,7 +112,7 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Refuse webhooks, which are not served yet. In addon-operator's folders they are only a warning.
+    """Refuse webhooks where none are served. In addon-operator's folders they are only a warning.
 
     Raises HookConfigError.
     """
@@ -118,10 +120,10 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
     asked = {VALIDATING: config.validating, MUTATING: config.mutating, CONVERSION: config.conversions}
     unserved = [key for key, bindings in asked.items() if bindings]
     if unserved and layout is not Layout.MODULE_FOLDER:
-        why = "is not served yet: admission and conversion hooks need a webhook server; leave it out"
+        why = "needs an admission server, and this daemon has none; start it with --admission"
         raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
     for key in unserved:
-        warn(f"hook {hook.name}: {key} is not served: no request will reach it")
+        warn(f"hook {hook.name}: {key} needs --admission, without which no request reaches it")
 
 
 class _Asking:

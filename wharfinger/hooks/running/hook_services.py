@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from functools import partial
+from typing import TypeAlias
 
 import trio
 
@@ -24,6 +26,11 @@ from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.schedules import Schedules, ScheduleStatistics, open_schedules
 
 log = logging.getLogger(__name__)
+
+OnEvent: TypeAlias = Callable[[PackageHooks, Inbox], None]
+"""The callback with an inbox of a hook that has an occurrence now."""
+OnTick: TypeAlias = Callable[[str], None]
+"""The callback with a crontab that is due."""
 
 
 @dataclass(slots=True)
@@ -45,7 +52,6 @@ class HookServices:
         filters: Filters,
         nursery: trio.Nursery,
         schedules: Schedules,
-        on_event: Callable[[PackageHooks, Inbox], None],
     ) -> None:
         """Private to `open_hook_services`, which owns the nursery."""
         self._client = client
@@ -53,20 +59,31 @@ class HookServices:
         self._filters = filters
         self._nursery = nursery
         self._schedules = schedules
-        self._on_event = on_event
+        self._on_event: OnEvent | None = None
+        self._on_tick: OnTick | None = None
         self._services: dict[str, _Service] = {}
         self._closing = False
         self._rung: set[str] = set()
+
+    def listen(self, on_event: OnEvent, on_tick: OnTick) -> None:
+        """Report the events of all hooks and the schedules that are due from now on; to be called before the first start.
+
+        Neither callback may block.
+        """
+        self._on_event, self._on_tick = on_event, on_tick
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
         """Follow a package's bindings; return once they are listed. Raises HookError or ClusterError; then no binding is
         followed.
         """
+        if self._on_event is None:
+            raise AssertionError(f"the hooks of {package} are started before anything listens to their events")
         await self.stop(package)
         if self._closing:
             raise HookError("hooks", f"the hooks of {package} are not started: the daemon is stopping", transient=True)
         service = self._services[package] = _Service()
-        self._nursery.start_soon(self._serve, package, hooks, namespace, service, name=f"hooks of {package}")
+        serve = partial(self._serve, package, hooks, namespace, service, self._on_event)
+        self._nursery.start_soon(serve, name=f"hooks of {package}")
         try:
             await service.decided.wait()
         except trio.Cancelled:
@@ -102,6 +119,11 @@ class HookServices:
         found = (self._services[name].hooks for name in sorted(self._rung & self._services.keys()))
         return tuple(hooks for hooks in found if hooks is not None)
 
+    def tick(self, crontab: str) -> None:
+        """Report a schedule that is due."""
+        if self._on_tick is not None:
+            self._on_tick(crontab)
+
     def started(self) -> frozenset[str]:
         """Return the packages whose hooks are started, or are starting."""
         return frozenset(self._services)
@@ -114,7 +136,9 @@ class HookServices:
         """Return the statistics of the schedules of all packages."""
         return self._schedules.statistics()
 
-    async def _serve(self, package: str, hooks: tuple[Hook, ...], namespace: str | None, service: _Service) -> None:
+    async def _serve(
+        self, package: str, hooks: tuple[Hook, ...], namespace: str | None, service: _Service, on_event: OnEvent
+    ) -> None:
         try:
             with service.scope:
                 async with open_package_hooks(
@@ -124,7 +148,7 @@ class HookServices:
                     self._watches,
                     self._filters,
                     namespace=namespace,
-                    on_event=self._on_event,
+                    on_event=on_event,
                 ) as opened:
                     service.hooks = opened
                     service.decided.set()
@@ -148,16 +172,17 @@ async def open_hook_services(
     filters: Filters,
     now: Callable[[], datetime],
     zone: tzinfo,
-    *,
-    on_event: Callable[[PackageHooks, Inbox], None],
-    on_tick: Callable[[str], None],
 ) -> AsyncIterator[HookServices]:
-    """Yield hook services while the body runs; leaving it stops them all. Neither callback may block.
+    """Yield hook services while the body runs; leaving it stops them all. Call `listen` before the first start.
 
     ``watches`` are shared with the rest of the daemon, and outlast these services.
     """
-    async with open_schedules(on_tick, now, zone) as schedules, trio.open_nursery() as nursery:
-        services = HookServices(client, watches, filters, nursery, schedules, on_event)
+
+    def tick(crontab: str) -> None:
+        services.tick(crontab)  # a schedule is due only after a package was started
+
+    async with open_schedules(tick, now, zone) as schedules, trio.open_nursery() as nursery:
+        services = HookServices(client, watches, filters, nursery, schedules)
         yield services
         services.close()
         nursery.cancel_scope.cancel()

@@ -12,14 +12,25 @@ Objects that are kept as text stay text: they are inserted as they are, and unpa
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
-from wharfinger.hooks.config.bindings import HookConfig, KubernetesBinding, ScheduleBinding, WatchVerb
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.config.bindings import (
+    AdmissionBinding,
+    ConversionBinding,
+    HookConfig,
+    KubernetesBinding,
+    ScheduleBinding,
+    WatchVerb,
+)
 from wharfinger.hooks.watching.context_file import Context, ContextValue
 from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
 
 Snapshots = Mapping[str, Sequence[Item]]
 """Items by the name of the binding that keeps them."""
+
+Including: TypeAlias = KubernetesBinding | ScheduleBinding | AdmissionBinding | ConversionBinding
+"""A binding that may include snapshots."""
 
 _LEGACY_VERBS: Final = {WatchVerb.ADDED: "add", WatchVerb.MODIFIED: "update", WatchVerb.DELETED: "delete"}
 
@@ -76,6 +87,32 @@ def event(binding: KubernetesBinding, told: MonitorEvent, snapshots: Snapshots) 
     }
 
 
+def validating(binding: AdmissionBinding, review: JsonObject, snapshots: Snapshots) -> Context:
+    """Return the context of a request to be allowed; ``review`` is the AdmissionReview. A group does not change the type."""
+    return {"binding": binding.name, "type": "Validating", "review": review, **_included(binding, snapshots)}
+
+
+def mutating(binding: AdmissionBinding, review: JsonObject, snapshots: Snapshots) -> Context:
+    """Return the context of a request that may be changed; ``review`` is the AdmissionReview."""
+    return {"binding": binding.name, "type": "Mutating", "review": review, **_included(binding, snapshots)}
+
+
+def conversion(
+    binding: ConversionBinding, versions: tuple[str, str], review: JsonObject, snapshots: Snapshots
+) -> Context:
+    """Return the context of objects to be converted. ``versions`` are one pair of the binding, and ``review`` is the
+    ConversionReview.
+    """
+    return {
+        "binding": binding.name,
+        "type": "Conversion",
+        "fromVersion": versions[0],
+        "toVersion": versions[1],
+        "review": review,
+        **_included(binding, snapshots),
+    }
+
+
 def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
     """Combine contexts for one run: of each unbroken sequence of one group only the last is kept (§2.3)."""
     kept = [context for context, following in pairwise(contexts) if not _same_group(context, following)]
@@ -118,11 +155,11 @@ def _group(binding: KubernetesBinding | ScheduleBinding, snapshots: Snapshots) -
     }
 
 
-def _included(binding: KubernetesBinding | ScheduleBinding, snapshots: Snapshots) -> Context:
+def _included(binding: Including, snapshots: Snapshots) -> Context:
     return {"snapshots": _picked(binding, snapshots)} if binding.include_snapshots_from else {}
 
 
-def _picked(binding: KubernetesBinding | ScheduleBinding, snapshots: Snapshots) -> dict[str, ContextValue]:
+def _picked(binding: Including, snapshots: Snapshots) -> dict[str, ContextValue]:
     """Return the included snapshots; every included name is present, if only with an empty list."""
     return {name: _fields(snapshots.get(name, ())) for name in binding.include_snapshots_from}
 

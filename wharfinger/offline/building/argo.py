@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.offline.building.values import with_value
-from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES
+from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
 
 MAX_FILE: Final = 4 * 1024 * 1024
 _TOOLS: Final = ("helm", "kustomize", "directory", "plugin")

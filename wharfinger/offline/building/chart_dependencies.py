@@ -17,13 +17,13 @@ import trio
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_str
 from wharfinger.formats.yaml.reader import read_yaml
-from wharfinger.offline.discovery.loads import LoadError, check_links
 from wharfinger.offline.sources.fetcher import SourceError
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.sources.retry import RetryPolicy, with_retries
 from wharfinger.packages.charts.chart import read_chart
 from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.kustomizing.loads import LoadError, check_links
 from wharfinger.packages.registry.address import RegistryAddress
 
 MAX_LOCK: Final = 1024 * 1024

@@ -8,7 +8,8 @@ from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.yaml.writer import write_yaml
-from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, list_tree
+from wharfinger.offline.discovery.walk import list_tree
+from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
 
 _LISTED: Final = (".yaml", ".yml")
 """The endings that Flux lists; files in JSON are for other tools."""

@@ -20,15 +20,12 @@ from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.chart_makers import fixed_chart
 from wharfinger.offline.building.chart_nodes import names_nodes
 from wharfinger.offline.building.charts import ChartRenders, objects_of
-from wharfinger.offline.building.kustomization import Folder, Overlay
-from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, ReconcileError
 from wharfinger.offline.controllers.inputs import inputs_digest
 from wharfinger.offline.controllers.kustomization import build_error, check_build
 from wharfinger.offline.discovery.argo import ArgoSource, argo_sources
 from wharfinger.offline.discovery.documents import SUFFIXES, is_encrypted, read_documents, without_encryption
-from wharfinger.offline.discovery.loads import LoadError, check_links, kustomization_file, read_kustomization
 from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.repository_address import plain_address
 from wharfinger.offline.discovery.tree import MAX_FILE
@@ -43,6 +40,9 @@ from wharfinger.offline.store.identity import object_id
 from wharfinger.offline.store.kinds import GIT_REPOSITORY
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.kustomizing.kustomization import Folder, Overlay
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.loads import LoadError, check_links, kustomization_file, read_kustomization
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.runtime.fixpoint.model import Id

@@ -18,8 +18,6 @@ from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.chart_makers import fixed_chart
 from wharfinger.offline.building.chart_nodes import names_nodes
 from wharfinger.offline.building.charts import ChartRenders, objects_of
-from wharfinger.offline.building.kustomization import Manifests
-from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.offline.building.metadata import with_common_metadata
 from wharfinger.offline.building.stand_ins import is_stand_in
 from wharfinger.offline.building.values import Reference, references_of, release_values
@@ -30,7 +28,6 @@ from wharfinger.offline.controllers.kustomization import dependencies_of
 from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
 from wharfinger.offline.controllers.source import SourceController
-from wharfinger.offline.discovery.loads import LoadError, check_links
 from wharfinger.offline.sources.fetcher import Artifact, SourceError
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
@@ -46,6 +43,9 @@ from wharfinger.offline.store.kinds import (
 )
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.kustomizing.kustomization import Manifests
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.loads import LoadError, check_links
 from wharfinger.packages.rendering.renderer import Rendered
 from wharfinger.runtime.fixpoint.model import Id
 

@@ -7,8 +7,6 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
-from wharfinger.offline.building.kustomization import Folder, Overlay
-from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.offline.building.overlay import has_kustomization, overlay_of, resources_of
 from wharfinger.offline.building.substitution import substituted
 from wharfinger.offline.controllers.controller import Desk, Produced
@@ -17,13 +15,15 @@ from wharfinger.offline.controllers.readiness import Readiness
 from wharfinger.offline.controllers.references import texts_of
 from wharfinger.offline.discovery.builders import source_of
 from wharfinger.offline.discovery.documents import Problem, is_encrypted, without_encryption
-from wharfinger.offline.discovery.loads import LoadError, check_loads
 from wharfinger.offline.discovery.reach import normal_path
 from wharfinger.offline.discovery.tree import repository_above
 from wharfinger.offline.discovery.walk import TreeError
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.kinds import CONFIG_MAP, KUSTOMIZATION, SECRET
 from wharfinger.offline.store.store import Place, Stored
+from wharfinger.packages.kustomizing.kustomization import Folder, Overlay
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.packages.kustomizing.loads import LoadError, check_loads
 from wharfinger.runtime.fixpoint.model import Id, Level
 
 
@@ -70,7 +70,7 @@ class KustomizationController:
             resources = resources_of(root, relative)
             if not resources:
                 return ()
-            await trio.to_thread.run_sync(check_build, self._desk, root, relative, fields)
+            check_build(self._desk, root, relative, fields)  # a few files: less work than a thread is
             is_whole = resources == ["."] and not fields
             what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
             return await self._builder.build(what)

@@ -28,13 +28,17 @@ from wharfinger.offline.store.kinds import APPLICATION, ENABLED_MODULES, MODULE,
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.definition.conversions import JqRunner, convert
 from wharfinger.packages.definition.crd_files import read_crds, served_kinds
-from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
+from wharfinger.packages.kustomizing.patched_render import patched
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
 from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.rendering.chart_use import chart_use
 from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.packages.settings.values import (
     RenderContext,
     SettingsError,
@@ -85,6 +89,8 @@ class PackageTools:
     folder: Path | None = None
     network: bool = True
     sources: Network = field(default_factory=Network)
+    kustomize: KustomizeBuilder | None = None
+    """The builder that applies `spec.patches`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +174,13 @@ class PackageController:
         )
         # A plain chart on the command line is built as `helm template` prints it.
         render = self._charts.render_request if as_template else self._charts.render_installed
-        rendered = await render(request)
+        rendered = await patched(await render(request), spec.directives.patches, self._tools.kustomize)
         rendered, unmatched = await trio.to_thread.run_sync(partial(with_overrides, rendered, spec.directives))
         settings = tuple(f"spec.settings.{each.path}: {each.message}" for each in report.warnings)
         unused = tuple(f"spec.resourceRequests: {each}" for each in unmatched)
-        return Produced(
-            objects_of(rendered), namespace=spec.id.namespace, warnings=(*_warnings(loaded), *settings, *unused)
-        )
+        unread = await trio.to_thread.run_sync(_unread, definition, loaded.tree, wanted.settings)
+        warnings = (*_warnings(loaded), *settings, *unused, *unread)
+        return Produced(objects_of(rendered), namespace=spec.id.namespace, warnings=warnings)
 
     def _read(self, stored: Stored) -> PackageSpec:
         try:
@@ -278,6 +284,14 @@ def _warnings(loaded: Loaded) -> tuple[str, ...]:
     if not loaded.definition.hooks:
         return ()
     return ("its hooks are not run, so the values that they set are missing",)
+
+
+def _unread(definition: Definition, tree: Path, settings: JsonObject) -> tuple[str, ...]:
+    """Return warnings about settings that no template of a plain chart reads. Blocking."""
+    if definition.layout is not Layout.CHART or not settings:
+        return ()
+    found = unread_settings(chart_use(tree, is_package=definition.chart_file is not None), settings)
+    return tuple(f"spec.settings.{each.path}: {each.message}" for each in found)
 
 
 async def _digest(registry: Registry, repository: str, spec: PackageSpec) -> Digest:

@@ -9,7 +9,7 @@ from wharfinger.offline.controllers.gate import ReconcileError
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.kinds import SECRET
 from wharfinger.offline.store.store import Stored
-from wharfinger.runtime.resources.repositories import secret_data
+from wharfinger.runtime.resources.secret_data import secret_data
 
 
 def secret_bytes(stored: Stored) -> dict[str, bytes]:

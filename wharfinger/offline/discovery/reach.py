@@ -13,7 +13,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.offline.discovery.loads import kustomization_file, read_kustomization
+from wharfinger.packages.kustomizing.loads import kustomization_file, read_kustomization
 
 _LISTS: Final = ("resources", "components", "bases")
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from wharfinger.offline.discovery.documents import SUFFIXES, read_documents
 from wharfinger.offline.discovery.ignore import Pattern, is_ignored, read_patterns
+from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
 
-KUSTOMIZATION_FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 PACKAGE_FILES: Final = ("Chart.yaml", "package.yaml", "module.yaml")
 _MARKERS: Final = frozenset({*KUSTOMIZATION_FILES, *PACKAGE_FILES})
 MAX_PACKAGE_FILE: Final = 4 * 1024 * 1024

@@ -26,7 +26,6 @@ import trio
 from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.chart_makers import ChartMakers
 from wharfinger.offline.building.charts import ChartRenders, FolderDigests
-from wharfinger.offline.building.kustomize import KustomizeBuilder
 from wharfinger.offline.building.resource_templates import TemplateEngine
 from wharfinger.offline.building.stand_ins import stand_in
 from wharfinger.offline.controllers.argo_application import ArgoApplicationController, ArgoSources
@@ -79,6 +78,7 @@ from wharfinger.offline.store.kinds import (
 )
 from wharfinger.offline.store.status import State, Status
 from wharfinger.offline.store.store import Change, ObjectStore, Place, Stored
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
 from wharfinger.packages.rendering.renderer import Renderer
 from wharfinger.runtime.fixpoint.converge import Report, World, converge
 from wharfinger.runtime.fixpoint.model import Emission, Id

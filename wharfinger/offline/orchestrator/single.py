@@ -19,7 +19,6 @@ from wharfinger.offline.building.chart_dependencies import ChartDependencies
 from wharfinger.offline.building.charts import ChartRenders
 from wharfinger.offline.controllers.controller import Desk, RunOptions
 from wharfinger.offline.controllers.package import Loaded, PackageController
-from wharfinger.offline.discovery.loads import LoadError, check_links
 from wharfinger.offline.discovery.tree import Tree, repository_above
 from wharfinger.offline.discovery.walk import PACKAGE_FILES, TreeError
 from wharfinger.offline.orchestrator.orchestrator import Tools
@@ -34,6 +33,7 @@ from wharfinger.packages.charts.chart_archive import unpack_chart
 from wharfinger.packages.definition.definition import Layout, read_definition
 from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.kustomizing.loads import LoadError, check_links
 from wharfinger.packages.sources.source import FolderSource
 from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.resources.identity import AppId, IdentityError, ModuleId

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.proxies import Proxies
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
-from wharfinger.offline.building.build_cache import BuildCache
 from wharfinger.offline.building.chart_makers import ChartMakers
 from wharfinger.offline.building.charts import FolderDigests
-from wharfinger.offline.building.engine_kustomize import EngineKustomize
-from wharfinger.offline.building.kustomize import KubectlKustomize
 from wharfinger.offline.building.resource_templates import EngineTemplates
 from wharfinger.offline.controllers.package import PackageTools
 from wharfinger.offline.orchestrator.orchestrator import Tools
@@ -28,7 +26,11 @@ from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.store.kinds import GIT_REPOSITORY, OCI_REPOSITORY
 from wharfinger.packages.errors import RegistryError, StoreError
-from wharfinger.packages.network.proxies import Proxies, read_proxies
+from wharfinger.packages.kustomizing.build_cache import BuildCache
+from wharfinger.packages.kustomizing.engine_kustomize import EngineKustomize
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeBuilder
+from wharfinger.packages.kustomizing.manifest_renderer import ManifestRenderer
+from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
@@ -84,15 +86,18 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
             logins = DockerLogins(options.docker_config) if options.docker_config is not None else None
             sources = Network(_proxies(), logins=logins)
             oci = OciFetcher(store, network=options.network, sources=sources)
+            building: KustomizeBuilder = kubectl
+            if engine is not None:
+                building = EngineKustomize(engine, kubectl, versions, BuildCache(entries))
             yield Tools(
                 scratch=folder,
-                renderer=CachingRenderer(helm, entries, digests.is_current),
+                renderer=CachingRenderer(ManifestRenderer(helm, building), entries, digests.is_current),
                 digests=digests,
-                kustomize=kubectl
-                if engine is None
-                else EngineKustomize(engine, kubectl, versions, BuildCache(entries)),
+                kustomize=building,
                 templates=EngineTemplates(engine),
-                packages=PackageTools(store, jq.of("build"), rules, options.packages, options.network, sources),
+                packages=PackageTools(
+                    store, jq.of("build"), rules, options.packages, options.network, sources, building
+                ),
                 oci=oci,
                 helm_repositories=HelmRepositories(options.cache, network=options.network, sources=sources),
                 fetchers={GIT_REPOSITORY: git, OCI_REPOSITORY: oci},

@@ -4,12 +4,10 @@
 Flux has it. A mirror that has the wanted commit already is not fetched again. Folders are complete or absent: files are written
 beside the place, then renamed.
 
-Git runs without the user's configuration, hooks and prompts. Only local repositories are reached if the network is forbidden.
+Git runs as :mod:`wharfinger.packages.git.git_program` says. Only local repositories are reached if the network is forbidden.
 """
 
 import hashlib
-import os
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -23,20 +21,15 @@ from wharfinger.formats.version_constraint import ConstraintError
 from wharfinger.offline.sources.cache_folder import COMMITS, GIT, mark_used
 from wharfinger.offline.sources.chart_version import newest
 from wharfinger.offline.sources.fetcher import Artifact, OfflineError, SourceError, SourceRequest
+from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
-from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Ending, Limits, Outcome
-from wharfinger.process.errors import ProcessError
+from wharfinger.packages.git.git_program import GitProgram, is_local
+from wharfinger.packages.git.remote import COMMIT
+from wharfinger.process.command import Outcome
 
-LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024)
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}\Z")
 DEFAULT_REVISION: Final = "HEAD"
 """The name in ``spec.ref`` that stands for the repository's default branch."""
 _DEFAULT_REF: Final = "refs/wharfinger/default"
-_TRANSIENT: Final = re.compile(
-    r"could not resolve host|connection (?:reset|refused|timed out)|early eof|timed out|unexpected disconnect",
-    re.IGNORECASE,
-)
 
 
 class GitFetcher:
@@ -45,7 +38,7 @@ class GitFetcher:
     def __init__(self, cache: Path, *, network: bool = True, environ: Mapping[str, str] | None = None) -> None:
         self._cache = cache
         self._network = network
-        self._environ = os.environ if environ is None else environ
+        self._git = GitProgram(environ)
         self._locks = KeyedLocks()
 
     async def fetch(self, request: SourceRequest) -> Artifact:
@@ -62,7 +55,7 @@ class GitFetcher:
         async with self._locks.held(name):
             mirror = self._cache / GIT / name
             commit = find_str(request.object, "spec", "ref", "commit")
-            if not (_COMMIT.match(commit) and await self._has(mirror, commit)):
+            if not (COMMIT.match(commit) and await self._has(mirror, commit)):
                 await self._mirror(mirror, url)
                 commit = await self._commit(mirror, request, url)
             await trio.to_thread.run_sync(mark_used, mirror)
@@ -70,7 +63,7 @@ class GitFetcher:
 
     async def folder_of(self, repository: Path, revision: str) -> Path:
         """Return a folder with the files of a revision of a local repository. Raises SourceError."""
-        outcome = await self._git(
+        outcome = await self._run(
             repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
         )
         if not outcome.ok:
@@ -79,7 +72,7 @@ class GitFetcher:
 
     async def _has(self, mirror: Path, commit: str) -> bool:
         return (
-            await trio.Path(mirror).is_dir() and (await self._git(mirror, "cat-file", "-e", f"{commit}^{{commit}}")).ok
+            await trio.Path(mirror).is_dir() and (await self._run(mirror, "cat-file", "-e", f"{commit}^{{commit}}")).ok
         )
 
     async def _mirror(self, mirror: Path, url: str) -> None:
@@ -111,7 +104,7 @@ class GitFetcher:
                 await self._checked(mirror, "fetch", "--quiet", "--force", url, f"+HEAD:{_DEFAULT_REF}")
                 wanted = _DEFAULT_REF
             wanted = wanted or (f"refs/tags/{ref['tag']}" if ref["tag"] else f"refs/heads/{ref['branch'] or 'master'}")
-        outcome = await self._git(
+        outcome = await self._run(
             mirror, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}"
         )
         if not outcome.ok:
@@ -139,33 +132,16 @@ class GitFetcher:
         return folder
 
     async def _checked(self, repository: Path, *arguments: str, index: Path | None = None) -> Outcome:
-        outcome = await self._git(repository, *arguments, index=index)
-        if not outcome.ok:
-            said = " ".join(outcome.stderr.decode(errors="replace").split())[:500] or outcome.describe()
-            late = outcome.ending is Ending.DEADLINE
-            raise SourceError(f"git {arguments[0]}: {said}", transient=late or bool(_TRANSIENT.search(said)))
-        return outcome
-
-    async def _git(self, repository: Path, *arguments: str, index: Path | None = None) -> Outcome:
-        kept = {key: self._environ[key] for key in ("PATH", "HOME", "SSH_AUTH_SOCK") if key in self._environ}
-        environment = {
-            **kept,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "LC_ALL": "C",
-        }
-        if index is not None:
-            environment["GIT_INDEX_FILE"] = str(index)
-        command = Command(
-            ("git", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", *arguments), repository, environment
-        )
         try:
-            return await run_child(command, LIMITS)
-        except ProcessError as error:
-            raise SourceError(f"git cannot be run: {error}", transient=True) from error
+            return await self._git.checked(repository, *arguments, index=index)
+        except RegistryError as error:
+            raise SourceError(str(error), transient=error.transient) from error
+
+    async def _run(self, repository: Path, *arguments: str) -> Outcome:
+        try:
+            return await self._git.run(repository, *arguments)
+        except RegistryError as error:
+            raise SourceError(str(error), transient=error.transient) from error
 
 
 def _into_place(temporary: Path, folder: Path) -> None:
@@ -180,8 +156,3 @@ def _into_place(temporary: Path, folder: Path) -> None:
 def _discard(temporary: Path, index: Path) -> None:
     index.unlink(missing_ok=True)
     shutil.rmtree(temporary, ignore_errors=True)
-
-
-def is_local(url: str) -> bool:
-    """Return whether a repository lies on this machine."""
-    return url.startswith(("file://", "/"))

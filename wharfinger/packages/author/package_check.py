@@ -37,8 +37,10 @@ from wharfinger.packages.definition.package_file import (
 )
 from wharfinger.packages.errors import ArtifactError, ConversionError, PackageError
 from wharfinger.packages.files.package_files import open_files
+from wharfinger.packages.rendering.chart_use import chart_use
 from wharfinger.packages.settings.check import SettingsChecker
 from wharfinger.packages.settings.conversion_cases import ConversionCase, read_cases, run_case
+from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.packages.settings.values import MAX_VALUES, check_package_rules, default_problems
 
 _SCHEMA: Final = "the settings schema"
@@ -147,6 +149,8 @@ async def check_package(
     findings += [CheckFinding(Severity.WARNING, _field(each), each.message) for each in report.warnings]
     if definition.layout is Layout.CHART:
         findings.append(CheckFinding(Severity.WARNING, "settings", _CHECKED_BY_HELM))
+        unread = await trio.to_thread.run_sync(_unread, folder, definition, given.settings)
+        findings += [CheckFinding(Severity.WARNING, _field(each), each.message) for each in unread]
     return CheckReport(definition, tuple(findings), len(cases), settings_checked=True)
 
 
@@ -183,6 +187,10 @@ def _too_slow(error: ConversionError, where: str = "") -> CheckFinding:
     if not error.late:
         raise error
     return CheckFinding(Severity.ERROR, where, str(error))
+
+
+def _unread(folder: Path, definition: Definition, settings: JsonObject) -> tuple[Problem, ...]:
+    return unread_settings(chart_use(folder, is_package=definition.chart_file is not None), settings)
 
 
 def _field(problem: Problem) -> str:

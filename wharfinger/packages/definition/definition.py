@@ -1,6 +1,6 @@
 """The definition of a package, read once from the files of its tree when the package is loaded.
 
-There are three layouts, distinguished by the files that are there, in this order:
+There are four layouts, distinguished by the files that are there, in this order:
 
 ==============  ==========================================================  =======================================
 layout          has                                                         installed by
@@ -11,6 +11,8 @@ MODULE_FOLDER   ``hooks/``, ``openapi/`` or ``enabled``; without a          a Mo
                 section of its own in ``values.yaml``; a weight in its name;
                 a directory of such folders that it lies in
 CHART           ``Chart.yaml`` and none of these                            either
+MANIFESTS       ``kustomization.yaml``, or else manifests (``*.yaml``) at   either
+                its top, and none of these
 ==============  ==========================================================  =======================================
 
 The content of the files must be right, or the package is refused here, with the file and the field: an error found later
@@ -31,6 +33,7 @@ from wharfinger.formats.schemas.transforms import closed, extended, required_for
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.packages.charts.chart import CHART_FILE, MAX_CHART_FILE, Chart, read_chart_file, synthetic_chart
 from wharfinger.packages.definition.conversions import NO_CONVERSIONS, ConversionChain, read_conversions
+from wharfinger.packages.definition.manifest_folder import is_kustomization, is_manifest_folder, read_manifests
 from wharfinger.packages.definition.module_folder import (
     CRDS_FOLDER,
     ENABLED_SCRIPT,
@@ -75,6 +78,7 @@ class Layout(StrEnum):
     CHART = "Chart"
     PACKAGE = "Package"
     MODULE_FOLDER = "ModuleFolder"
+    MANIFESTS = "Manifests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +168,32 @@ def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool
         return _module_folder(files, own_name, unnumbered if weight is None else weight, version)
     if files.has_file(CHART_FILE):
         return _plain_chart(files)
+    if is_kustomization(files) or is_manifest_folder(files):
+        return _manifests(files, own_name, version)
     raise ArtifactError(
-        f"package {name[:80]!r}: it is no package: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), or a module "
-        f"folder ({HOOKS_FOLDER}/, openapi/, {ENABLED_SCRIPT}, {TEMPLATES_FOLDER}/ or {CRDS_FOLDER}/); add a {PACKAGE_FILE}"
+        f"package {name[:80]!r}: it is no package: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), a module "
+        f"folder ({HOOKS_FOLDER}/, openapi/, {ENABLED_SCRIPT}, {TEMPLATES_FOLDER}/ or {CRDS_FOLDER}/), or manifests "
+        f"(*.yaml); add a {PACKAGE_FILE}"
     )
 
 
 def _plain_chart(files: PackageFiles) -> Definition:
-    chart = _own_chart(files)
+    return _plain(Layout.CHART, _own_chart(files), crds=files.has_folder(CRDS_FOLDER))
+
+
+def _manifests(files: PackageFiles, name: str, version: str) -> Definition:
+    if not is_package_name(name):
+        raise ArtifactError(f"package {name[:80]!r}: expected a name of lower-case letters, digits and '-'")
+    if not is_kustomization(files):
+        read_manifests(files)
+    version = _agreed_version(files, {}, version, None)
+    return replace(_plain(Layout.MANIFESTS, synthetic_chart(files.root, name, version), crds=False), version=version)
+
+
+def _plain(layout: Layout, chart: Chart, *, crds: bool) -> Definition:
+    """Return the definition of a package that has nothing but objects."""
     return Definition(
-        layout=Layout.CHART,
+        layout=layout,
         type=None,
         name=chart.name,
         version=chart.version,
@@ -189,7 +209,7 @@ def _plain_chart(files: PackageFiles) -> Definition:
         helm_schema=None,
         hooks=False,
         enabled_script=False,
-        crds=files.has_folder(CRDS_FOLDER),
+        crds=crds,
         images=MappingProxyType({}),
     )
 

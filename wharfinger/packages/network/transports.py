@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from wharfinger.packages.network.proxies import Proxies
+from wharfinger.formats.proxies import Proxies
 
 _PORTS: Final = {"http": 80, "https": 443}
 

@@ -100,11 +100,11 @@ async def push_chart(source: Path, registry: WritableRegistry, repository: str, 
     return await push_package(await load_package(source), registry, repository, tag)
 
 
-def pack_package(source: Path, name: str = "") -> Package:
-    """Do the work of `load_package`, blocking."""
+def pack_package(source: Path, name: str = "", version: str = "") -> Package:
+    """Do the work of `load_package`, blocking. With ``version``, a package that states another one is refused."""
     if not source.is_dir():
         return _packed_chart(source)
-    definition = _definition(source, name or source.resolve().name, str(source))
+    definition = _definition(source, name or source.resolve().name, str(source), version)
     if definition.layout is Layout.CHART:
         return _chart(read_chart(source), pack_chart(source))
     return pack_image(definition, source)
@@ -135,10 +135,10 @@ def pack_archive(archive: bytes, what: str) -> Package:
         return _chart(read_chart(folder), archive)
 
 
-def _definition(folder: Path, name: str, what: str) -> Definition:
+def _definition(folder: Path, name: str, what: str, version: str = "") -> Definition:
     """Read the definition as the runtime will. Raises ArtifactError if the runtime would refuse the package."""
     try:
-        return read_definition(folder, name=name, version="")
+        return read_definition(folder, name=name, version=version)
     except ArtifactError as error:
         raise ArtifactError(f"{what}: {error}") from error
 

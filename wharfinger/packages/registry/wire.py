@@ -23,8 +23,8 @@ import httpx
 import trio
 
 import wharfinger
+from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import LoginRefusedError, RegistryError
-from wharfinger.packages.network.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.network.tls import ClientCertificate, Tls, tls_context
 from wharfinger.packages.network.transports import RoutedTransport, origin_of
 from wharfinger.packages.registry.address import RegistryAddress, Scheme

@@ -10,21 +10,22 @@ calls it, these are read, too.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, find_list, find_str
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.definition.chart_texts import ChartFile, TooMuchTextError, chart_files
 from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_FOLDER, VALUES_FILE
-from wharfinger.packages.rendering.template_actions import CAPABILITIES, TemplateUse
+from wharfinger.packages.rendering.template_actions import CAPABILITIES, VALUES, TemplateUse
 
 MAX_NAMES: Final = 50_000
 """The largest number of names with dots that are kept for one chart."""
 
 _DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
+_DECLARING: Final = (("Chart.yaml",), ("requirements.yaml",))
 _CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
 
 
@@ -45,6 +46,10 @@ class ChartUse:
     names: frozenset[str] | None = field(default=frozenset(), repr=False)
     words: frozenset[str] | None = field(default=frozenset(), repr=False)
     """Fields that templates read; None means any."""
+    values: frozenset[tuple[str, ...]] | None = field(default=frozenset(), repr=False)
+    """The paths of values that templates and the conditions of sub-charts read; None means any."""
+    charts: frozenset[str] = field(default=frozenset(), repr=False)
+    """The names and aliases of all charts in the chart, below which their own values are."""
 
     def looks(self, values: JsonObject) -> bool:
         """Return whether the chart may read from the cluster when it is rendered with these values. Raises ShapeError."""
@@ -82,6 +87,8 @@ class ChartUse:
             return EVERYTHING
         too_many = self.names is None or len(names) > MAX_NAMES
         words = None if self.words is None or _reads_all(found) else self.words | found.words
+        any_value = self.values is None or found.all_values or found.builds or VALUES in found.literals
+        values = None if any_value or too_many or self.values is None else self.values | found.values
         return ChartUse(
             lookup=self.lookup or "lookup" in found.functions,
             tpl=self.tpl or "tpl" in found.functions,
@@ -92,11 +99,21 @@ class ChartUse:
             asks_more=self.asks_more or found.asks_more,
             names=None if too_many else frozenset(names),
             words=words,
+            values=values,
+            charts=self.charts,
         )
 
 
 EVERYTHING: Final = ChartUse(
-    lookup=True, tpl=True, builds=True, kube_version=True, api_versions=True, asks_more=True, names=None, words=None
+    lookup=True,
+    tpl=True,
+    builds=True,
+    kube_version=True,
+    api_versions=True,
+    asks_more=True,
+    names=None,
+    words=None,
+    values=None,
 )
 """The use that is assumed of a chart that is too large to be searched."""
 
@@ -109,8 +126,11 @@ def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
     found = TemplateUse()
     names: set[str] = set()
     others: list[ChartFile] = []
+    charts = _Charts()
     try:
         for file in chart_files(chart, is_package=is_package):
+            if file.inside in _DECLARING:
+                charts.read(found, file)
             if TEMPLATES_FOLDER in file.inside[:1]:
                 text = file.text
                 found.read(text)
@@ -121,7 +141,44 @@ def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
             _read_elsewhere(found, names, others)
     except TooMuchTextError:
         return EVERYTHING
-    return ChartUse()._joined(found, names)  # noqa: SLF001 - its own class
+    found.values.update((key,) for key in charts.absent)
+    return replace(ChartUse(), charts=frozenset(charts.keys))._joined(found, names)  # noqa: SLF001 - its own class
+
+
+@dataclass(slots=True)
+class _Charts:
+    """The charts in a chart, by the ``Chart.yaml`` files: ``own`` are their names, ``declared`` the names of dependencies, each
+    with the key that its values are below.
+    """
+
+    own: set[str] = field(default_factory=set)
+    declared: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def keys(self) -> set[str]:
+        """Return the keys that values of charts are below."""
+        return self.own | {key for _, key in self.declared}
+
+    @property
+    def absent(self) -> set[str]:
+        """Return the keys of dependencies whose files are not there, so that it is not known what they read."""
+        return {key for name, key in self.declared if name not in self.own}
+
+    def read(self, found: TemplateUse, file: ChartFile) -> None:
+        """Read a file that declares charts. Conditions of dependencies are read as values. A file that cannot be read makes all
+        values count as read.
+        """
+        try:
+            document = read_yaml(file.data, what=file.inside[0])
+            if file.path != file.inside and (name := find_str(document, "name")):
+                self.own.add(name)
+            for entry in find_list(document, "dependencies"):
+                name = find_str(entry, "name")
+                self.declared.add((name, find_str(entry, "alias") or name))
+                conditions = find_str(entry, "condition").split(",")
+                found.values.update(tuple(each.strip().split(".")) for each in conditions if each.strip())
+        except FormatError:
+            found.all_values = True
 
 
 def _read_elsewhere(found: TemplateUse, names: set[str], others: list[ChartFile]) -> None:

@@ -1,6 +1,7 @@
 """The interface of rendering.
 
-Implementations: :mod:`wharfinger.packages.rendering.helm_renderer` (the real ``helm template``), and over it
+Implementations: :mod:`wharfinger.packages.rendering.helm_renderer` (the real ``helm template``), over it
+:mod:`wharfinger.packages.kustomizing.manifest_renderer` (packages without a chart), and over that
 :mod:`wharfinger.packages.rendering.render_cache`.
 """
 
@@ -37,6 +38,8 @@ class RenderRequest:
     chart_file: JsonObject | None = None
     confined: bool = False
     """True if a lookup reaches the release's namespace only. It does not matter for a chart without lookups."""
+    manifests: bool = False
+    """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
     reader: str = ""
     """The user that a lookup is made as; empty: the daemon itself. It does not matter for a chart without lookups."""
 

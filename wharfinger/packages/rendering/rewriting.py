@@ -9,8 +9,8 @@ from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.packages.rendering.helm_output import document_objects, split_documents
 from wharfinger.packages.rendering.renderer import Rendered
 
-Change: TypeAlias = Callable[[JsonObject], JsonObject]
-"""A function that returns the same object if it changes nothing, and never changes the object it is given."""
+Change: TypeAlias = Callable[[JsonObject], JsonObject | None]
+"""A function that returns the same object if it changes nothing, and never changes the object it is given. None: remove it."""
 
 
 def rewritten(rendered: Rendered, change: Change) -> Rendered:
@@ -19,14 +19,15 @@ def rewritten(rendered: Rendered, change: Change) -> Rendered:
     The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the other
     documents are kept unchanged. Blocking: it reads the manifest. Raises RenderError if that is invalid.
     """
-    hooks = tuple(change(hook) for hook in rendered.hooks)
+    hooks = tuple(obj for obj in map(change, rendered.hooks) if obj is not None)
     objects: list[JsonObject] = []
     manifest: list[str] = []
     for document in split_documents(rendered.manifest):
         before = document_objects(document)
-        after = [change(obj) for obj in before]
+        changed = [change(obj) for obj in before]
+        after = [obj for obj in changed if obj is not None]
         objects += after
-        if all(new is old for new, old in zip(after, before, strict=True)):
+        if all(new is old for new, old in zip(changed, before, strict=True)):
             manifest.append(f"---\n{document.text}")
         else:
             source = document.text.partition("\n")[0] + "\n" if document.text.startswith("# Source: ") else ""

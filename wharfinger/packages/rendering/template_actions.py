@@ -28,6 +28,9 @@ _CALL_IN_PROSE: Final = re.compile(r"(?<![\w.$])lookup\s+[(\"`$.']")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
+VALUES: Final = "Values"
+_BY_KEY: Final = frozenset({"index", "get", "hasKey"})
+"""The functions that read the values by the keys that follow."""
 CAPABILITIES: Final = "Capabilities"
 HAS: Final = ("APIVersions", "Has")
 
@@ -40,7 +43,8 @@ class TemplateUse:
     versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is no literal.
     ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if anything else of the
     capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so a template may be put
-    together from parts.
+    together from parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the values are read
+    as a whole, or by a key that is no literal.
     """
 
     functions: set[str] = field(default_factory=set)
@@ -52,6 +56,8 @@ class TemplateUse:
     versions: bool = False
     kube: bool = False
     builds: bool = False
+    values: set[tuple[str, ...]] = field(default_factory=set)
+    all_values: bool = False
     tokens: int = 0
 
     @property
@@ -84,11 +90,14 @@ class TemplateUse:
         literals: list[str] = []
         others = 0
         asking = False
+        values = _ValuesReader(self)
         for match in self._tokens(text, start):
             if match["close"] is not None:
+                values.end()
                 self._end_action(literals, others, asking=asking)
                 return match.end()
             literal = _literal(match)
+            values.read(match, literal)
             if literal is not None:
                 literals.append(literal)
                 if asking:
@@ -98,6 +107,7 @@ class TemplateUse:
                 others += match[0] != "-"
                 self.asks_more = self.asks_more or asking
                 asking = self._read_name(match)
+        values.end()
         self._end_action(literals, others, asking=asking)
         return len(text)
 
@@ -136,6 +146,47 @@ class TemplateUse:
         if not after or after[0] != HAS[0]:
             self.kube = True
         return False
+
+
+@dataclass(slots=True)
+class _ValuesReader:
+    """The reader of paths below ``.Values`` in one action: field chains, and ``index .Values "a" "b"``."""
+
+    use: TemplateUse
+    function: str = ""
+    keys: list[str] | None = None
+    """The literals after ``index .Values``; None: the last token was no part of such a call."""
+
+    def read(self, match: re.Match[str], literal: str | None) -> None:
+        """Read one token."""
+        if match[0].isspace():
+            return
+        if literal is not None and self.keys is not None:
+            self.keys.append(literal)
+            return
+        self.end()
+        if match["word"] is not None:
+            self.function = match["word"]
+        if literal is not None or match["chain"] is None:
+            return
+        names = tuple(name for name in match[0].split(".")[1:] if name)
+        if VALUES not in names:
+            return
+        path = names[names.index(VALUES) + 1 :]
+        if path:
+            self.use.values.add(path)
+        elif self.function in _BY_KEY:
+            self.keys = []
+        else:
+            self.use.all_values = True
+
+    def end(self) -> None:
+        """End a call that reads the values by keys."""
+        if self.keys:
+            self.use.values.add(tuple(self.keys))
+        elif self.keys is not None:
+            self.use.all_values = True
+        self.keys = None
 
 
 def _literal(match: re.Match[str]) -> str | None:

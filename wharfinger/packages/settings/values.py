@@ -80,10 +80,14 @@ class RenderContext:
 def effective_settings(definition: Definition, settings: JsonObject) -> JsonObject:
     """Return the user's settings with the defaults of the settings schema. Raises SettingsError if the schema refuses them.
 
-    Without a schema, a chart and a module folder accept any settings, and a ``package.yaml`` package accepts none.
+    Without a schema, a chart and a module folder accept any settings, and a ``package.yaml`` package accepts none. Manifests
+    never have settings.
     """
     schema = definition.settings_schema
     if schema is None:
+        if settings and definition.layout is Layout.MANIFESTS:
+            problem = f"package {definition.name} has no chart, so it has no settings; remove them, or make it a chart"
+            raise SettingsError([Problem("", problem)])
         if settings and definition.layout is Layout.PACKAGE:
             raise SettingsError(
                 [
@@ -206,6 +210,8 @@ def helm_values(
     it. Raises SettingsError if the values lack a property that the schema requires for Helm, or use one of these keys
     themselves.
     """
+    if definition.layout is Layout.MANIFESTS:
+        return {}
     if definition.layout is Layout.CHART:
         return settings
     if definition.helm_schema is not None:

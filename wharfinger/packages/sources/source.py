@@ -1,9 +1,10 @@
-"""The sources of packages: a registry, a folder of OCI layouts, or a folder of package folders.
+"""The sources of packages: registries, Helm repositories, git repositories, archives, and folders of layouts or packages.
 
 A source holds many packages by name. `open_source` gives the registry that stands for it and the path of one package in that
 registry, so that downloading code needs to know only :class:`~wharfinger.packages.registry.registry.Registry`.
 """
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -11,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import AddressError
-from wharfinger.packages.network.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository
 from wharfinger.packages.registry.credentials import Credentials
@@ -22,6 +23,8 @@ from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.registry.wire import Access, Patience
+from wharfinger.packages.sources.archives import ArchivePacker, ArchiveSource
+from wharfinger.packages.sources.git_repository import GitPacker, GitRepositories, GitSource, read_git_url
 from wharfinger.packages.sources.helm_repository import HelmPacker, HelmRepositories
 from wharfinger.packages.sources.mirrored_registry import MirroredRegistry
 from wharfinger.packages.sources.packed_registry import PackedRegistry
@@ -76,7 +79,7 @@ class FolderSource:
     path: Path
 
 
-Source: TypeAlias = RegistrySource | HelmSource | LayoutSource | FolderSource
+Source: TypeAlias = RegistrySource | HelmSource | GitSource | ArchiveSource | LayoutSource | FolderSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class Network:
     patience: Patience = Patience()  # noqa: RUF009 - frozen
     helm: HelmRepositories = field(default_factory=HelmRepositories)
     """The indexes of Helm repositories, which all packages share."""
+    git: GitRepositories = field(default_factory=GitRepositories)
+    """The tags of git repositories, which all packages share."""
 
 
 @asynccontextmanager
@@ -105,8 +110,14 @@ async def open_source(
                 where = str(source.address.registry)
                 yield _trusted(registry, source.verify, where), repository.path
         case HelmSource():
-            server = await _server(source, network)
+            server = await _server(source, source.url, network)
             yield PackedRegistry(HelmPacker(network.helm, server), source.url), _checked(package)
+        case GitSource(url):
+            place = await _with_login(source, network)
+            yield PackedRegistry(GitPacker(network.git, place), url), _checked(package)
+        case ArchiveSource():
+            server = await _server(source, source.server, network)
+            yield PackedRegistry(ArchivePacker(source, server), "archives"), _checked(package)
         case LayoutSource(path, verify):
             yield _trusted(OciLayout(path), verify, str(path)), _checked(package)
         case FolderSource(path):
@@ -148,13 +159,25 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
         yield registry
 
 
-async def _server(source: HelmSource, network: Network) -> WebServer:
-    """Return the server of a Helm repository, with the source's login or the one that this machine's user has."""
-    credentials = source.credentials
-    if credentials is None and network.logins is not None:
-        place = read_url(source.url)
-        credentials = await network.logins.find(place.registry, place.path.strip("/"), scheme=place.scheme)
-    return WebServer(source.url, credentials, source.ca, source.client, network.proxies, network.patience)
+async def _server(source: HelmSource | ArchiveSource, url: str, network: Network) -> WebServer:
+    """Return the server of a source of files, with the source's login or the one that this machine's user has."""
+    credentials = source.credentials or await _user_login(url, network)
+    return WebServer(url, credentials, source.ca, source.client, network.proxies, network.patience)
+
+
+async def _with_login(source: GitSource, network: Network) -> GitSource:
+    """Return a git repository with its own login or the one that this machine's user has."""
+    if source.credentials is not None or not source.url.startswith(("http://", "https://")):
+        return source
+    return replace(source, credentials=await _user_login(source.url, network))
+
+
+async def _user_login(url: str, network: Network) -> Credentials | None:
+    """Return the login that this machine's user has for a URL ("": none)."""
+    if not url or network.logins is None:
+        return None
+    place = read_url(url)
+    return await network.logins.find(place.registry, place.path.strip("/"), scheme=place.scheme)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +234,10 @@ def source_server(source: Source) -> RegistryAddress | None:
             return address.registry
         case HelmSource(url):
             return read_url(url).registry
+        case GitSource(url):
+            return read_git_url(url)
+        case ArchiveSource(files):
+            return next((read_url(each.url).registry for each in files if each.url), None)
         case LayoutSource() | FolderSource():
             return None
         case _:
@@ -227,6 +254,11 @@ def source_text(source: Source) -> str:
             return f"{address.scheme}://{address}{_policy_text(source.verify)}"
         case HelmSource(url):
             return f"helm:{url}"
+        case GitSource(url, path):
+            return f"git:{url}" + (f"//{path}" if path else "") + f"@{source.tags.text}"
+        case ArchiveSource(files):
+            listed = " ".join(f"{each.name} {each.version} {each.digest}" for each in files)
+            return f"archives:sha256:{hashlib.sha256(listed.encode()).hexdigest()}"
         case LayoutSource(path):
             return f"oci-layout:{path}{_policy_text(source.verify)}"
         case FolderSource(path):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
+from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import AddressError
-from wharfinger.packages.network.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, Scheme, parse_registry
 from wharfinger.packages.registry.credentials import Credentials

@@ -1,10 +1,10 @@
 """The address of the admission server: where it listens, how API servers reach it, and the configuration that tells them."""
 
-import base64
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.webhooks.configurations import Server
 from wharfinger.kube.names import is_label
 from wharfinger.runtime.resources.resources import GROUP, VERSION
 
@@ -62,18 +62,20 @@ def read_endpoint(address: str, service: str) -> Endpoint:
     return Endpoint(host, int(digits), (namespace, name))
 
 
+def server_of(endpoint: Endpoint, port: int, bundle: str) -> Server:
+    """Return the server as the configurations of hooks' webhooks name it; see `webhook_configuration`."""
+    if endpoint.service is not None:
+        return Server(bundle, service=(*endpoint.service, SERVICE_PORT))
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return Server(bundle, url=f"https://{host}:{port}")
+
+
 def webhook_configuration(endpoint: Endpoint, port: int, bundle: str) -> JsonObject:
     """Return the ValidatingWebhookConfiguration. ``port`` is the port that the server listens on, ``bundle`` the authorities.
 
     A daemon that is stopped must not block the cluster: its absence is ignored, and an answer is awaited for TIMEOUT_S only.
     """
-    client: dict[str, JsonValue] = {"caBundle": base64.b64encode(bundle.encode()).decode()}
-    if endpoint.service is not None:
-        namespace, name = endpoint.service
-        client["service"] = {"namespace": namespace, "name": name, "port": SERVICE_PORT, "path": PATH}
-    else:
-        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-        client["url"] = f"https://{host}:{port}{PATH}"
+    client = server_of(endpoint, port, bundle).client_config(PATH)
     rule: JsonObject = {
         "apiGroups": [GROUP],
         "apiVersions": [VERSION],

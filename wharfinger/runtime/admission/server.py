@@ -18,6 +18,7 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, NotFoundError
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.webhooks.addresses import read_address
 from wharfinger.httpd.messages import Answer, Request, Response
 from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.kube.resource import ObjectKey
@@ -29,9 +30,12 @@ from wharfinger.runtime.admission.certificates import (
     secret_data,
     use,
 )
-from wharfinger.runtime.admission.endpoint import PATH, Endpoint, webhook_configuration
+from wharfinger.runtime.admission.endpoint import PATH, Endpoint, server_of, webhook_configuration
+from wharfinger.runtime.admission.hook_reviewer import HookReviewer
+from wharfinger.runtime.admission.hook_reviews import MAX_BODY_BYTES
+from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.admission.judgement import Judge, Judgement
-from wharfinger.runtime.admission.reviews import MAX_REVIEW_BYTES, answer_to, read_review
+from wharfinger.runtime.admission.reviews import answer_to, read_review
 from wharfinger.runtime.controllers.state_dir import StartError
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import SECRET
@@ -42,9 +46,11 @@ SECRET_NAME: Final = "wharfinger-admission"  # noqa: S105 - a name
 CHECK_S: Final = 3600.0
 """The interval at which the certificate and the configuration are checked."""
 RETRY_S: Final = 10.0
+SETTLE_S: Final = 10.0
+"""The time after which API servers have read a new configuration, with its authorities."""
 JUDGE_S: Final = 2.0
 """The time for one judgement, which is less than API servers wait."""
-LIMITS: Final = HttpLimits(body_bytes=MAX_REVIEW_BYTES, connections=64, idle_s=120)
+LIMITS: Final = HttpLimits(body_bytes=MAX_BODY_BYTES, connections=64, idle_s=120)
 _KEY: Final = ObjectKey(SECRET, SYSTEM_NAMESPACE, SECRET_NAME)
 
 
@@ -52,21 +58,32 @@ class AdmissionServer:
     """The server of one daemon. Made by :func:`open_admission`."""
 
     def __init__(
-        self, client: ClusterClient, judge: Judge, endpoint: Endpoint, now: Callable[[], datetime], manager: str
+        self,
+        client: ClusterClient,
+        judge: Judge,
+        endpoint: Endpoint,
+        now: Callable[[], datetime],
+        manager: str,
+        webhooks: HookWebhooks | None = None,
     ) -> None:
         self._client = client
         self._judge = judge
         self._endpoint = endpoint
         self._now = now
         self._manager = manager
+        self._webhooks = webhooks
+        self._reviewer = HookReviewer(judge.runtime)
         self.context = new_context()
         self.port = 0
         self.ready = trio.Event()
         """Set once API servers have been told of the server."""
-        self._serving: Certificate | None = None
+        self.serving: Certificate | None = None
 
     async def handle(self, request: Request) -> Answer:
-        """Answer a review."""
+        """Answer a review, about the daemon's own kinds or for a hook."""
+        address = read_address(request.path) if request.method == "POST" else None
+        if address is not None:
+            return await self._reviewer.answer(address, request)
         if request.path != PATH or request.method != "POST":
             return Response(404, f"expected a POST to {PATH}\n".encode(), "text/plain; charset=utf-8")
         try:
@@ -96,13 +113,21 @@ class AdmissionServer:
             await trio.sleep(CHECK_S)
 
     async def keep(self) -> None:
-        """Have a valid certificate served, and trusted by API servers. Raises ClusterError."""
+        """Have a valid certificate served, and trusted by API servers. Raises ClusterError.
+
+        A certificate that replaces another is served only SETTLE_S after API servers were told of it, because they read that
+        later than it was written.
+        """
         certificate = await self._certificate()
         configuration = webhook_configuration(self._endpoint, self.port, certificate.bundle)
         await self._client.apply(configuration, field_manager=self._manager, force=True)
-        if certificate != self._serving:
+        if self._webhooks is not None:
+            await self._webhooks.trust(server_of(self._endpoint, self.port, certificate.bundle))
+        if certificate != self.serving:
+            if self.serving is not None:
+                await trio.sleep(SETTLE_S)
             await trio.to_thread.run_sync(use, certificate, self.context)
-            self._serving = certificate
+            self.serving = certificate
             log.info("admission: serving a certificate that is valid until %s", certificate.not_after.date())
         self.ready.set()
 
@@ -132,14 +157,20 @@ class AdmissionServer:
 
 @asynccontextmanager
 async def open_admission(
-    client: ClusterClient, judge: Judge, endpoint: Endpoint, now: Callable[[], datetime], manager: str
+    client: ClusterClient,
+    judge: Judge,
+    endpoint: Endpoint,
+    now: Callable[[], datetime],
+    manager: str,
+    webhooks: HookWebhooks | None = None,
 ) -> AsyncGenerator[AdmissionServer, None]:
-    """Serve admission while the block runs; ``manager`` is the field manager of the configuration. Raises StartError if the
+    """Serve admission while the block runs; ``manager`` is the field manager of the configuration, and ``webhooks`` are
+    those of packages' hooks. Raises StartError if the
     address cannot be listened on.
 
     The configuration stays when the block is left: without a server it has no effect but a refused connection.
     """
-    server = AdmissionServer(client, judge, endpoint, now, manager)
+    server = AdmissionServer(client, judge, endpoint, now, manager, webhooks)
     host = None if endpoint.service is not None and not endpoint.host else endpoint.host
     try:
         listeners = await trio.open_tcp_listeners(endpoint.port, host=host)
@@ -151,6 +182,8 @@ async def open_admission(
     secure = [trio.SSLListener(listener, server.context, https_compatible=True) for listener in listeners]
     async with open_server(secure, server.handle, LIMITS), trio.open_nursery() as nursery:
         nursery.start_soon(server.run, name="admission")
+        if webhooks is not None:
+            nursery.start_soon(webhooks.run, lambda: frozenset(judge.runtime.instances), name="webhooks of hooks")
         log.info("admission on port %d", server.port)
         yield server
         nursery.cancel_scope.cancel(reason="admission is not served any more")

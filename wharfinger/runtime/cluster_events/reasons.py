@@ -41,6 +41,18 @@ class EventReason(StrEnum):
         "Upgrade",
         "an older version is installed, and all of its objects are ready",
     )
+    UPGRADE_FAILED = (
+        "UpgradeFailed",
+        EventType.WARNING,
+        "Upgrade",
+        "an upgrade failed, and the package returns to its former revision, or cannot",
+    )
+    RETURNED = (
+        "Returned",
+        EventType.NORMAL,
+        "Upgrade",
+        "the package is that of a former revision again, and all of its objects are ready; its resource asks for another one",
+    )
     RECOVERED = (
         "Recovered",
         EventType.NORMAL,

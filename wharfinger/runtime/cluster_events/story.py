@@ -23,6 +23,7 @@ from wharfinger.runtime.status.package_status import (
 )
 from wharfinger.runtime.status.reasons import HELD, OFF, Reason, explanation
 from wharfinger.runtime.status.summary import State, summarize
+from wharfinger.runtime.versions.rollback_note import REQUESTED
 
 _HOOKS: Final = frozenset({Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED, Reason.HOOK_FAILED})
 _UNHEALTHY: Final = frozenset({Reason.UNHEALTHY, Reason.WORKLOAD_FAILED})
@@ -61,6 +62,10 @@ def tell(story: Story, before: PackageStatus, after: PackageStatus) -> tuple[Sto
             notes.append(problem)
         return replace(story, troubled=story.troubled or problem.reason.type is EventType.WARNING), tuple(notes)
     summary = summarize(after)
+    if summary.state == State.ROLLED_BACK:
+        if summarize(before).state != State.ROLLED_BACK and not after.is_being_verified:
+            notes.append(Note(EventReason.RETURNED, summary.message))
+        return Story(after.version), tuple(notes)
     if summary.state != State.READY or after.is_being_verified:
         return story, tuple(notes)
     if after.version != story.version:
@@ -92,6 +97,8 @@ def _requested(before: PackageStatus, after: PackageStatus) -> tuple[Note, ...]:
         notes.append(Note(EventReason.SUSPENDED, explanation(Reason.SUSPENDED)))
     elif before.suspended and not after.suspended:
         notes.append(Note(EventReason.RESUMED, "it is reconciled again"))
+    if after.rollback is not None and after.rollback != before.rollback and after.rollback.reason != REQUESTED:
+        notes.append(Note(EventReason.UPGRADE_FAILED, after.rollback.line))
     if after.removal is not None and before.removal is None:
         notes.append(Note(EventReason.REMOVING, "it is being uninstalled"))
     was, becomes = summarize(before), summarize(after)

@@ -22,22 +22,24 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
-from wharfinger.cluster.watch.object_cache import without_managers
+from wharfinger.cluster.watch.informer import Informer
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.sources.source import Source
+from wharfinger.runtime.controllers.caches import Caches, open_caches
 from wharfinger.runtime.controllers.guard import LOOK_S, Guard
 from wharfinger.runtime.controllers.holds import Hold, is_installed
 from wharfinger.runtime.controllers.installed_packages import Resting
+from wharfinger.runtime.controllers.rollbacks import Rollbacks
 from wharfinger.runtime.controllers.takeover import Takeover
 from wharfinger.runtime.controllers.version_choices import NoVersionError, VersionChoices
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.package.instance import SourceOpener
 from wharfinger.runtime.repositories.repository_controller import open_repositories
-from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
-from wharfinger.runtime.resources.default_accounts import ACCOUNT_LABEL, DefaultAccounts, open_default_accounts
+from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels
+from wharfinger.runtime.resources.default_accounts import ACCOUNT_LABEL, DefaultAccounts
 from wharfinger.runtime.resources.identity import (
     GLOBAL,
     SYSTEM_NAMESPACE,
@@ -105,6 +107,7 @@ class Controller:
     started: float = field(default_factory=trio.current_time)
     verify_s: float = VERIFY_S
     takeover: Takeover = field(init=False)
+    rollbacks: Rollbacks = field(init=False)
 
     def __post_init__(self) -> None:
         """Find out which packages are installed."""
@@ -112,6 +115,7 @@ class Controller:
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
+        self.rollbacks = Rollbacks(self.runtime, self.keys.add, self.keys.add_later)
         self.runtime.confinement.reaches_cluster = self.scopes.allows
         self.takeover = Takeover(self.runtime, dict(_releases(objects)))
         if resource_key(ModuleId(GLOBAL)) in objects:
@@ -146,8 +150,10 @@ class Controller:
                 key, obj, (*finalizers_of(obj), FINALIZER)
             ):
                 return  # nothing is installed before the finalizer ensures its removal
+            await self.rollbacks.prepare(identity, obj)
             await self.guard.prepare(identity, obj)
             await self._tell_runtime(identity, obj)
+            await self.rollbacks.carry_out(name)
             if self.runtime.retry_stalled(name):
                 self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
@@ -180,14 +186,23 @@ class Controller:
             self.lookup.find_repository(asked)  # a missing repository is the better reason
             self.versions.wait(asked, error)
             return
-        if (hold := self.guard.admit(spec)) is not None:
-            self._hold(spec, hold)
-            return
+        found, missing = None, None
         try:
-            self._act_on(spec)
-        except (SettingsSourceError, RepositoryUnusableError):
-            self.runtime.adopt_what_stops(spec)
-            raise
+            found = self.lookup.of(spec)
+        except (SettingsSourceError, RepositoryUnusableError) as error:
+            missing = error
+        acted, settings = spec, None
+        if found is not None:
+            acted, settings = self.rollbacks.settle(spec, *found)
+        if (hold := self.guard.admit(acted)) is not None:
+            self._hold(acted, hold)
+            return
+        if missing is not None:
+            self.runtime.adopt_what_stops(acted)
+            raise missing
+        if found is not None and settings is not None:
+            self._act_on(acted, found[0], settings)
+            self.rollbacks.share(spec.id.name)
         self.versions.note(spec.id.name, note)
 
     async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
@@ -221,11 +236,10 @@ class Controller:
             log.warning("%s: %s; its removal acts as before", identity, error)
             return None
 
-    def _act_on(self, spec: PackageSpec) -> None:
-        """Pass the wanted state to the runtime, once everything that it refers to has been looked up."""
-        if (found := self.lookup.of(spec)) is not None:
-            update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
-            update(spec, *found)
+    def _act_on(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> None:
+        """Pass the wanted state to the runtime."""
+        update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
+        update(spec, source, settings)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
         """Report the hold, and adopt only a suspension from the resource, because a suspension breaks no dependent. A package
@@ -244,7 +258,7 @@ class Controller:
         if known is not None:
             placed = known.status.namespace or placed
             if not known.status.namespace and known.id != identity:
-                known.rename(identity)
+                self.runtime.rename(known, identity)
         if placed != identity.namespace:
             raise SpecError(
                 f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
@@ -451,6 +465,7 @@ async def open_controller(
     verify_s: float = VERIFY_S,
     repository_client: ClusterClient | None = None,
     scan_source: SourceOpener | None = None,
+    caches: Caches | None = None,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
@@ -458,18 +473,15 @@ async def open_controller(
     ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
     without a service account is refused. ``verify_s``: the time after the start
     during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
-    ``scan_source`` are for PackageRepositories, if they differ from those of packages.
+    ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
+    are opened here if there are none.
     """
-    async with (
-        open_informer(client, APPLICATION, keep=without_managers) as applications,
-        open_informer(client, MODULE, keep=without_managers) as modules,
-        open_informer(client, PACKAGE_REPOSITORY) as repositories,
-        open_scope_labels(client, application_scope) as scopes,
-        open_default_accounts(client) as accounts,
-        open_references(client, keys.add) as references,
-        AsyncExitStack() as stack,
-    ):
-        await wait_listed(applications, modules, repositories, scopes.informer, accounts.informer)
+    async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
+        if caches is None:
+            caches = await stack.enter_async_context(open_caches(client, application_scope))
+        applications, modules, repositories = caches.applications, caches.modules, caches.repositories
+        scopes, accounts = caches.scopes, caches.accounts
+        await caches.filled()
         lookup = Lookup(repositories, references, tuple(local_packages), tuple(token_folders))
         scans = await stack.enter_async_context(
             open_repositories(

@@ -24,7 +24,7 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord, state_record
 from wharfinger.runtime.lifecycle.steps import fingerprint
-from wharfinger.runtime.package.facts import FoundInstalled
+from wharfinger.runtime.package.findings import FoundInstalled
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.lookup import Lookup, RepositoryUnusableError
@@ -92,7 +92,7 @@ def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, st
     written = find_object(obj, "status")
     instance = runtime.restored(identity, find_int(written, "observedGeneration"), written)
     instance.know_record(stock.record)
-    instance.apply(FoundInstalled(package, version, Directives(suspended=True)))
+    runtime.packages.emit(instance, FoundInstalled(package, version, Directives(suspended=True)))
     if isinstance(identity, ModuleId):
         runtime.packages.tell(IntentSet(name, enabled=True))
     try:

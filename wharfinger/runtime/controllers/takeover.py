@@ -74,6 +74,6 @@ class Takeover:
         if instance is not None and Owner(instance.id.release, instance.id.namespace) == owner:
             if instance.wish.source is None:
                 releases.rest(owner)
-            await restore(instance, self._runtime.tools)
+            self._runtime.packages.emit(instance, await restore(instance, self._runtime.tools))
         elif self._runtime.claims.owner_of(owner.namespace, owner.name) is None:
             await releases.forget(owner)

@@ -152,6 +152,7 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
         progress=_progress(instance.status.progress),
         warnings=instance.status.warnings,
         update=instance.status.update.line if instance.status.update is not None else "",
+        rollback=instance.status.rollback.line if instance.status.rollback is not None else "",
         unmatched=instance.applied.unmatched,
         urls=tuple(url for url, _ in instance.status.urls),
         drift=instance.applied.drift,

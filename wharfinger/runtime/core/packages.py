@@ -21,7 +21,6 @@ from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.running.inbox import Inbox
 from wharfinger.hooks.running.package_hooks import PackageHooks
-from wharfinger.packages.definition.definition import Layout
 from wharfinger.queue.events import MAIN_LANE
 from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
@@ -29,12 +28,13 @@ from wharfinger.queue.service import Queues
 from wharfinger.queue.task import Task
 from wharfinger.runtime.core.decision_reporting import UnreportedDecisions
 from wharfinger.runtime.core.departures import Departures
-from wharfinger.runtime.core.global_rounds import Others, Rounds
+from wharfinger.runtime.core.global_rounds import GlobalRounds, Others
 from wharfinger.runtime.core.hook_events import event_task
 from wharfinger.runtime.core.modules import Modules
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.operations import begun, enqueue
 from wharfinger.runtime.core.release_events import health_seen
+from wharfinger.runtime.core.script_votes import ScriptVotes
 from wharfinger.runtime.core.status_changes import StatusChanges
 from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.package.around import Around
@@ -64,11 +64,8 @@ from wharfinger.runtime.package.events import (
     NodeAccepted,
     NodeRefused,
     NodeSettled,
-    OthersTurned,
-    Resumed,
     RunOrdered,
     SuspendStarted,
-    VoteRecorded,
 )
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.resources.identity import GLOBAL
@@ -80,7 +77,6 @@ from wharfinger.runtime.scheduler.events import (
     NodeAdded,
     NodeRemoved,
     Schedule,
-    ScriptVoted,
 )
 from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
 from wharfinger.runtime.scheduler.graph import CycleError
@@ -123,17 +119,12 @@ class Packages:
         self._orders = Orders()
         self._told = False
         """True if the scheduler was told something since rounds were last looked at."""
-        self._provisional: set[str] = set()
-        """The packages whose enabled script voted before all installed packages were loaded."""
-        self._seeing: set[str] = set()
-        """The packages from module folders whose enabled script is passed the names of the Modules that are on."""
-        self._turned = False
-        """True if a decision has changed since these packages were last checked."""
+        self._votes = ScriptVotes(self.instances, self.lifecycle, self.unreported, self.modules, self._take)
         others = Others(
             self.instances, self.scheduler, self.lifecycle, self.unreported.unheard,
-            self.note, self.settle, queues, tools, self,
+            self.note, self._take, self.settle, queues, tools, self,
         )  # fmt: skip
-        self.rounds = Rounds(others)
+        self.rounds = GlobalRounds(others)
 
     # --- what happened ---------------------------------------------------------------------------------------------------
 
@@ -152,8 +143,7 @@ class Packages:
         self._orders.put(self.scheduler.apply(event, self.changes.now()))
         self._told = True
         if isinstance(event, NodeRemoved):
-            self._turned = True
-            self._seeing.discard(event.name)
+            self._votes.node_removed(event.name)
             self.rounds.decided(event.name, on=False)
 
     def heard(self, names: Iterable[str]) -> None:
@@ -162,7 +152,7 @@ class Packages:
         self._restate(due)
         if heard:
             self._told = True
-            self._ask_provisional()
+            self._votes.ask_provisional()
         self.settle()
 
     def expect_global(self) -> None:
@@ -173,7 +163,7 @@ class Packages:
     def forget(self, name: str) -> None:
         """Forget a package whose removal is over, and whose queue is gone."""
         self.instances.pop(name, None)
-        self._provisional.discard(name)
+        self._votes.forget(name)
         self.lifecycle.complete_removal(name)
         self.tell(IntentSet(name, None))
         if name == GLOBAL:
@@ -198,7 +188,7 @@ class Packages:
             return False
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Run a hook for the events that wait in its inbox."""
+        """Run a hook for the events that wait in its inbox. The watches of hooks call this at each event."""
         instance = self.instances.get(hooks.package)
         if instance is not None and (task := event_task(instance, hooks, inbox, self.tools, self)) is not None:
             self.enqueue_hook(instance, task, task.lane, task.scope, unique=True)
@@ -227,7 +217,7 @@ class Packages:
             elif self._told:
                 self._told = False
                 self.rounds.look()
-                self._ask_who_sees_others()
+                self._votes.ask_who_sees_others()
             else:
                 return
 
@@ -273,10 +263,8 @@ class Packages:
             case GiveWay(run, at_once):
                 if at_once or self._attempts(name) >= PATIENCE:
                     self.note(Failed(name, run))
-            case CastVote(enabled, reason, error, may_be_early):
-                early = may_be_early and self._misses_others(name)
-                (self._provisional.add if early else self._provisional.discard)(name)
-                self._take(instance, VoteRecorded(ScriptVoted(name, enabled, reason, error, provisional=early)))
+            case CastVote():
+                self._votes.record(instance, effect)
             case _:
                 assert_never(effect)
 
@@ -290,8 +278,6 @@ class Packages:
                 self._take(instance, CrdsStarted(WorkScope(f"CRDs of {name}")))
             case Simple.UNPARK:
                 self._queues.unpark(name)
-            case Simple.RESUMED:
-                self._take(instance, Resumed())
             case Simple.NEEDS_CHANGED:
                 self._take(instance, NeedsChanged())
             case Simple.UPDATE_COMPLETE:
@@ -320,11 +306,11 @@ class Packages:
             case Simple.ROUND_RAN:
                 self.rounds.has_run(instance)
             case Simple.FLAGS_SEEN:
-                self.rounds.adopt_flags()
+                self.rounds.hook_ran(instance)
             case Simple.ASK_PROVISIONAL:
-                self._ask_provisional()
+                self._votes.ask_provisional()
             case Simple.SEE_OTHERS:
-                self._ask_if_it_sees_others(instance)
+                self._votes.ask_if_it_sees_others(instance)
             case Simple.CLEAN:
                 self.lifecycle.finish_removal(name)
                 self.departures.put(name)
@@ -356,7 +342,7 @@ class Packages:
         """Carry out the scheduler's orders for one package."""
         decided = orders.decided
         if decided is not None:
-            self._turned = True
+            self._votes.decision_changed()
             self.rounds.decided(orders.name, on=decided.allowed)
         instance = self.instances.get(orders.name)
         if instance is None:
@@ -388,44 +374,3 @@ class Packages:
         """Report the decisions about these packages again, after what waits now."""
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
-
-    # --- enabled scripts -------------------------------------------------------------------------------------------------
-
-    def _misses_others(self, name: str) -> bool:
-        """Return whether any package beside ``name`` is installed but not loaded by this process, also one that failed to
-        load.
-        """
-        return self.unreported.others_unheard(name) or any(
-            instance.status.installed_since is not None
-            and instance.files.definition is None
-            and each != name
-            and not self.lifecycle.is_removing(each)
-            for each, instance in self.instances.items()
-        )
-
-    def _ask_provisional(self) -> None:
-        """Run the enabled scripts again that voted before all installed packages were loaded."""
-        for name in sorted(self._provisional):
-            instance = self.instances.get(name)
-            if instance is not None and instance.files.definition is not None and not self._misses_others(name):
-                self._take(instance, OthersTurned(self.modules.before(instance), forced=True))
-
-    def _ask_who_sees_others(self) -> None:
-        """Ask the enabled scripts of module folders again if the Modules before them that are on have changed since they
-        were last asked.
-        """
-        if not self._turned:
-            return
-        self._turned = False
-        for name in sorted(self._seeing):
-            if (instance := self.instances.get(name)) is not None:
-                self._ask_if_it_sees_others(instance)
-
-    def _ask_if_it_sees_others(self, instance: Instance) -> None:
-        name, definition = instance.id.name, instance.files.definition
-        if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
-            self._seeing.discard(name)
-            return
-        self._seeing.add(name)
-        if not self.lifecycle.is_loading(name):  # otherwise Load asks the script, and its end considers it again
-            self._take(instance, OthersTurned(self.modules.before(instance), forced=False))

@@ -47,7 +47,8 @@ from wharfinger.runtime.package.events import (
     UpdateWanted,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import AccountGiven, RefreshWanted, Wished
+from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.findings import AccountGiven, Renamed
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId, has_release, is_global
@@ -108,7 +109,7 @@ class Runtime:
         if instance is None or not statuses.is_stalled(instance.status):
             return False
         if instance.wish.begun is None or self.now() - instance.wish.begun >= STALLED_RETRY:
-            instance.apply(RefreshWanted())  # a fixed package may have been pushed under the same version
+            # A fixed package may have been pushed under the same version.
             self.packages.emit(instance, UpdateWanted(instance.status.generation))
             return False
         return True
@@ -232,6 +233,10 @@ class Runtime:
         ringing = ((hooks, inbox) for hooks in self.tools.hook_services.ringing() for inbox in hooks.tick(crontab))
         return tuple(task for hooks, inbox in ringing for task in self.build_kube_tasks(hooks, inbox))
 
+    def tick(self, crontab: str) -> None:
+        """Notify all hooks that are bound to exactly this crontab, which is due now."""
+        self.submit(self.build_schedule_tasks(crontab))
+
     def submit(self, tasks: Iterable[EventHookTask]) -> None:
         """Put hooks' tasks into their queues; a task of the hook that already waits in its queue covers the newer events,
         too.
@@ -243,7 +248,8 @@ class Runtime:
 
     def _update(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         name, directives = spec.id.name, spec.directives
-        decision = self.lifecycle.reconcile(name, desired_state(spec, source, settings))
+        loading = self.lifecycle.is_loading(name)
+        decision, scope = self.lifecycle.adopt(name, desired_state(spec, source, settings))
         if Change.FORCED in decision.changes:
             self.tools.releases.prune()  # a forced reconciliation includes objects that were left behind
         if decision.kind is DecisionKind.REMOVING:
@@ -253,11 +259,11 @@ class Runtime:
             self.packages.expect_global()
         before = self.instances.get(name)
         # A version that is still being fetched is fetched again with the new login; a fetched version needs no login.
-        new_login = before is not None and before.wish.source != source and self.lifecycle.is_loading(name)
+        new_login = before is not None and before.wish.source != source and loading
         needs_changed = have_other_needs(before.wish.directives if before is not None else Directives(), directives)
         instance = before or self.restored(spec.id, spec.generation, spec.status)
-        instance.apply(Wished(spec.package, spec.version, source, settings, directives, first=before is None))
-        self.packages.emit(instance, WishAdopted(decision, spec.generation, new_login, needs_changed))
+        wished = Wished(spec.package, spec.version, source, settings, directives, first=before is None)
+        self.packages.emit(instance, WishAdopted(wished, decision, spec.generation, scope, new_login, needs_changed))
         return decision
 
     def _remove(
@@ -278,13 +284,13 @@ class Runtime:
         if start is RemovalStart.STARTED and scope is not None:
             instance = known or self.restored(identity, generation, written)
             if account is not None:
-                instance.apply(AccountGiven(account))
+                self.packages.emit(instance, AccountGiven(account))
             # After a refused claim, the package that has the release keeps all of it.
             disowned = has_release(instance.id) and self.claims.claim(instance.id) is not None
             self.packages.emit(instance, RemovalStarted(scope, settings, deletion, disowned))
             return False
         if known is not None and account is not None:
-            known.apply(AccountGiven(account))
+            self.packages.emit(known, AccountGiven(account))
         if deletion is not None and known is not None and known.removal.deletion != deletion:
             log.warning("%s: its removal is begun again: deletionPolicy is %s now", identity, deletion)
             self.packages.emit(known, DeletionChanged(deletion))
@@ -303,6 +309,11 @@ class Runtime:
 
     def _snapshot(self, instance: Instance) -> PackageSnapshot:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
+
+    def rename(self, instance: Instance, identity: PackageId) -> None:
+        """Give a package another identity of the same name; its record is that of the other one from now on."""
+        self.packages.emit(instance, Renamed(identity))
+        instance.forget_record()
 
     def set_status(self, instance: Instance, status: PackageStatus) -> None:
         """Set a package's status, and notify the listener that writes it to the cluster if it differs."""

@@ -7,7 +7,7 @@ that it shares with the hooks, are started first and outlast the queues, so that
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Final
@@ -16,12 +16,11 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.records.release_heads import ReleaseHeads
 from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.releases.options import EngineOptions
-from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_watches
 from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
-from wharfinger.hooks.running.inbox import Inbox
-from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.backoff import BackoffPolicy
@@ -46,27 +45,6 @@ log = logging.getLogger(__name__)
 
 REMEMBER_S: Final = 5.0
 REMEMBER_AT_ONCE: Final = 16
-
-
-class _HookEvents:
-    """The events of hooks and their listener, which is made of the services that emit them. Nothing is emitted before that."""
-
-    def __init__(self) -> None:
-        self._listener: Runtime | None = None
-
-    def listen(self, runtime: Runtime) -> None:
-        """Pass events on to the runtime from now on."""
-        self._listener = runtime
-
-    def kube(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Pass on an object that changed."""
-        if self._listener is not None:
-            self._listener.submit(self._listener.build_kube_tasks(hooks, inbox))
-
-    def tick(self, crontab: str) -> None:
-        """Pass on a schedule that is due."""
-        if self._listener is not None:
-            self._listener.submit(self._listener.build_schedule_tasks(crontab))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +88,28 @@ async def open_runtime(
     engine: EngineOptions | None = None,
     require_account: bool = False,
     observers: Observers = UNOBSERVED,
+    watches: SharedWatches | None = None,
+    heads: ReleaseHeads | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open the runtime while the body runs; the module's docstring says what leaving does.
 
-    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With
-    ``require_account``, no release may act without a service account. ``observers`` are called for
-    each step of the runtime's machines.
+    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``, no
+    release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``watches`` and
+    ``heads`` are those of a standby; they are opened here if there are none.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
-    events, confinement = _HookEvents(), Confinement(claims, instances)
+    confinement = Confinement(claims, instances)
     accounts = ReleaseAccounts(claims, instances, required=require_account)
     async with (
-        open_shared_watches(client) as watches,
+        nullcontext(watches) if watches is not None else open_shared_watches(client) as watches,
         open_release_engine(
             limited or client,
             watches,
             replace(engine or EngineOptions(), during=Charging(claims), confined=confinement, account=accounts),
+            heads,
         ) as releases,
         open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue) as queues,
-        open_hook_services(
-            client, watches, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick
-        ) as services,
+        open_hook_services(client, watches, filters, now, facts.zone) as services,
         trio.open_nursery() as nursery,
     ):
         changes = StatusChanges(now, on_change, on_status)
@@ -138,7 +117,7 @@ async def open_runtime(
             make_tools(services, releases), queues, changes, instances, facts.kubernetes_version, observers
         )
         runtime = Runtime(packages, queues, claims, confinement)
-        events.listen(runtime)
+        services.listen(packages.tell_hook, runtime.tick)
         releases.listen(runtime.releases)
         if facts.bootstrapped_by is None:
             _resume(runtime, facts, bootstrapped=True)

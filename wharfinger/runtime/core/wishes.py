@@ -1,6 +1,10 @@
 """The desired state of a package, as its resource, its source and its settings say."""
 
+from dataclasses import asdict, replace
+
+from wharfinger.formats.json.value import checksum, to_json
 from wharfinger.packages.definition.depends_on import depends_on_checksum
+from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum
 from wharfinger.packages.sources.source import Source, source_text
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
@@ -27,8 +31,15 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
         digest=directives.digest,
         suspended=directives.suspended,
         cluster_scope=directives.cluster_scope,
+        patches=patches_checksum(directives.patches),
+        upgrade=directives.upgrade.digest,
         account=directives.account,
     )
+
+
+def asked_checksum(desired: DesiredState) -> str:
+    """Return a checksum of what a resource asks for; whether it is reconciled at the moment is no part of that."""
+    return checksum(to_json(asdict(replace(desired, suspended=False, maintenance=""))))
 
 
 def have_other_needs(before: Directives, after: Directives) -> bool:

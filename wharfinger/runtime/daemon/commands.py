@@ -26,9 +26,11 @@ from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.admission.endpoint import AdmissionAddressError
 from wharfinger.runtime.controllers.state_dir import StartError
 from wharfinger.runtime.daemon.admission_options import add_admission, admission_endpoint
-from wharfinger.runtime.daemon.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
+from wharfinger.runtime.daemon.config import HOOK_TIMEOUT_S, DaemonConfig
+from wharfinger.runtime.daemon.daemon import ServeInspector, ServeMetrics, run_daemon
 from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
 from wharfinger.runtime.daemon.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
+from wharfinger.runtime.daemon.leadership import LEASE_S
 from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
 from wharfinger.runtime.daemon.service_manager import service_manager
 from wharfinger.runtime.daemon.source_options import SourceOptionsError, add_sources, source_options
@@ -173,6 +175,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="longest pause between two retries (default: %(default)g)",
     )
     add_apply(parser)
+    parser.add_argument(
+        "--lease-duration",
+        type=_lease_seconds,
+        default=LEASE_S,
+        metavar="SECONDS",
+        help="time without a renewal after which a daemon on standby takes over; all daemons of a cluster should have the same "
+        "(default: %(default)g)",
+    )
     parser.add_argument(
         "--flight-recorder",
         type=Path,
@@ -327,6 +337,7 @@ def run(args: argparse.Namespace) -> int:
         least_speed=LeastSpeed(args.download_least_speed * 1024, args.download_window),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
         applying=apply_options(args),
+        lease_s=args.lease_duration,
         flight_recorder=None if args.flight_recorder is None else cast("Path", args.flight_recorder).resolve(),
         flight_recorder_bytes=args.flight_recorder_size * _MIB,
     )
@@ -410,6 +421,13 @@ def _seconds(text: str) -> float:
         value = 0.0
     if not 0 < value <= 3600:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, at most 3600")
+    return value
+
+
+def _lease_seconds(text: str) -> float:
+    value = float(text) if text.isdecimal() else 0.0
+    if not 3 <= value <= 300:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds between 3 and 300")
     return value
 
 

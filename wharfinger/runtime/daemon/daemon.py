@@ -1,8 +1,8 @@
 """The daemon: all parts are started in order, run until a signal stops the daemon, and are stopped in reverse order.
 
 The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order): state
-folder → process ledger → (embedded control plane) → client → debug socket → Lease → CRDs → store → release engine → runtime
-with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
+folder → process ledger → (embedded control plane) → client → debug socket → what a standby has → Lease → CRDs → release engine →
+runtime with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
 cluster, or drains, can be inspected. On SIGTERM or SIGINT the bodies are left: intake stops, running tasks finish, and one hard
 deadline (``grace_s``) bounds the whole stop. If the daemon is still starting, the start is cancelled, because there is nothing
 to finish. A second signal ends the daemon at once.
@@ -12,7 +12,6 @@ import gc
 import logging
 import os
 import signal
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -31,45 +30,33 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError
 from wharfinger.cluster.api.http_client import open_client
 from wharfinger.cluster.api.http_session import ClientOptions
 from wharfinger.cluster.embedded import open_embedded
+from wharfinger.cluster.lease.fence import Fence, suspended_too
 from wharfinger.cluster.lease.lease import Lease
-from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.releases.engine import ReleaseEngine
-from wharfinger.cluster.releases.lookup_proxy import open_lookup_access
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.watch.work_queue import WorkKeys
-from wharfinger.hooks.containment.cluster_access import ClusterAccess, CredentialsPolicy
+from wharfinger.hooks.containment.cluster_access import ClusterAccess
 from wharfinger.hooks.containment.contained_run import try_cell
-from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
-from wharfinger.hooks.containment.hook_environment import AskedVariable, hook_environment, reach_directly
+from wharfinger.hooks.containment.containment import Containment
+from wharfinger.hooks.containment.hook_environment import hook_environment, reach_directly
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.hooks.running.config_reader import ProcessConfigReader
 from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.hooks.running.process_runner import ProcessHookRunner
-from wharfinger.hooks.watching.jq_pool import open_jq_pool
-from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
-from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.packages.registry.wire import Patience
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
-from wharfinger.packages.rendering.render_cache import CachingRenderer
-from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.sources.source import Network, open_source
-from wharfinger.packages.store.disk_store import open_store
-from wharfinger.pools.interpreters.warm_start import open_warm_starts
-from wharfinger.pools.memory.budget import POOLS_SHARE, open_memory_budget
-from wharfinger.pools.memory.footprint import memory_of_machine
-from wharfinger.pools.persistent.programs import open_persistent_programs
 from wharfinger.pools.pods.pod_pools import open_pod_pools
 from wharfinger.pools.pods.pod_run import PodRuns
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
-from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
-from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime.admission.endpoint import Endpoint
+from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.package_events import PackageEvents
 from wharfinger.runtime.cluster_events.recorder import open_recorder
 from wharfinger.runtime.controllers.controller import open_controller
@@ -78,23 +65,22 @@ from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
-from wharfinger.runtime.daemon.engine import open_engine
+from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
-from wharfinger.runtime.daemon.leadership import open_leadership, report_leader
+from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
-from wharfinger.runtime.daemon.source_options import SourceOptions
+from wharfinger.runtime.daemon.standby import Standby, open_standby
+from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.lifecycle.journal import Journal
-from wharfinger.runtime.lifecycle.restart_policy import Repeat
 from wharfinger.runtime.package.instance import Tools
-from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES, FlightLog, open_flight_log
-from wharfinger.runtime.recording.recorder import Recorder
-from wharfinger.runtime.resources.application_scope import ApplicationScope
 from wharfinger.runtime.resources.custom_resources import ensure_crds
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
@@ -103,13 +89,13 @@ log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
+LEASE_REQUESTS: Final = 16
 POOL_REQUESTS: Final = 32
 """Requests for the pods of pools at once. They have a client of their own, so that they never delay the Lease."""
 CLUSTER_RETRY_S: Final = 2.0
 CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
 """The thresholds of the garbage collector: with 100,000 rows, the defaults cost pauses of 0.2 s (docs/reconciler.md)."""
-HOOK_TIMEOUT_S: Final = 600.0
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
 ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
@@ -118,65 +104,8 @@ ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
 """The server of an Inspector's metrics on an address of this machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonConfig:
-    """The configuration of a daemon at its start. ``grace_s`` bounds the whole shutdown."""
-
-    kubeconfig: Path | None
-    context: str
-    state_dir: Path
-    socket: Path
-    helm: Path
-    grace_s: float
-    engine: Path | None = None
-    """The program of the resident chart engine; None: helm renders every chart."""
-    embedded: bool = False
-    """True to start an embedded control plane as a child process, and to manage that cluster."""
-    embedded_options: tuple[str, ...] = ()
-    """The options of the embedded control plane: faults, and whether it serves over TLS."""
-    local_packages: tuple[Path, ...] = ()
-    """The folders of this machine that packages may be read from."""
-    sources: SourceOptions = SourceOptions()  # noqa: RUF009 - frozen
-    """The network to the sources of packages."""
-    platform_version: str = ""
-    edition: str = ""
-    bundle: str = ""
-    bootstrapped_by: ObjectKey | None = None
-    """A ConfigMap: the cluster is bootstrapped once it exists. None: it is bootstrapped already."""
-    hook_timeout_s: float = HOOK_TIMEOUT_S
-    folders: AddonFolders = AddonFolders()  # noqa: RUF009 - frozen
-    on_startup: Repeat = Repeat.LAYOUT
-    synchronization: Repeat = Repeat.LAYOUT
-    containment: Containment = NO_CONTAINMENT
-    hook_env: tuple[AskedVariable, ...] = ()
-    """Additional variables for hooks."""
-    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
-    warm_hooks: int = 0
-    """The idle workers for Python hooks, of each interpreter; 0: each run is a new process."""
-    worker_pools: bool = False
-    """True to keep the pods of WorkerPools, and to serve WorkerClaims."""
-    pool_memory: int = 0
-    """The bytes that the processes of all pools may take; 0: a share of the machine's memory."""
-    application_scope: ApplicationScope = ApplicationScope.NAMESPACE
-    """The reach of Applications whose namespace has no scope label."""
-    require_account: bool = False
-    """True if packages without a service account are refused."""
-    admission: Endpoint | None = None
-    """The endpoint of the admission server; None: there is none."""
-    metrics_address: str = ""
-    """The address for scrapers, in addition to the debug socket; empty: none."""
-    backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
-    """The backoff of tasks that failed."""
-    slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
-    """The limits on each kind of work, over all packages."""
-    least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
-    """The lowest speed of a download; a slower one is cut, and retried."""
-    flight_recorder: Path | None = None
-    """The folder of the flight recorder's log; None: only the last records are kept, in memory."""
-    flight_recorder_bytes: int = DEFAULT_BYTES
-    """The most bytes of that log."""
-    applying: ReconcilerOptions = EngineOptions().reconciler
-    """The options for applying, correcting, pruning and deleting objects of releases."""
+boot_clock = suspended_too
+"""The clock of the fence that also counts while the machine is suspended; the simulation has another one."""
 
 
 def now() -> datetime:
@@ -287,23 +216,58 @@ async def _open_all(
         )
         await stack.enter_async_context(open_watchdog(manager))
         # The connections beyond the slots are for status patches, and for watches that are being opened.
-        options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS)
+        fence = Fence(boot_clock=boot_clock)
+        options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS, before_write=fence.check)
         client = await stack.enter_async_context(open_client(connection, options=options))
+        # The Lease has a client of its own, so that no other request delays its renewal.
+        for_lease = await stack.enter_async_context(
+            open_client(connection, options=ClientOptions(concurrency=LEASE_REQUESTS))
+        )
         inspector = RuntimeInspector(cluster=connection.server, started=now())
+        run = f"{os.getpid()}-{inspector.started.timestamp():.0f}"
+        inspector.kept_logs = stack.enter_context(open_package_logs(inspector.secrets_of, run))
+        inspector.clients += [("main", client), ("lease", for_lease)]
         await stack.enter_async_context(serve_inspector(config.socket, inspector))
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
+        identity = await trio.to_thread.run_sync(identity_of, state)
+        standby = await stack.enter_async_context(
+            open_standby(config, state, scratch, ledger, client, connection, inspector, identity)
+        )
         needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()), *(FOR_ADMISSION if config.admission else ()))
         needed += FOR_ACCOUNTS if config.require_account else ()
-        lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by, needed))
+        lease = await stack.enter_async_context(
+            open_leadership(
+                for_lease,
+                state,
+                now,
+                inspector.stand_by,
+                needed,
+                duration_s=config.lease_s,
+                fence=fence,
+                seen=partial(inspector.lease_seen, f"{SYSTEM_NAMESPACE}/{LEASE}", identity),
+            )
+        )
         recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity))
         await report_leader(client, lease, recorder)
         version = await _prepare_cluster(client, connection, worker_pools=config.worker_pools)
         events = PackageEvents(recorder)
         await stack.enter_async_context(
             _open_runtime(
-                config, state, scratch, ledger, journal, client, version, inspector, connection, lease, events
+                config,
+                state,
+                scratch,
+                ledger,
+                journal,
+                client,
+                version,
+                inspector,
+                connection,
+                lease,
+                events,
+                standby,
+                fence,
             )
         )
         gc.collect()
@@ -327,6 +291,8 @@ async def _open_runtime(
     connection: Connection,
     lease: Lease,
     events: PackageEvents,
+    standby: Standby,
+    fence: Fence,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
@@ -351,7 +317,6 @@ async def _open_runtime(
     slots, measured = Slots(config.slots), HookMetrics()
     inspector.measured = measured
     limited = LimitedClient(client, slots)
-    at_once = RenderLimits(at_once=config.slots.renders)
     holding = EngineOptions(
         field_manager=FIELD_MANAGER,
         now=now,
@@ -359,31 +324,24 @@ async def _open_runtime(
         prune_s=config.applying.prune_s,
         reconciler=config.applying,
     )
-    async with (
-        open_store(state) as store,
-        open_jq_pool(ledger) as filters,
-        open_cel_pool(ledger) as rules,
-        open_lookup_access(connection) as looking,
-        open_engine(config.engine, scratch, ledger, at_once) as engine,
-        open_memory_budget(config.pool_memory or memory_of_machine() // POOLS_SHARE) as budget,
-        open_warm_starts(config.warm_hooks, ledger, budget) as warm,
-        open_persistent_programs(ledger, budget) as programs,
-        _open_recorder(config, inspector) as recorder,
-        _open_pod_runs(config, connection) as runs,
-    ):
+    recorder, filters, rules = standby.recorder, standby.filters, standby.rules
+    warm, programs = (standby.warm, standby.programs) if config.warm_hooks else (None, None)
+    async with _open_pod_runs(config, connection, fence) as runs:
         journal.observe = recorder.journal
-        helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
-        renderer = CachingRenderer(helm, EntryCache(state / "renders"))
-
-        kept_warm, kept_running = (warm, programs) if config.warm_hooks else (None, None)
+        at_once = RenderLimits(at_once=config.slots.renders)
+        helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
+        renders = EntryCache(state / "renders")
+        renderer = package_renderer(helm, standby.engine, scratch, renders)
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
+
+        webhooks = HookWebhooks(client, FIELD_MANAGER) if config.admission is not None else None
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             releases.listen_to_corrections(events.drift_corrected)
             return Tools(
                 open_source=partial(open_source, network=network),
-                store=store,
+                store=standby.store,
                 renderer=renderer,
                 cluster=limited,
                 releases=releases,
@@ -394,8 +352,8 @@ async def _open_runtime(
                     environment=inherited,
                     cluster=access,
                     containment=config.containment,
-                    warm=kept_warm,
-                    persistent=kept_running,
+                    warm=warm,
+                    persistent=programs,
                     pods=runs,
                 ),
                 config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
@@ -410,9 +368,11 @@ async def _open_runtime(
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
                 require_account=config.require_account,
-                engine=engine,
-                warm=kept_warm,
-                persistent=kept_running,
+                kustomize=kustomize_builder(standby.engine, find_kubectl(), scratch, renders),
+                engine=standby.engine,
+                warm=warm,
+                persistent=programs,
+                webhooks=webhooks,
             )
 
         async with (
@@ -430,6 +390,8 @@ async def _open_runtime(
                 engine=replace(holding, expressions=HealthExpressions(rules)),
                 require_account=config.require_account,
                 observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue),
+                watches=standby.watches,
+                heads=standby.heads,
             ) as runtime,
             open_controller(
                 client,
@@ -440,12 +402,13 @@ async def _open_runtime(
                 token_folders=config.sources.tokens,
                 enabled_by_default=None if config.bundle else True,
                 application_scope=config.application_scope,
+                caches=standby.caches,
                 require_account=config.require_account,
             ) as controller,
         ):
             inspector.scans = controller.versions.repositories
             inspector.runtime, last.status_of = runtime, runtime.status
-            events.runtime, events.find = runtime, controller.find
+            events.runtime, events.find, inspector.find = runtime, controller.find, controller.find
             async with AsyncExitStack() as stack:
                 if folders:
                     await stack.enter_async_context(
@@ -462,39 +425,25 @@ async def _open_runtime(
 
                     roots = (*config.local_packages, *folders.folders())
                     judge = Judge(runtime, roots, None if config.bundle else True, tuple(config.sources.tokens))
-                    await stack.enter_async_context(open_admission(client, judge, config.admission, now, FIELD_MANAGER))
+                    await stack.enter_async_context(
+                        open_admission(client, judge, config.admission, now, FIELD_MANAGER, webhooks)
+                    )
                 if config.worker_pools:
-                    options = ClientOptions(concurrency=POOL_REQUESTS)
+                    options = ClientOptions(concurrency=POOL_REQUESTS, before_write=fence.check)
                     for_pools = await stack.enter_async_context(open_client(connection, options=options))
+                    inspector.clients.append(("pools", for_pools))
                     inspector.pods = await stack.enter_async_context(open_pod_pools(for_pools, now=now))
                 yield
 
 
 @asynccontextmanager
-async def _open_recorder(config: DaemonConfig, inspector: RuntimeInspector) -> AsyncIterator[Recorder]:
-    """Record what happens while the body runs. Raises StartError if the folder of the log cannot be used."""
-    async with AsyncExitStack() as stack:
-        flight_log: FlightLog | None = None
-        if config.flight_recorder is not None:
-            opening = open_flight_log(config.flight_recorder, time.time, max_bytes=config.flight_recorder_bytes)
-            try:
-                flight_log = await stack.enter_async_context(opening)
-            except OSError as error:
-                raise StartError(
-                    f"--flight-recorder {config.flight_recorder}: {error.strerror or error}; name a folder that can be written"
-                ) from error
-        inspector.flight_log = flight_log
-        inspector.recorder = Recorder(inspector.secrets_of, flight_log)
-        yield inspector.recorder
-
-
-@asynccontextmanager
-async def _open_pod_runs(config: DaemonConfig, connection: Connection) -> AsyncIterator[PodRuns | None]:
+async def _open_pod_runs(config: DaemonConfig, connection: Connection, fence: Fence) -> AsyncIterator[PodRuns | None]:
     """Yield what runs hooks in pods, with a client of its own; None without pools of pods."""
     if not config.worker_pools:
         yield None
         return
-    async with open_client(connection, options=ClientOptions(concurrency=POOL_REQUESTS)) as client:
+    options = ClientOptions(concurrency=POOL_REQUESTS, before_write=fence.check)
+    async with open_client(connection, options=options) as client:
         runs = PodRuns(client, client.executor)
         try:
             await runs.remove_leftovers()

@@ -20,8 +20,9 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.lease.fence import Fence
 from wharfinger.cluster.lease.lease import Lease, open_lease
-from wharfinger.cluster.lease.record import LEASE_API
+from wharfinger.cluster.lease.record import LEASE_API, LeaseRecord
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.cluster_events.reasons import EventReason
 from wharfinger.runtime.cluster_events.recorder import Recorder, subject_of
@@ -33,6 +34,8 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 log = logging.getLogger(__name__)
 
 LEASE: Final = "wharfinger"
+LEASE_S: Final = 15.0
+"""The default time for which the Lease is granted; it is renewed after a third of it, and given up after two thirds."""
 IDENTITY_FILE: Final = "identity"
 MAX_IDENTITY: Final = 200
 RETRY_S: Final = 2.0
@@ -47,11 +50,19 @@ async def open_leadership(
     now: Callable[[], datetime],
     standby: Callable[[str], None] = lambda _: None,
     needed: Sequence[Right] = NEEDED,
+    *,
+    name: str = LEASE,
+    duration_s: float = LEASE_S,
+    fence: Fence | None = None,
+    seen: Callable[[LeaseRecord], None] = lambda _: None,
 ) -> AsyncGenerator[Lease, None]:
     """Wait until this daemon holds the Lease, and renew it while the block runs. Raises StateDirError, LeaseLostError.
 
     A daemon that lacks ``needed`` rights does not request the Lease, so that another daemon with these rights gets it.
     ``standby`` is called with the reason of the wait each time the reason changes, and with "" once the daemon is at work.
+    ``name`` is that of the Lease, and ``duration_s`` the time for which it is granted. ``fence`` permits writes while it is held.
+    ``client`` must not be behind that fence, and should not have to wait for other requests. ``seen`` is called with each reading
+    of the Lease.
     """
     identity = await trio.to_thread.run_sync(identity_of, state)
     await await_rights(client, standby, needed)
@@ -62,24 +73,35 @@ async def open_leadership(
         standby(why)
 
     async with (
-        open_lease(client, SYSTEM_NAMESPACE, LEASE, identity, now=now, waiting=waiting) as lease,
+        open_lease(
+            client,
+            SYSTEM_NAMESPACE,
+            name,
+            identity,
+            duration_s=duration_s,
+            renew_s=duration_s / 3,
+            now=now,
+            waiting=waiting,
+            fence=fence,
+            seen=seen,
+        ) as lease,
         trio.open_nursery() as nursery,
     ):
         standby("")
-        log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, LEASE, lease.fence)
+        log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, name, lease.fence)
         nursery.start_soon(watch_rights, client, needed, name="rights")
         yield lease
         nursery.cancel_scope.cancel(reason="the Lease is not needed any more")
 
 
-async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder) -> None:
+async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder, name: str = LEASE) -> None:
     """Record an Event about the Lease, so that `kubectl describe lease` shows who led when. A failure is ignored, because the
     Event has no other use.
     """
     try:
         with trio.fail_after(REPORT_S):
             resource = await client.resource_type(*LEASE_API)
-            obj = await client.get(ObjectKey(resource, SYSTEM_NAMESPACE, LEASE))
+            obj = await client.get(ObjectKey(resource, SYSTEM_NAMESPACE, name))
     except (ClusterError, trio.TooSlowError) as error:
         log.debug("the Event about the new leader was not written: %s", error)
         return

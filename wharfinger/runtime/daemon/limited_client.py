@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from wharfinger.cluster.api.client import ClusterClient, ObjectList, Propagation, ServedKinds, WatchEvent
 from wharfinger.cluster.api.raw_object import RawEvent, RawPage
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.service_account import ServiceAccount
@@ -27,11 +28,20 @@ class LimitedClient:
         self._client = client
         self._slots = slots
 
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """The signs of life of the wrapped client's watches."""
+        return self._client.heartbeats
+
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "LimitedClient":
         """Return a client that acts as a service account, within the same limits."""
         return LimitedClient(self._client.acting_as(account, comment=comment), self._slots)
 
     # -- calls without a slot
+
+    def silence_limit(self, resource: ResourceType) -> float:
+        """Return for how many seconds a watch of this kind may be silent."""
+        return self._client.silence_limit(resource)
 
     async def api_versions(self) -> tuple[str, ...]:
         """Return all API versions that are served."""

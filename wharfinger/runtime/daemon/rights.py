@@ -119,10 +119,16 @@ FOR_POOLS: Final = (
 
 FOR_ADMISSION: Final = (
     Right(
-        ("create", "patch"),
+        (*_READ, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "validatingwebhookconfigurations",
-        "tell API servers of its admission server",
+        "tell API servers of its admission server and of hooks that validate",
+    ),
+    Right(
+        (*_READ, "create", "patch", "delete"),
+        "admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations",
+        "tell API servers of hooks that change objects",
     ),
 )
 """The rights that a daemon needs in addition with `--admission`."""

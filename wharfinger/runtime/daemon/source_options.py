@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import RegistryError
-from wharfinger.packages.network.proxies import NO_PROXIES, Proxies, read_proxies
+from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.sources.registry_rules import NO_RULES, RegistryRules, RulesFileError, read_registry_rules
 
 

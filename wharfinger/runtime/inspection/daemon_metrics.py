@@ -21,6 +21,7 @@ from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
 from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
 from wharfinger.runtime.inspection.statistics import statistics
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS, warm_families
+from wharfinger.runtime.inspection.watch_metrics import WATCH_METRICS
 from wharfinger.runtime.inspector import DaemonSnapshot, StatisticsSnapshot, TaskCounts
 from wharfinger.runtime.status.summary import summarize
 
@@ -47,6 +48,7 @@ def _counter(name: str, what: str, *labels: str) -> Description:
 BUILD: Final = _gauge("build_info", "Always 1; the version that runs.", "version")
 STARTED: Final = _gauge("start_time_seconds", "When the daemon started, in seconds since 1970.")
 READY: Final = _gauge("ready", "1 while the daemon is ready.")
+LEADS: Final = _gauge("leads", "1 while the daemon holds the Lease.")
 CPU: Final = _counter("process_cpu_seconds_total", "Processor time of the daemon itself, without its children.")
 MEMORY: Final = _gauge("process_resident_memory_bytes", "Memory of the daemon itself, without its children.")
 FILES: Final = _gauge("process_open_fds", "Files and sockets that the daemon has open.")
@@ -78,7 +80,7 @@ REPLACED: Final = _counter("pool_replaced_total", "Worker processes that hung or
 STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned.", "state")
 
 DAEMON_METRICS: Final = (
-    *(BUILD, STARTED, READY, CPU, MEMORY, FILES),
+    *(BUILD, STARTED, READY, LEADS, CPU, MEMORY, FILES),
     *(PACKAGES, INFO, LENGTH, TASKS, RETIRED, DROPPED, FAILURES, BUGS),
     *(LIMIT, USED, WAITING, CRONTABS, TICKS, OBJECTS, EVENTS, LOST, SUBSCRIBERS, WATCH_ERRORS),
     *(WORKERS, REQUESTS, REPLACED, STORE),
@@ -86,6 +88,7 @@ DAEMON_METRICS: Final = (
     *WARM_METRICS,
     *POD_METRICS,
     *RECORDER_METRICS,
+    *WATCH_METRICS,
 )
 
 
@@ -95,7 +98,7 @@ def daemon_lines(
     pods: PodPools | None = None,
     recorded: Iterable[tuple[Description, Sequence[Row]]] = (),
 ) -> Iterator[str]:
-    """Yield all present metrics as text; before the runtime is up, only those of the process and of the recorder (``recorded``).
+    """Yield all present metrics as text; before the runtime is up, only those of the process and the families ``recorded``.
 
     Everything is counted before the first line is yielded, so the caller may pause between two lines.
     """
@@ -129,6 +132,7 @@ def _process(daemon: DaemonSnapshot) -> Iterator[_Family]:
     yield _Family(BUILD, [((daemon.version,), 1)])
     yield _one(STARTED, daemon.started.timestamp())
     yield _one(READY, int(daemon.ready))
+    yield _one(LEADS, int(daemon.leader.leads))
     yield _one(CPU, used.ru_utime + used.ru_stime)
     yield _one(MEMORY, pages * resource.getpagesize())
     yield _one(FILES, sum(1 for _ in Path("/proc/self/fd").iterdir()))

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.times import parse_time
 from wharfinger.packages.sources.source import source_text
@@ -32,6 +32,7 @@ def _snapshot(repositories: Repositories, key: ObjectKey, obj: JsonObject) -> Re
         scanned=parse_time(find_str(obj, "status", "lastScanTime")),
         users=len(repositories.uses.users(key.name)),
         packages=tuple(_index(repositories, key.name, package) for package in followed),
+        labels=tuple(sorted(f"{label}={text}" for label, text in find_object(obj, "metadata", "labels").items())),
     )
 
 

@@ -3,19 +3,26 @@
 """
 
 import os
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 import trio
 
 import wharfinger
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.lease.record import LeaseRecord
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.exposition import exposition
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, find_object
 from wharfinger.formats.redaction.redaction import redacted_texts
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.pools.pods.pod_pools import PodPools
+from wharfinger.runtime.cluster_events.package_events import nothing_found
 from wharfinger.runtime.core.package_snapshot import (
     Surroundings,
     queue_snapshot,
@@ -26,15 +33,23 @@ from wharfinger.runtime.core.package_snapshot import (
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.inspection.claim_explanations import CLAIM, explain_claim
 from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
+from wharfinger.runtime.inspection.daemon_tasks import daemon_tasks
+from wharfinger.runtime.inspection.difference import difference_of
+from wharfinger.runtime.inspection.event_list import daemon_events, package_events
+from wharfinger.runtime.inspection.hook_snapshots import hook_snapshots
+from wharfinger.runtime.inspection.package_logs import PackageLogs
 from wharfinger.runtime.inspection.pod_pools import pod_pools
 from wharfinger.runtime.inspection.recorder_metrics import recorder_families
 from wharfinger.runtime.inspection.repository_snapshots import repository_snapshots
+from wharfinger.runtime.inspection.resources import resource_snapshots
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
+from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,
     HistorySnapshot,
+    LeaderSnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
@@ -45,13 +60,22 @@ from wharfinger.runtime.inspector import (
     WarmPoolSnapshot,
 )
 from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.package_details import (
+    ClusterEventSnapshot,
+    DaemonTaskSnapshot,
+    DetailsUnavailableError,
+    DifferenceSnapshot,
+    HookSnapshotsSnapshot,
+    LogSnapshot,
+    ResourceSnapshot,
+)
 from wharfinger.runtime.recording.flight_log import FlightLog
 from wharfinger.runtime.recording.history import history_of
 from wharfinger.runtime.recording.past_explanation import explain_at
 from wharfinger.runtime.recording.recorder import Recorder
 from wharfinger.runtime.repositories.repository_controller import Repositories
-from wharfinger.runtime.resources.identity import has_release
-from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.resources.identity import has_release, package_id
+from wharfinger.runtime.resources.resources import Directives, resource_key
 from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.tasks.rendering import rendered
@@ -70,6 +94,10 @@ class RuntimeInspector:
     runtime: Runtime | None = None
     draining: bool = False
     standby: str = ""
+    leader: LeaderSnapshot = LeaderSnapshot()  # noqa: RUF009 - frozen
+    """The leader as it was last seen; replaced as a whole."""
+    clients: list[tuple[str, HttpClusterClient]] = field(default_factory=list)
+    """The clients of the API server whose watches and limits are shown, each with its name."""
     measured: HookMetrics = field(default_factory=HookMetrics)
     scans: Repositories | None = None
     """The controller of PackageRepositories; None before the runtime is up."""
@@ -79,6 +107,10 @@ class RuntimeInspector:
     """The recorder; None before the runtime is up."""
     flight_log: FlightLog | None = None
     """The log of the recorder; None without `--flight-recorder`."""
+    kept_logs: PackageLogs | None = None
+    """The last log lines of each package; None before logging is set up."""
+    find: Callable[[ObjectKey], JsonObject | None] = nothing_found
+    """The lookup of Applications and Modules, as they were seen last."""
 
     async def daemon(self) -> DaemonSnapshot:
         """Return the snapshot of the daemon."""
@@ -91,11 +123,18 @@ class RuntimeInspector:
             packages=len(self.runtime.instances) if self.runtime else 0,
             draining=self.draining,
             standby=self.standby,
+            leader=self.leader,
+            stale_watches=stale_watches(self.clients),
         )
 
     def stand_by(self, why: str) -> None:
         """Set the reason why the daemon may not work yet; "" once it may."""
         self.standby = " ".join(why.split())
+
+    def lease_seen(self, lease: str, identity: str, record: LeaseRecord) -> None:
+        """Take note of a reading of the Lease ``lease``; ``identity`` is this daemon's own."""
+        leads = record.holder == identity and bool(identity)
+        self.leader = LeaderSnapshot(lease, record.holder, record.fence, identity, leads, self.leader.shard)
 
     async def statistics(self) -> StatisticsSnapshot | None:
         """Return the daemon's counts, or None before the runtime is up."""
@@ -105,7 +144,8 @@ class RuntimeInspector:
         """Return the daemon's own metrics, including those of hooks' runs."""
         lines: list[str] = []
         recorded = recorder_families(self.recorder, self.flight_log) if self.recorder is not None else ()
-        for line in daemon_lines(await self.daemon(), self.runtime, self.pods, recorded):
+        others = (*watch_families(self.clients, time.time()), *recorded)
+        for line in daemon_lines(await self.daemon(), self.runtime, self.pods, others):
             lines.append(line)
             if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first line
                 await trio.lowlevel.checkpoint()
@@ -120,14 +160,25 @@ class RuntimeInspector:
         if self.runtime is None:
             return ()
         around = surroundings(self.runtime.tools, self.runtime.now())
-        return tuple(surrounded(package, around, self._release(package.name)) for package in self.runtime.dump())
+        return tuple(
+            self._labelled(surrounded(package, around, self._release(package.name))) for package in self.runtime.dump()
+        )
 
     async def package(self, name: str) -> PackageSnapshot | None:
         """Return one package, or None."""
         found = self.runtime.dump_by_name(name) if self.runtime is not None else None
         if self.runtime is None or found is None:
             return None
-        return surrounded(found, surroundings(self.runtime.tools, self.runtime.now()), self._release(name))
+        around = surroundings(self.runtime.tools, self.runtime.now())
+        return self._labelled(surrounded(found, around, self._release(name)))
+
+    def _labelled(self, package: PackageSnapshot) -> PackageSnapshot:
+        """Return the package with the labels of its resource."""
+        obj = self.find(resource_key(package_id(package.name)))
+        return package if obj is None else replace(package, labels=find_object(obj, "metadata", "labels"))
+
+    def _instance(self, name: str) -> Instance | None:
+        return self.runtime.instances.get(name) if self.runtime is not None else None
 
     def _release(self, name: str) -> Owner | None:
         return release_of(self.runtime, name) if self.runtime is not None else None
@@ -179,6 +230,48 @@ class RuntimeInspector:
             return ()
         shown = (instance.wish.settings.settings, instance.configuration.values)
         return (*instance.secrets, *(text for document in shown for text in redacted_texts(document)))
+
+    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+        """Return the objects of a package's release; None if there is no such package."""
+        instance = self._instance(name)
+        return resource_snapshots(self.runtime, instance) if self.runtime is not None and instance is not None else None
+
+    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+        """Return the Events about a package, or the daemon's own; None if there is no such package.
+
+        Raises DetailsUnavailableError.
+        """
+        instance = self._instance(name) if name is not None else None
+        if self.runtime is None or (name is not None and instance is None):
+            return None if name is not None else ()
+        client = self.runtime.tools.cluster
+        try:
+            return await package_events(client, instance.id) if instance is not None else await daemon_events(client)
+        except ClusterError as error:
+            raise DetailsUnavailableError(f"the Events cannot be read: {error}") from error
+
+    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+        """Return the kept log lines of a package after a number; None if nothing is known of it."""
+        if self.kept_logs is None:
+            return None
+        found = self.kept_logs.of(name, after)
+        return self.kept_logs.empty(name) if found is None and self._instance(name) is not None else found
+
+    async def difference(self, name: str) -> DifferenceSnapshot | None:
+        """Return what the next apply of a package would change; None if there is no such package."""
+        instance = self._instance(name)
+        if self.runtime is None or instance is None:
+            return None
+        return await difference_of(instance, self.runtime.tools, self.runtime.packages)
+
+    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+        """Return the snapshots that the hooks of a package would get now; None if there is no such package."""
+        instance = self._instance(name)
+        return hook_snapshots(instance) if instance is not None else None
+
+    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+        """Return the tasks of this process as a tree."""
+        return daemon_tasks({queue.name: queue for queue in await self.queues()})
 
     async def render(self, name: str) -> RenderSnapshot | None:
         """Render the manifests that a package would have now; None if there is no such package."""

@@ -9,8 +9,8 @@ changed                                                              requires
 nothing                                                              NONE
 source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
 reset
-settings, settings version, maintenance, resources, upkeep, scope,   RECONFIGURE: the loaded version runs again
-account, no more
+settings, settings version, maintenance, resources, patches,         RECONFIGURE: the loaded version runs again
+upkeep, scope, upgrade, account, no more
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
@@ -54,7 +54,9 @@ class Change(StrEnum):
     SETTINGS = "SettingsChanged"
     SETTINGS_VERSION = "SettingsVersionChanged"
     MAINTENANCE = "MaintenanceChanged"
+    PATCHES = "PatchesChanged"
     UPKEEP = "UpkeepChanged"
+    UPGRADE = "UpgradePolicyChanged"
     SCOPE = "ClusterScopeChanged"
     ACCOUNT = "ServiceAccountChanged"
     SUSPENDED = "SuspendChanged"
@@ -65,7 +67,9 @@ _RECONFIGURING: Final = (
     Change.SETTINGS,
     Change.SETTINGS_VERSION,
     Change.MAINTENANCE,
+    Change.PATCHES,
     Change.UPKEEP,
+    Change.UPGRADE,
     Change.SCOPE,
     Change.ACCOUNT,
 )
@@ -102,6 +106,10 @@ class DesiredState:
     suspended: bool = False
     cluster_scope: bool = False
     """True if an Application reaches beyond its own namespace."""
+    patches: str = ""
+    """Checksum of the patches of rendered objects."""
+    upgrade: str = ""
+    """Checksum of the policy for failed upgrades; empty: they are not rolled back."""
     account: str = ""
     """The service account that the package acts as; empty: the daemon itself."""
 
@@ -151,7 +159,9 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.SETTINGS: before.settings_checksum != after.settings_checksum,
         Change.SETTINGS_VERSION: before.settings_version != after.settings_version,
         Change.MAINTENANCE: before.maintenance != after.maintenance,
+        Change.PATCHES: before.patches != after.patches,
         Change.UPKEEP: before.upkeep != after.upkeep,
+        Change.UPGRADE: before.upgrade != after.upgrade,
         Change.SCOPE: before.cluster_scope != after.cluster_scope,
         Change.ACCOUNT: before.account != after.account,
         Change.SUSPENDED: before.suspended != after.suspended,

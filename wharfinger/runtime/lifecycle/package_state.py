@@ -9,9 +9,9 @@ never run again; a step that is not recorded may have run. It is a Secret becaus
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
 The document has a number, its ``schema``. Version 1, a document without this number, does not record what was applied, so it is
-read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, and
-version 3 not the kinds of objects that hooks made. A newer version is refused: writing it back would lose fields that this
-program does not know.
+read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, version 3
+not the kinds of objects that hooks made, and version 4 no way back to a former revision. A newer version is refused: writing it
+back would lose fields that this program does not know.
 """
 
 import base64
@@ -39,13 +39,21 @@ from wharfinger.formats.json.value import (
     find_str,
 )
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.lifecycle.way_back_record import (
+    ReadyRevision,
+    Rollback,
+    read_ready,
+    read_rollback,
+    ready_document,
+    rollback_document,
+)
 from wharfinger.runtime.resources.identity import AppId, PackageId
 from wharfinger.runtime.resources.resources import SECRET
 
 STATE_TYPE: Final = "wharfinger.dev/package-state"
 STATE_KEY: Final = "state.json"
 PACKAGE_LABEL: Final = "wharfinger.dev/package"
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 MAX_STATE: Final = 1024 * 1024
 """The API server's own limit of a Secret."""
 
@@ -92,6 +100,13 @@ class PackageState:
     """The kinds (as ``apps/v1/Deployment``) whose objects the package's hooks may have made; these objects are collected when the
     package is uninstalled."""
 
+    ready: ReadyRevision | None = None
+    """The revision with which the package was Ready last; only of packages whose upgrades may be rolled back."""
+    rollback: Rollback | None = None
+    """The last rollback, until the package is Ready with another generation of its resource."""
+    rollback_asked: str = ""
+    """The last request of a user for a rollback that is done, as the annotation has it."""
+
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
         """Record an installed version. With another digest, the recorded steps start over; only the patches of hooks are kept.
         With another package, the configured settings are forgotten, too.
@@ -128,6 +143,23 @@ class PackageState:
     def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
         """Record a completed reconciliation. Three empty texts record that the applied objects are being removed."""
         return replace(self, applied=fingerprint, values=values, settings=settings)
+
+    def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
+        """Record that the package is Ready with this revision. That ends a rollback, unless the package is as the rollback left
+        it, or followed the same generation of its resource before (it may follow a range of versions).
+        """
+        kept = self.rollback
+        if kept is not None and ready.asked and (kept.asked == ready.asked or kept.generation != generation):
+            kept = None
+        return replace(self, ready=ready, rollback=kept)
+
+    def rolled_back(self, rollback: Rollback, request: str = "") -> "PackageState":
+        """Record a rollback, or that there is none. ``request`` is the request of the user that it answers, if any."""
+        return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
+
+    def answered(self, request: str) -> "PackageState":
+        """Record that a request for a rollback is done, because there is nothing to roll back."""
+        return replace(self, rollback_asked=request)
 
     def taken_away(self) -> "PackageState":
         """Record that nothing of the package is in the cluster any more, and that its delete hooks have run."""
@@ -249,6 +281,9 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
         "reset": state.reset,
         "synchronized": dict(state.synchronized),
         "made": list[JsonValue](sorted(state.made)),
+        "ready": ready_document(state.ready),
+        "rollback": rollback_document(state.rollback),
+        "rollbackAsked": state.rollback_asked,
     }
     data = base64.b64encode(canonical_json(document)).decode()
     if len(data) > MAX_STATE:
@@ -288,4 +323,7 @@ def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
             sorted((name, find_str(document, "synchronized", name)) for name in find_object(document, "synchronized"))
         ),
         made=frozenset(find_str(document, "made", index) for index in range(len(find_list(document, "made")))),
+        ready=read_ready(document),
+        rollback=read_rollback(document),
+        rollback_asked=find_str(document, "rollbackAsked"),
     )

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from wharfinger.formats.json.value import JsonObject, checksum
+from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
@@ -66,12 +67,14 @@ class Steps:
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
     """Return the fingerprint of a reconciliation: all its inputs, except the values that its own hooks patch."""
-    # These fields are added only if they are set, so that the recorded fingerprints of all other packages stay valid.
+    # A field that was added later is there only if it is set, so that the recorded fingerprints of all other packages stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
+    patches: JsonObject = {"patches": patches_checksum(wanted.patches)} if wanted.patches else {}
     account: JsonObject = {"account": wanted.account} if wanted.account else {}
     return checksum(
         {
             **scope,
+            **patches,
             **account,
             "digest": digest,
             "namespace": namespace,

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TypeAlias, assert_never
 
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.lifecycle.desired_state import Decision, DesiredState
+from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind, DesiredState
 from wharfinger.runtime.lifecycle.lifecycle_machine import (
     Begin,
     BeginReconciliation,
@@ -74,6 +74,15 @@ class LifecycleStore:
             if isinstance(effect, Decided):
                 return effect.decision
         raise AssertionError(f"{name}: a wish was not decided")
+
+    def adopt(self, name: str, desired: DesiredState) -> tuple[Decision, WorkScope | None]:
+        """Adopt ``desired`` as `reconcile` does, and begin the update that it requires.
+
+        Return what it requires, and the scope for Download, Install and Load; None if no update was begun.
+        """
+        decision = self.reconcile(name, desired)
+        updates = decision.kind in (DecisionKind.UPDATE, DecisionKind.RESUME)
+        return decision, self.begin_update(name) if updates else None
 
     def track(self, name: str) -> None:
         """Add a package that is only known to be removed; a package that is tracked already is not changed."""

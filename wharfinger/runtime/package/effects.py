@@ -38,7 +38,6 @@ class Simple(Enum):
     SUSPEND = "ask the lifecycle store for a suspension"
     CRDS = "ensure the definitions, in a lane of their own"
     UNPARK = "run parked tasks again, because a permanent failure may have been due to the settings"
-    RESUMED = "show that the package is not suspended any more"
     NEEDS_CHANGED = "offer the node again, because the dependencies of the resource changed"
     UPDATE_COMPLETE = "tell the lifecycle store that the version is loaded"
     RUN_COMPLETE = "tell the lifecycle store that the version is applied"

@@ -1,8 +1,8 @@
-"""The events of one package: what happened that changes its status, or calls for an action.
+"""The events of one package: everything that can happen to it.
 
 :func:`~wharfinger.runtime.package.machine.step` returns the package after an event and the effects. The events of the first
 section are reported by tasks and hooks; the others are the outcomes of effects, the decisions of the scheduler, and the
-requests of users.
+requests of users. Events that change nothing but records are :mod:`~wharfinger.runtime.package.findings`.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Decision
+from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.scheduler.events import Decided, ScriptVoted
@@ -354,24 +356,21 @@ class RemovalDone(OutcomeBase):
 class WishAdopted(RequestBase):
     """A desired state was adopted, and the lifecycle store decided what it requires.
 
-    ``new_login``: a version that is being fetched needs another login. ``needs_changed``: the dependencies of the resource, or
-    its default, are not those of the node.
+    ``scope`` is that of the update which it requires; None if it requires none. ``new_login``: a version that is being fetched
+    needs another login. ``needs_changed``: the dependencies of the resource, or its default, are not those of the node.
     """
 
+    wished: Wished
     decision: Decision
     generation: int
+    scope: WorkScope | None
     new_login: bool
     needs_changed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed(RequestBase):
-    """The update that resumes a suspended package was begun."""
-
-
-@dataclass(frozen=True, slots=True)
 class UpdateWanted(RequestBase):
-    """The wanted version has to be fetched and loaded."""
+    """The wanted version has to be fetched again, because its content may have changed, and loaded."""
 
     generation: int
 
@@ -468,7 +467,6 @@ Outcome: TypeAlias = (
 )
 Request: TypeAlias = (
     WishAdopted
-    | Resumed
     | UpdateWanted
     | ReconfigureWanted
     | NeedsChanged
@@ -481,4 +479,4 @@ Request: TypeAlias = (
     | SkipDeleteHooks
     | Changed
 )
-Event: TypeAlias = Report | Outcome | Request
+Event: TypeAlias = Report | Outcome | Request | Finding

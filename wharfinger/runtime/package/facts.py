@@ -1,86 +1,62 @@
-"""The facts about one package: what its tasks, its hooks, its resource and its release made known.
+"""The facts about one package that its machine records, and the union of all facts.
 
-A fact changes the records of the package and nothing else (:mod:`~wharfinger.runtime.package.transitions`). What also calls for
-an action is an event (:mod:`~wharfinger.runtime.package.events`).
+A fact changes the records of the package and nothing else (:mod:`~wharfinger.runtime.package.transitions`). The machine records
+those of this module at other events; no task reports one. Those that are made known from outside are
+:mod:`~wharfinger.runtime.package.findings`.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TypeAlias
 
-from wharfinger.formats.json.value import JsonObject
-from wharfinger.hooks.running.discovery import Hook
-from wharfinger.hooks.running.package_hooks import PackageHooks
-from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.definition import Definition
-from wharfinger.packages.registry.registry import Manifest
-from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.sources.source import Source
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.package.enabled_vote import KeptVote
-from wharfinger.runtime.package.state import Brought
-from wharfinger.runtime.resources.identity import PackageId
+from wharfinger.runtime.package.findings import (
+    AccountGiven,
+    AdoptedForRemoval,
+    AttemptBase,
+    ChartApplied,
+    ChartSearched,
+    Configured,
+    CrdsBase,
+    CrdsEstablished,
+    DeletionChosen,
+    Downloaded,
+    FilesBase,
+    FoundInstalled,
+    FoundStored,
+    HooksBase,
+    HooksStarted,
+    HooksStarting,
+    HooksStopped,
+    HooksUnusable,
+    NodeBase,
+    ObjectsKnown,
+    OverridesMatched,
+    PackageRead,
+    ReleaseBase,
+    RemovalBase,
+    Renamed,
+    ScriptAnswered,
+    ScriptAsked,
+    ScriptBase,
+    SettingsConverted,
+    StartupHookDone,
+    Unpacked,
+    ValuesPatched,
+    ValuesRead,
+    Verified,
+    VoteReported,
+    WebhooksSearched,
+    WishBase,
+)
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.scheduler.events import ScriptVoted
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import PackageStatus
-
-
-class WishBase:
-    """The base of all facts about the wish."""
-
-    __slots__ = ()
-
-
-class FilesBase:
-    """The base of all facts about the files."""
-
-    __slots__ = ()
-
-
-class NodeBase:
-    """The base of all facts about the node."""
-
-    __slots__ = ()
-
-
-class ScriptBase:
-    """The base of all facts about the enabled script."""
-
-    __slots__ = ()
-
-
-class ConfigurationBase:
-    """The base of all facts about the configuration."""
-
-    __slots__ = ()
-
-
-class ReleaseBase:
-    """The base of all facts about the release."""
-
-    __slots__ = ()
-
-
-class HooksBase:
-    """The base of all facts about the hooks."""
-
-    __slots__ = ()
-
-
-class CrdsBase:
-    """The base of all facts about the CRDs."""
-
-    __slots__ = ()
-
-
-class RemovalBase:
-    """The base of all facts about the removal."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +72,6 @@ class Warned:
 
     subject: str
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Renamed:
-    """The package has another identity of the same name from now on."""
-
-    id: PackageId
 
 
 # --- the wish ------------------------------------------------------------------------------------------------------------
@@ -121,26 +90,10 @@ class Wished(WishBase):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundInstalled(WishBase):
-    """An earlier process installed this version; nothing else is known of what was wanted."""
-
-    package: str
-    version: str
-    directives: Directives | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SettingsGiven(WishBase):
     """The settings for hooks that run during a removal are known; no desired state was adopted."""
 
     settings: ResolvedSettings
-
-
-@dataclass(frozen=True, slots=True)
-class AccountGiven(WishBase):
-    """The service account that a removal acts as is known; empty: the daemon itself."""
-
-    account: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,60 +112,8 @@ class UpdateBegun(WishBase):
 
 
 @dataclass(frozen=True, slots=True)
-class Downloaded(FilesBase):
-    """The version is on the disk; ``asked``: the registry was asked for it."""
-
-    manifest: Manifest
-    asked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Unpacked(FilesBase):
-    """The downloaded version is unpacked."""
-
-    tree: Path
-
-
-@dataclass(frozen=True, slots=True)
-class FoundStored(FilesBase):
-    """The installed version is on the disk, without any download."""
-
-    manifest: Manifest
-    tree: Path
-
-
-@dataclass(frozen=True, slots=True)
-class PackageRead(FilesBase):
-    """The package on the disk was read."""
-
-    definition: Definition
-    hooks: tuple[Hook, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HooksUnusable(FilesBase):
-    """The hooks cannot be run; the package is removed without them."""
-
-
-@dataclass(frozen=True, slots=True)
 class LoadCompleted(FilesBase):
     """The update is complete."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartSearched(FilesBase):
-    """The inputs of the chart with this digest are known."""
-
-    digest: str
-    use: ChartUse
-
-
-@dataclass(frozen=True, slots=True)
-class WebhooksSearched(FilesBase):
-    """It is known whether the content of this digest mentions conversion webhooks."""
-
-    digest: str
-    mentioned: bool
 
 
 # --- the node ------------------------------------------------------------------------------------------------------------
@@ -294,109 +195,16 @@ class VoteCast(ScriptBase):
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptAsked(ScriptBase):
-    """The script is asked about these Modules that are on; ``scope`` is that of a run only for this, None for any other."""
-
-    before: tuple[str, ...]
-    scope: WorkScope | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptAnswered(ScriptBase):
-    """The script answered. A failure is not an answer."""
-
-    kept: KeptVote
-
-
-@dataclass(frozen=True, slots=True)
-class VoteReported(ScriptBase):
-    """The vote for settings with this checksum, or the failure of the script, was reported."""
-
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScriptDone(ScriptBase):
     """The run of the script that was begun only to ask it again is over."""
-
-
-# --- the configuration -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsConverted(ConfigurationBase):
-    """The wanted settings were converted to the newest version of the schema."""
-
-    newest: ResolvedSettings
-
-
-@dataclass(frozen=True, slots=True)
-class Configured(ConfigurationBase):
-    """The settings were checked with a definition, and are in force."""
-
-    by: Definition
-    newest: ResolvedSettings
-    settings: JsonObject
-    values: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class AdoptedForRemoval(ConfigurationBase):
-    """Unchecked settings are in force for the hooks of a removal."""
-
-    newest: ResolvedSettings
-    values: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class ValuesPatched(ConfigurationBase):
-    """A hook changed the values."""
-
-    values: JsonObject
 
 
 # --- the release -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectsKnown(ReleaseBase):
-    """These objects are those of the release."""
-
-    objects: tuple[ObjectKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChartApplied(ReleaseBase):
-    """The chart was applied; ``brought`` is None if the next run must apply it again.
-
-    ``inputs`` are those of this render.
-    """
-
-    objects: tuple[ObjectKey, ...]
-    inputs: str
-    brought: Brought | None
-
-
-@dataclass(frozen=True, slots=True)
-class OverridesMatched(ReleaseBase):
-    """The overrides were applied to a render; these name something that the chart does not have."""
-
-    unmatched: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ValuesRead(ReleaseBase):
-    """A run reads the values now; changes after this need another run."""
-
-
-@dataclass(frozen=True, slots=True)
 class ValuesOutdated(ReleaseBase):
     """A hook changed the values while they were being applied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verified(ReleaseBase):
-    """The package was applied by this process, or found applied, or has to be applied anew because the global values changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,32 +216,6 @@ class DriftSeen(ReleaseBase):
 
 
 # --- the hooks -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class HooksStarting(HooksBase):
-    """The hooks are being started, with this scope for their runs."""
-
-    scope: WorkScope
-
-
-@dataclass(frozen=True, slots=True)
-class HooksStarted(HooksBase):
-    """The hooks' bindings are watched."""
-
-    hooks: PackageHooks
-
-
-@dataclass(frozen=True, slots=True)
-class HooksStopped(HooksBase):
-    """The hooks are stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartupHookDone(HooksBase):
-    """An onStartup hook ran."""
-
-    hook: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,13 +259,6 @@ class CrdsEnded(CrdsBase):
     """The task that ensures the definitions was interrupted."""
 
 
-@dataclass(frozen=True, slots=True)
-class CrdsEstablished(CrdsBase):
-    """These definitions are established."""
-
-    kinds: tuple[str, ...]
-
-
 # --- the removal -----------------------------------------------------------------------------------------------------------
 
 
@@ -499,15 +274,31 @@ class RemovalBegun(RemovalBase):
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionChosen(RemovalBase):
-    """This policy for the objects applies to what is deleted from now on."""
+class DeleteHooksSkipped(RemovalBase):
+    """A user wants the package removed without its delete hooks."""
 
-    deletion: DeletionPolicy
+
+# --- the attempt -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteHooksSkipped(RemovalBase):
-    """A user wants the package removed without its delete hooks."""
+class AttemptBegun(AttemptBase):
+    """The resource asks for this, and work for it begins."""
+
+    asked: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed(AttemptBase):
+    """A stage failed."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSettled(AttemptBase):
+    """The package is Ready with what its resource asks for."""
 
 
 WishFact: TypeAlias = Wished | FoundInstalled | SettingsGiven | AccountGiven | RefreshWanted | UpdateBegun
@@ -535,6 +326,7 @@ HooksFact: TypeAlias = (
     HooksStarting | HooksStarted | HooksStopped | StartupHookDone | HookRan | LaneFailed | LaneRecovered
 )
 CrdsFact: TypeAlias = CrdsBegun | CrdsEnded | CrdsEstablished
+AttemptFact: TypeAlias = AttemptBegun | AttemptFailed | AttemptSettled
 RemovalFact: TypeAlias = RemovalBegun | DeletionChosen | DeleteHooksSkipped
 Fact: TypeAlias = (
     StatusSet
@@ -549,4 +341,5 @@ Fact: TypeAlias = (
     | HooksFact
     | CrdsFact
     | RemovalFact
+    | AttemptFact
 )

@@ -1,8 +1,8 @@
 """One package in the runtime: the shell around its machine, and the tools of its tasks.
 
-The state is a frozen record (:mod:`~wharfinger.runtime.package.state`). It changes only by `Instance.apply` and
-`Instance.take`, one fact or event after the other and each between two awaits of the loop, so tasks in several lanes need no
-lock to read it.
+The state is a frozen record (:mod:`~wharfinger.runtime.package.state`). It changes only by `Instance.take`, which the loop of the
+runtime calls, one event after the other and each between two awaits. So tasks in several lanes need no lock to read it, and
+everything that changed a package is an event.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,8 +28,10 @@ from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.hooks.running.runner import HookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.throttle import Throttle
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
 from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.rendering.renderer import Renderer
@@ -49,7 +51,7 @@ from wharfinger.runtime.lifecycle.steps import Steps
 from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.effects import Effect
 from wharfinger.runtime.package.events import Event, Report
-from wharfinger.runtime.package.facts import Fact, Renamed
+from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.package.first_attempts import Tries
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import (
@@ -64,7 +66,6 @@ from wharfinger.runtime.package.state import (
     Vote,
     Wish,
 )
-from wharfinger.runtime.package.transitions import applied
 from wharfinger.runtime.resources.identity import AppId, PackageId, has_release
 from wharfinger.runtime.resources.settings import texts_at
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -75,6 +76,18 @@ class SourceOpener(Protocol):
 
     def __call__(self, source: Source, package: str, /) -> AbstractAsyncContextManager[tuple[Registry, str]]:
         """Return a context manager around an open Registry and the package's repository in it."""
+        ...
+
+
+class Webhooks(Protocol):
+    """The objects in the cluster that tell API servers of hooks' webhooks."""
+
+    async def publish(self, package: str, bound: BoundWebhooks) -> None:
+        """Make the webhooks of a package known, and keep them so, in place of those before. Raises ClusterError and HookError."""
+        ...
+
+    async def withdraw(self, package: str, *, conversions: bool) -> None:
+        """Remove a package's webhooks, those of conversions only if ``conversions`` is true. Raises ClusterError."""
         ...
 
 
@@ -106,6 +119,8 @@ class Tools:
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
+    kustomize: KustomizeBuilder | None = None
+    """The builder that applies `spec.patches`; None: there is none, and patches are refused."""
     require_account: bool = False
     """True if no package may act without a service account."""
     engine: ChartEngine | None = None
@@ -114,6 +129,8 @@ class Tools:
     """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
     persistent: PersistentPrograms | None = None
     """The hooks that keep running; None without that, and for metrics only."""
+    webhooks: Webhooks | None = None
+    """The webhooks of hooks; None if the daemon has no admission server."""
 
 
 @dataclass(slots=True)
@@ -139,7 +156,7 @@ class Signal:
 
 @dataclass(slots=True)
 class Instance:
-    """One package: its state, which only `apply` and `take` change, and the resources that its tasks share."""
+    """One package: its state, which only `take` changes, and the resources that its tasks share."""
 
     state: Package
     record: StateRecord | None = None
@@ -156,10 +173,6 @@ class Instance:
     """The throttles of hooks that limit how often they run."""
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
-
-    def apply(self, fact: Fact) -> None:
-        """Record a fact."""
-        self.state = applied(self.state, fact)
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
         """Take the step of an event, and return what is to be done."""
@@ -226,9 +239,9 @@ class Instance:
         """The warnings by subject."""
         return self.state.warnings
 
-    def rename(self, identity: PackageId) -> None:
-        """Give the package another identity of the same name; its record is that of the other one from now on."""
-        self.state, self.record = applied(self.state, Renamed(identity)), None
+    def forget_record(self) -> None:
+        """Forget the record, because the package has another identity now, which has a record of its own."""
+        self.record = None
 
     def know_record(self, record: StateRecord) -> None:
         """Keep a record that was read already."""
@@ -359,10 +372,12 @@ class Instance:
 
 
 class Host(Protocol):
-    """The runtime as tasks see it: it takes their reports, runs hooks in other lanes, and knows the other packages."""
+    """The runtime as tasks see it: it takes their reports and findings, runs hooks in other lanes, and knows the other
+    packages.
+    """
 
-    def emit(self, instance: Instance, event: Report) -> None:
-        """Take a report about a package."""
+    def emit(self, instance: Instance, event: Report | Finding) -> None:
+        """Take a report or a finding about a package; the package has changed when this returns."""
         ...
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
@@ -386,5 +401,5 @@ class Host(Protocol):
         ...
 
 
-Work = Callable[[Instance, Tools, Host], Awaitable[Fact | None]]
-"""The function that does a task's work. It returns what came of it, which its task records; None: there is nothing to record."""
+Work = Callable[[Instance, Tools, Host], Awaitable[Finding | None]]
+"""The function that does a task's work. It returns what came of it, which becomes an event; None: nothing but its end."""

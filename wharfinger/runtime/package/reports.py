@@ -35,6 +35,8 @@ from wharfinger.runtime.package.events import (
     WarnedOf,
 )
 from wharfinger.runtime.package.facts import (
+    AttemptFailed,
+    AttemptSettled,
     DriftSeen,
     HookRan,
     LaneFailed,
@@ -49,7 +51,7 @@ from wharfinger.runtime.resources.identity import has_release, is_global
 from wharfinger.runtime.scheduler.events import Rescheduled
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
-from wharfinger.runtime.status.package_status import PackageStatus, Stage, Truth
+from wharfinger.runtime.status.package_status import PackageStatus, Stage, Truth, open_condition
 from wharfinger.runtime.status.reasons import Reason
 
 SHOWN_FIGHTS: Final = 3
@@ -114,7 +116,9 @@ def _ended(package: Package, event: Succeeded | StageFailed | Uninstalled, aroun
         case Succeeded(stage):
             return _succeeded(package, stage, around)
         case StageFailed(stage, failure):
-            return failed(package, stage, failure, around)
+            package, effects = failed(applied(package, AttemptFailed(failure)), stage, failure, around)
+            # The controller decides whether the package returns to its former revision.
+            return package, (*effects, *((Simple.NOTIFY,) if package.wish.directives.upgrade.rollback else ()))
         case Uninstalled():
             return with_status(package, statuses.uninstalled(package.status, around.now)), (Simple.RESTATE,)
         case _:
@@ -132,6 +136,8 @@ def _succeeded(package: Package, stage: Stage, around: Around) -> Next:
     if stage is not Stage.HOOKS:
         status = statuses.succeeded(status, stage, around.now)
     package = with_status(package, status)
+    if open_condition(status) is None and not package.wish.attempt.settled:
+        package = applied(package, AttemptSettled())
     if stage is Stage.APPLIED and package.applied.fought:
         return _fought(package, around)
     if stage is Stage.SCALED and has_release(package.id):

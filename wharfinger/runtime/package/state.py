@@ -57,6 +57,26 @@ NO_HISTORY: Final[Mapping[str, HookHistory]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """The attempt to reach what the resource asks for, from its adoption until the package is Ready with it."""
+
+    asked: str = ""
+    """The checksum of what the resource asks for; empty: no desired state was adopted."""
+    since: datetime | None = None
+    changed: bool = False
+    """True if this process has adopted another desired state before, so that this one is an upgrade."""
+    failures: int = 0
+    """The number of times that a stage failed."""
+    failure: Failure | None = None
+    """The last failure; a permanent one is kept."""
+    settled: bool = False
+    """True if the package was Ready with what the resource asks for."""
+
+
+NO_ATTEMPT: Final = Attempt()
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """The wanted state of a package, and the request to fetch it."""
 
@@ -70,6 +90,7 @@ class Wish:
     """The time at which the latest update was begun."""
     refresh: bool = False
     """True if the next download must ask the registry, even if the digest is recorded."""
+    attempt: Attempt = NO_ATTEMPT
 
 
 @dataclass(frozen=True, slots=True)

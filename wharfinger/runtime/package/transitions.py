@@ -5,7 +5,9 @@ record              changed by                                     rule
 ==================  =============================================  ==========================================================
 status, warnings    StatusSet, Warned, Renamed                     a subject's warnings replace those before
 wish                Wished, FoundInstalled, SettingsGiven,         another request for a reconciliation asks the registry;
-                    AccountGiven, RefreshWanted, UpdateBegun,        only a download that asked it ends that
+                    AccountGiven, RefreshWanted, UpdateBegun,      only a download that asked it ends that; a permanent failure
+                    Downloaded, AttemptBegun, AttemptFailed,       of an attempt is kept until another one begins
+                    AttemptSettled
 files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
@@ -33,85 +35,93 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from wharfinger.runtime.package.facts import (
-    AccountGiven,
-    AdoptedForRemoval,
-    ChartApplied,
-    ChartSearched,
-    ConfigurationBase,
+    AttemptBegun,
+    AttemptFact,
+    AttemptFailed,
+    AttemptSettled,
     ConfigurationFact,
-    Configured,
-    CrdsBase,
     CrdsBegun,
     CrdsEnded,
-    CrdsEstablished,
     CrdsFact,
     DeleteHooksSkipped,
-    DeletionChosen,
     DisableBegun,
     DisableEnded,
     DisableMissed,
-    Downloaded,
     DriftSeen,
     Fact,
-    FilesBase,
     FilesFact,
-    FoundInstalled,
-    FoundStored,
     HookRan,
-    HooksBase,
     HooksFact,
-    HooksStarted,
-    HooksStarting,
-    HooksStopped,
-    HooksUnusable,
     Joined,
     JoinRefused,
     LaneFailed,
     LaneRecovered,
     LoadCompleted,
     MissedDisableDropped,
-    NodeBase,
     NodeFact,
-    ObjectsKnown,
     Offered,
-    OverridesMatched,
-    PackageRead,
     ReconciliationBegun,
     ReconciliationOrdered,
     RefreshWanted,
-    ReleaseBase,
     ReleaseFact,
-    RemovalBase,
     RemovalBegun,
     RemovalFact,
+    ScriptDone,
+    ScriptFact,
+    SettingsGiven,
+    StatusSet,
+    SuspendBegun,
+    UpdateBegun,
+    ValuesOutdated,
+    VoteCast,
+    Warned,
+    Wished,
+    WishFact,
+)
+from wharfinger.runtime.package.findings import (
+    AccountGiven,
+    AdoptedForRemoval,
+    AttemptBase,
+    ChartApplied,
+    ChartSearched,
+    ConfigurationBase,
+    Configured,
+    CrdsBase,
+    CrdsEstablished,
+    DeletionChosen,
+    Downloaded,
+    FilesBase,
+    FoundInstalled,
+    FoundStored,
+    HooksBase,
+    HooksStarted,
+    HooksStarting,
+    HooksStopped,
+    HooksUnusable,
+    NodeBase,
+    ObjectsKnown,
+    OverridesMatched,
+    PackageRead,
+    ReleaseBase,
+    RemovalBase,
     Renamed,
     ScriptAnswered,
     ScriptAsked,
     ScriptBase,
-    ScriptDone,
-    ScriptFact,
     SettingsConverted,
-    SettingsGiven,
     StartupHookDone,
-    StatusSet,
-    SuspendBegun,
     Unpacked,
-    UpdateBegun,
-    ValuesOutdated,
     ValuesPatched,
     ValuesRead,
     Verified,
-    VoteCast,
     VoteReported,
-    Warned,
     WebhooksSearched,
     WishBase,
-    Wished,
-    WishFact,
 )
 from wharfinger.runtime.package.state import (
     NO_FAILURES,
     Applied,
+    Attempt,
     Configuration,
     Crds,
     Files,
@@ -150,6 +160,8 @@ def applied(package: Package, event: Fact) -> Package:
             return replace(package, crds=_crds(package.crds, event))
         case RemovalBase():
             return replace(package, removal=_removal(package.removal, event))
+        case AttemptBase():
+            return replace(package, wish=replace(package.wish, attempt=_attempt(package.wish.attempt, event)))
         case _:
             assert_never(event)
 
@@ -181,7 +193,8 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
     match event:
         case Wished(package, version, source, settings, directives, first):
             again = not first and wish.directives.requested != directives.requested
-            return Wish(package, version, source, settings, directives, wish.begun, wish.refresh or again)
+            refresh = wish.refresh or again
+            return Wish(package, version, source, settings, directives, wish.begun, refresh, wish.attempt)
         case FoundInstalled(package, version, directives):
             return replace(wish, package=package, version=version, directives=directives or wish.directives)
         case SettingsGiven(settings):
@@ -338,5 +351,18 @@ def _removal(removal: Removal, event: RemovalFact) -> Removal:
             return replace(removal, deletion=deletion)
         case DeleteHooksSkipped():
             return replace(removal, skip_delete_hooks=True)
+        case _:
+            assert_never(event)
+
+
+def _attempt(attempt: Attempt, event: AttemptFact) -> Attempt:
+    match event:
+        case AttemptBegun(asked, at):
+            return Attempt(asked, at, changed=attempt.asked not in ("", asked))
+        case AttemptFailed(failure):
+            kept = attempt.failure if attempt.failure is not None and attempt.failure.permanent else failure
+            return replace(attempt, failures=attempt.failures + 1, failure=kept)
+        case AttemptSettled():
+            return replace(attempt, settled=True)
         case _:
             assert_never(event)

@@ -26,7 +26,8 @@ from wharfinger.hooks.containment.cluster_access import CredentialsPolicy
 from wharfinger.kube.access_rules import JudgedRequest
 from wharfinger.packages.errors import PackageError
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.runtime.daemon.daemon import DaemonConfig, open_daemon
+from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.daemon.daemon import open_daemon
 from wharfinger.runtime.daemon.service_manager import ServiceManager
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.receipts.rights import Grant, Part, objects_of, refused

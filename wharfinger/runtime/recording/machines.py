@@ -41,6 +41,7 @@ from wharfinger.runtime.scheduler import state as scheduler_state
 from wharfinger.runtime.status import package_status
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 MOST_WAITING: Final = 16
@@ -252,7 +253,17 @@ LIFECYCLE: Final = Machine(
         _kinds(lifecycle_machine, desired_state),
         {
             "DesiredState": frozenset(
-                {"settings_checksum", "resources", "upkeep", "version", "package", "namespace", "maintenance"}
+                {
+                    "settings_checksum",
+                    "resources",
+                    "patches",
+                    "upkeep",
+                    "upgrade",
+                    "version",
+                    "package",
+                    "namespace",
+                    "maintenance",
+                }
             )
         },
     ),
@@ -301,9 +312,16 @@ SCHEDULER: Final = Machine(
 STATUS: Final = Machine(
     "status",
     Codec(
-        {**_kinds(package_status), "Reported": Reported, "Progress": Progress, "VersionNote": VersionNote},
+        {
+            **_kinds(package_status),
+            "Reported": Reported,
+            "Progress": Progress,
+            "VersionNote": VersionNote,
+            "RollbackNote": RollbackNote,
+        },
         {
             **dict.fromkeys(("Condition", "Told"), frozenset({"reason"})),
+            "RollbackNote": frozenset({"reason", "version", "wanted"}),
             "PackageStatus": frozenset({"version", "digest", "namespace", "wanted"}),
         },
     ),

@@ -249,6 +249,12 @@ def _status(fields: list[JsonValue]) -> Words:
                     case [str(name), ["Condition", _, reason, str(message), *_]]:
                         others.append(name.replace("_", " "))
                         causes.append(f"{reason}: {message}" if message else str(reason))
+                    case [
+                        "rollback",
+                        ["RollbackNote", int(revision), str(version), str(wanted), str(reason), str(message)],
+                    ]:
+                        others.append(f"returns to revision {revision} ({version})" if revision else "no way back")
+                        causes.append(f"{reason}: {wanted}: {message}")
                     case [str(name), _]:
                         others.append(name.replace("_", " "))
                     case _:

@@ -28,6 +28,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, checksum, find,
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.errors import ArtifactNotFoundError, PackageError
 from wharfinger.packages.registry.oci_registry import OciRegistry
+from wharfinger.packages.sources.archives import ArchiveSource
+from wharfinger.packages.sources.git_repository import GitSource
 from wharfinger.packages.sources.mirrored_registry import MirroredRegistry
 from wharfinger.packages.sources.packed_registry import PackedRegistry
 from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, Source, unverified
@@ -200,9 +202,9 @@ class Repositories:
     ) -> PackageIndex | None:
         """Return the new index of a package; None if the repository does not have it, which is recorded. Raises PackageError."""
         before = self.index(name, package) or PackageIndex(name, package)
-        # A Helm repository has no details of a chart but in its archive, which is not downloaded for a scan.
-        detailed = 0 if isinstance(source, HelmSource) else DETAILED
-        interest = Interest() if isinstance(source, HelmSource) else interest
+        # Only the files of such a package have its details, and they are not downloaded for a scan. A git tag may move, though.
+        detailed = 0 if isinstance(source, HelmSource | GitSource | ArchiveSource) else DETAILED
+        interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
         try:
             async with self.open_source(unverified(source), package) as (registry, path):
                 return await scan_package(registry, path, before, interest, full=full, detailed=detailed)

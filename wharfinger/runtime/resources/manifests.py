@@ -13,7 +13,7 @@ from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 from wharfinger.formats.merge_patch import overlaid
-from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.packages.definition.definition import Definition, Layout, read_definition
 from wharfinger.packages.definition.global_folder import read_global_definition
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.packages.rendering.resource_overrides import override_rendered
@@ -82,6 +82,7 @@ def chart_request(
         is_upgrade=upgrade,
         chart_file=definition.chart_file,
         confined=confined,
+        manifests=definition.layout is Layout.MANIFESTS,
         reader=reader,
     )
 

@@ -1,9 +1,9 @@
 """The PackageRepository as the runtime reads it: the source of packages, and its credentials.
 
-A repository is one of three: a registry (``spec.registry``), a folder of OCI image layouts (``spec.layout``) or a folder of
-package folders (``spec.folder``). The last two are paths on the daemon's own machine. A user who may create a PackageRepository
-could make the daemon read any file there, so the paths must lie below a folder that the daemon was started with
-(``--local-packages``).
+A repository is one of six: a registry (``spec.registry``), a Helm repository (``spec.helm``), a git repository (``spec.git``),
+archives (``spec.archive``), a folder of OCI image layouts (``spec.layout``) or a folder of package folders (``spec.folder``). The
+last two are paths on the daemon's own machine, and a git repository may be one. A user who may create a PackageRepository could
+make the daemon read any file there, so the paths must lie below a folder that the daemon was started with (``--local-packages``).
 
 Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes.io/dockercfg``, or the keys ``username`` and
 ``password`` (``kubernetes.io/basic-auth``); or from a token file on the daemon's machine, below a folder that it was started with
@@ -11,8 +11,6 @@ Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes
 the authority to trust and the certificate of the client.
 """
 
-import base64
-import binascii
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -25,15 +23,22 @@ from wharfinger.formats.json.value import JsonObject, find_list, find_object, fi
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.network.tls import ClientCertificate
-from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, parse_repository
+from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository, parse_repository
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_config import read_docker_config
+from wharfinger.packages.sources.archives import ArchiveSource
+from wharfinger.packages.sources.git_repository import GitSource, read_git_url
 from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource, Source
+from wharfinger.packages.sources.tag_pattern import read_pattern
 from wharfinger.packages.sources.token_file import TokenFile
 from wharfinger.packages.sources.web_files import read_url
+from wharfinger.runtime.resources.archive_list import FIELD, CarriedArchives, read_archives, with_carried
 from wharfinger.runtime.resources.repository_policy import has_policy, read_policy
 from wharfinger.runtime.resources.resources import SECRET, SpecError
+from wharfinger.runtime.resources.secret_data import secret_data
 
+KINDS: Final = ("registry", "helm", "git", "archive", "layout", "folder")
+"""The fields below ``spec`` that name a source."""
 _TLS_KEYS: Final = ("ca.crt", "tls.crt", "tls.key")
 _DOCKER_KEYS: Final = (".dockerconfigjson", ".dockercfg")
 MAX_CA: Final = 1024 * 1024
@@ -54,11 +59,17 @@ class Repository:
     field: str = "registry"
     """The field below ``spec`` that has the source."""
 
+    carried: CarriedArchives = ()
+    """The Secrets that carry archives."""
+
     @property
     def secrets(self) -> dict[str, ObjectKey]:
         """The Secrets that the repository names, by field."""
         named = {"credentialsSecret": self.credentials, "tlsSecret": self.tls}
-        return {f"spec.{self.field}.{field}": key for field, key in named.items() if key is not None}
+        found = {f"spec.{self.field}.{field}": key for field, key in named.items() if key is not None}
+        for number, parts in self.carried:
+            found |= {f"{FIELD}[{number}].secrets[{part}]": key for part, key in enumerate(parts)}
+        return found
 
 
 def read_repository(obj: JsonObject, local_roots: Sequence[Path] = (), token_roots: Sequence[Path] = ()) -> Repository:
@@ -66,11 +77,15 @@ def read_repository(obj: JsonObject, local_roots: Sequence[Path] = (), token_roo
     ``token_roots``. Raises SpecError.
     """
     try:
-        kinds = [kind for kind in ("registry", "helm", "layout", "folder") if find_object(obj, "spec", kind)]
+        kinds = [kind for kind in KINDS if find_object(obj, "spec", kind)]
         if len(kinds) != 1:
-            raise SpecError("spec: exactly one of registry, helm, layout and folder is needed")
+            raise SpecError(f"spec: exactly one of {', '.join(KINDS[:-1])} and {KINDS[-1]} is needed")
         if kinds[0] == "helm":
             return _helm(obj)
+        if kinds[0] == "git":
+            return _git(obj, local_roots)
+        if kinds[0] == "archive":
+            return _archive(obj)
         if kinds[0] != "registry":
             path = _local_path(find_str(obj, "spec", kinds[0], "path"), f"spec.{kinds[0]}.path", local_roots)
             if kinds[0] == "layout":
@@ -91,8 +106,10 @@ def with_secrets(repository: Repository, secrets: Mapping[ObjectKey, JsonObject 
     Raises SpecError if a Secret is missing or unusable.
     """
     source = repository.source
-    if not isinstance(source, RegistrySource | HelmSource):
+    if isinstance(source, LayoutSource | FolderSource):
         return source
+    if isinstance(source, ArchiveSource):
+        source = with_carried(source, repository.carried, secrets)
     if (key := repository.credentials) is not None:
         where = f"spec.{repository.field}.credentialsSecret: {_named(key)}"
         secret = _present(secrets.get(key), where)
@@ -109,15 +126,18 @@ def with_secrets(repository: Repository, secrets: Mapping[ObjectKey, JsonObject 
     if (key := repository.tls) is not None:
         where = f"spec.{repository.field}.tlsSecret: {_named(key)}"
         ca, client = _certificates(_present(secrets.get(key), where), where)
-        source = replace(source, ca="\n".join(text for text in (source.ca, ca) if text), client=client)
+        ca = "\n".join(text for text in (source.ca, ca) if text)
+        if isinstance(source, GitSource):
+            raise AssertionError("a git repository has no tlsSecret")
+        source = replace(source, ca=ca, client=client)
     return source
 
 
-def _place(source: RegistrySource | HelmSource) -> tuple[RegistryAddress, str]:
+def _place(source: RegistrySource | HelmSource | GitSource | ArchiveSource) -> tuple[RegistryAddress, str]:
     """Return the server and the path that a login must be for."""
     if isinstance(source, RegistrySource):
         return source.address.registry, source.address.path
-    place = read_url(source.url)
+    place = read_url(source.server if isinstance(source, ArchiveSource) else source.url)
     return place.registry, place.path.strip("/")
 
 
@@ -146,17 +166,6 @@ def _certificates(secret: JsonObject, where: str) -> tuple[str, ClientCertificat
         if text and "-----BEGIN " not in text:
             raise SpecError(f"{where}: {key}: expected PEM text; correct the Secret")
     return ca, ClientCertificate(certificate, private) if certificate else None
-
-
-def secret_data(secret: JsonObject) -> dict[str, bytes]:
-    """Return ``data`` of a Secret, decoded. Raises FormatError, which names the key."""
-    data: dict[str, bytes] = {}
-    for key in find_object(secret, "data"):
-        try:
-            data[key] = base64.b64decode(find_str(secret, "data", key), validate=True)
-        except binascii.Error as error:
-            raise FormatError(f"data.{key}: not base64") from error
-    return data
 
 
 def _registry(obj: JsonObject, token_roots: Sequence[Path]) -> Repository:
@@ -188,6 +197,43 @@ def _helm(obj: JsonObject) -> Repository:
     source = HelmSource(url, ca=_authority(obj, "helm"))
     login, tls = (_secret(obj, field, "helm") for field in ("credentialsSecret", "tlsSecret"))
     return Repository(source, login, tls=tls, field="helm")
+
+
+def _git(obj: JsonObject, roots: Sequence[Path]) -> Repository:
+    field = find_object(obj, "spec", "git")
+    url, path, package = find_str(field, "url").rstrip("/"), find_str(field, "path"), find_str(field, "package")
+    if not url:
+        raise SpecError("spec.git.url: required, such as https://git.example/team/packages")
+    is_remote = read_git_url(url) is not None
+    if any(part in {"", ".", ".."} for part in path.split("/")) and path:
+        raise SpecError(
+            f"spec.git.path: expected a folder of the repository, such as deploy/packages, found {path!r:.200}"
+        )
+    if package and not is_repository(package):
+        raise SpecError(f"spec.git.package: {package!r:.200} is no name of a package")
+    _check_unsigned(obj, "a git repository")
+    source = GitSource(url, path, package, read_pattern(find_str(field, "tags")), ca=_authority(obj, "git"))
+    if source.local is not None:
+        _local_path(str(source.local), "spec.git.url", roots)
+    login = _secret(obj, "credentialsSecret", "git")
+    if login is not None and not (is_remote and url.startswith(("https://", "http://"))):
+        raise SpecError(
+            "spec.git.credentialsSecret: expected an http(s) URL beside it; ssh uses the keys of the daemon's user"
+        )
+    return Repository(source, login, field="git")
+
+
+def _archive(obj: JsonObject) -> Repository:
+    server = find_str(obj, "spec", "archive", "server").rstrip("/")
+    if server:
+        read_url(server)
+    _check_unsigned(obj, "an archive")
+    files, carried = read_archives(obj)
+    login, tls = (_secret(obj, each, "archive") for each in ("credentialsSecret", "tlsSecret"))
+    if (login or tls) and not server:
+        raise SpecError("spec.archive.server: required beside a login or a certificate: they are for this server only")
+    source = ArchiveSource(files, server, ca=_authority(obj, "archive"))
+    return Repository(source, login, tls=tls, field="archive", carried=carried)
 
 
 def _check_unsigned(obj: JsonObject, kind: str) -> None:

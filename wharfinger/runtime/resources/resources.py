@@ -24,10 +24,18 @@ from wharfinger.kube.names import is_subdomain
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.definition.depends_on import read_depends_on
 from wharfinger.packages.definition.requirements import DependsOn
+from wharfinger.packages.kustomizing.patches import Patch, read_patches
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.release_policy import Upkeep, read_upkeep
 from wharfinger.runtime.resources.static_values import read_static_values
+from wharfinger.runtime.resources.upgrade_policy import (
+    RollbackRequest,
+    UpgradePolicy,
+    read_rollback_request,
+    read_upgrade_policy,
+)
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_policy import EXACT, VersionPolicy, read_version
 
 GROUP: Final = "wharfinger.dev"
@@ -45,6 +53,8 @@ ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
 SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
 """An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings come from, and that its hooks write them to."""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
+NO_POOL: Final = "none"
+"""The value of ``spec.pool`` with which each run of a hook is a new process."""
 """The one mode of ``spec.maintenance``: applied objects are not reconciled."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
@@ -98,6 +108,8 @@ class Directives:
     """True if nothing is to be reconciled or deleted, until it is False again."""
     maintenance: str = ""
     """NO_RECONCILIATION, or empty."""
+    pool: str = ""
+    """The WorkerPool in whose pods hooks run, or NO_POOL; empty: each hook decides."""
     is_digest_named: bool = False
     """True if the resource itself names the digest; then the package may have any version."""
     settings_version: int = 0
@@ -120,6 +132,16 @@ class Directives:
     """The digest that the package must have, from the resource or from the choice of its version; empty: that of its tag."""
     kept_digest: str = ""
     """The installed digest of the same version, if its tag may not be followed; used if the package is downloaded again."""
+    patches: tuple[Patch, ...] = ()
+    """Kustomize's patches of the rendered objects."""
+    upgrade: UpgradePolicy = UpgradePolicy()  # noqa: RUF009 - frozen
+    """The policy for failed upgrades."""
+    rollback: RollbackRequest | None = None
+    """The last request of a user for a rollback, which may be done already."""
+    asked: str = ""
+    """The checksum of everything that the resource asks for (:mod:`wharfinger.runtime.core.wishes`); empty: not computed."""
+    rolled_back: RollbackNote | None = None
+    """The rollback that is in force: then everything else is that of the former revision. None: what the resource asks for."""
     static_values: JsonObject | None = field(default=None, hash=False)
     """The values that a modules directory has for one of its Modules, below the Module's own values.
 
@@ -243,6 +265,7 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
         reset=find_str(annotations, RESET),
         suspended=_flag(obj, "spec", "suspend", default=False),
         maintenance=_maintenance(obj),
+        pool=_pool(obj),
         settings_version=_settings_version(obj),
         overrides=read_overrides(find(obj, "spec", "resourceRequests")),
         depends_on=read_depends_on(
@@ -256,6 +279,9 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
         digest=policy.digest,
         is_digest_named=bool(policy.digest),
         default=_default(obj) if isinstance(identity, ModuleId) else None,
+        patches=read_patches(find(obj, "spec", "patches")),
+        upgrade=read_upgrade_policy(find_object(obj, "spec")),
+        rollback=read_rollback_request(annotations),
         static_values=read_static_values(obj) if isinstance(identity, ModuleId) else None,
     )
 
@@ -275,6 +301,13 @@ def _maintenance(obj: JsonObject) -> str:
     if mode not in ("", NO_RECONCILIATION):
         raise SpecError(f"spec.maintenance: {mode!r} is not {NO_RECONCILIATION}; correct it or leave it out")
     return mode
+
+
+def _pool(obj: JsonObject) -> str:
+    pool = find_str(obj, "spec", "pool")
+    if pool and not is_object_name(pool):
+        raise SpecError(f"spec.pool: {pool!r} is neither {NO_POOL} nor the name of a WorkerPool; correct it")
+    return pool
 
 
 def _settings_version(obj: JsonObject) -> int:

@@ -23,8 +23,8 @@ from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.redaction.redaction_text import SHORTEST_SECRET
 from wharfinger.formats.yaml.reader import YamlError, read_yaml
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.resources.repositories import secret_data
 from wharfinger.runtime.resources.resources import PackageSpec, SettingsSource
+from wharfinger.runtime.resources.secret_data import secret_data
 
 
 class SettingsSourceError(Exception):

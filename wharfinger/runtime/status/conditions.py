@@ -5,7 +5,8 @@ Programs read two kinds of conditions, which answer different questions:
 * ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): has the package reached its *wanted* state? They are always reported, and
   judged again for
   each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in
-  progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. All
+  progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. And a
+  package in a former revision is Ready, for an earlier generation, and Stalled, because the resource asks for another state. All
   three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did the *installed* package
   get? Each has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept unchanged,
@@ -70,15 +71,18 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
     told: dict[str, Told] = {}
     for kind, verdict in _verdicts(status):
         before = status.told.get(kind)
+        of = status.generation
+        if isinstance(verdict, Verdict) and (kind, verdict.reason) == ("Ready", Reason.ROLLED_BACK):
+            of = max(0, of - 1)
         if isinstance(verdict, Told):
             told[kind] = verdict
         elif verdict is None:
             if before is not None:
                 told[kind] = before
         elif before is None or before.truth is not verdict.truth:
-            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, status.generation)
+            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, of)
         else:
-            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, status.generation)
+            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, of)
     return status.told if told == status.told else told
 
 
@@ -115,6 +119,12 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
     """Yield Ready, Reconciling and Stalled. They are about what is wanted, so they agree with the summary."""
     message = summarize(status).message
+    if problem is None and status.is_back:
+        # The objects are ready, and the resource asks for others: so Ready is not about this generation of it.
+        yield "Ready", Verdict(Truth.TRUE, Reason.ROLLED_BACK, message)
+        yield "Reconciling", Verdict(Truth.FALSE, Reason.STALLED)
+        yield "Stalled", Verdict(Truth.TRUE, Reason.ROLLED_BACK, message)
+        return
     work = status.rollout if problem is None else problem
     if work is not None and (problem is None or status.stays_ready(problem)):
         yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))
@@ -152,6 +162,8 @@ def _installed_anew(status: PackageStatus) -> Verdict | None:
 
 
 def _update_installed(status: PackageStatus) -> Verdict | None:
+    if status.rollback is not None and status.is_back:
+        return Verdict(Truth.FALSE, Reason.ROLLED_BACK, status.rollback.line)
     if status.phase is Phase.INSTALL or is_gated(status):
         return None
     problem = status.blocked or _blocker(status, _UPDATE)

@@ -18,7 +18,7 @@ from wharfinger.cluster.objects.scope import OutsideNamespaceError
 from wharfinger.cluster.records.release_store import ReleaseBusyError
 from wharfinger.cluster.releases.hooks import HookFailedError
 from wharfinger.cluster.releases.preflight import UnsafeDefinitionError
-from wharfinger.cluster.releases.upgrade import EmptyReleaseError
+from wharfinger.cluster.releases.upgrade import EmptyReleaseError, NoWayBackError
 from wharfinger.formats.errors import FormatError
 from wharfinger.hooks.config.problems import HookConfigError
 from wharfinger.hooks.errors import HookError
@@ -31,6 +31,7 @@ from wharfinger.packages.errors import (
     DigestError,
     LookupRefusedError,
     PackageError,
+    PatchError,
     RegistryError,
     RenderError,
     RulesError,
@@ -101,6 +102,7 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     (TrustError, Reason.NOT_TRUSTED, False),
     (DigestError, Reason.DIGEST_MISMATCH, False),
     (StoreError, Reason.STORE_FAILED, False),
+    (PatchError, Reason.PATCH_FAILED, None),
     (LookupRefusedError, Reason.OUTSIDE_NAMESPACE, True),
     (RenderError, Reason.RENDER_FAILED, None),
     (AddressError, Reason.SPEC_INVALID, True),
@@ -113,6 +115,7 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     # Retried, because no event arrives when another owner's object is deleted.
     (ForeignObjectError, Reason.CONFLICTING_OWNER, False),
     (EmptyReleaseError, Reason.MANIFEST_EMPTY, True),
+    (NoWayBackError, Reason.NO_WAY_BACK, True),
     (OutsideNamespaceError, Reason.OUTSIDE_NAMESPACE, True),
     (ReleaseBusyError, Reason.RELEASE_BUSY, False),
     (UnsafeDefinitionError, Reason.DEFINITION_UNSAFE, True),

@@ -12,6 +12,7 @@ from typing import Final
 
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.reasons import Reason, explanation
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 
@@ -111,6 +112,8 @@ class PackageStatus:
     warnings: tuple[str, ...] = ()
     update: VersionNote | None = None
     """The choice of its version: what it follows, and which version waits. None for an exact version."""
+    rollback: RollbackNote | None = None
+    """The rollback in force: the package is that of a former revision, not what its resource asks for. Or why there is none."""
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
     told: Mapping[str, Told] = field(default_factory=dict)
@@ -130,6 +133,11 @@ class PackageStatus:
         aside = self.removal is not None or self.held is not None or self.blocked is not None
         problem = open_condition(self)
         return not aside and problem is not None and self.stays_ready(problem)
+
+    @property
+    def is_back(self) -> bool:
+        """Return whether the package is that of a former revision, or on its way to it."""
+        return self.rollback is not None and self.rollback.is_back
 
     @property
     def rollout(self) -> Condition | None:

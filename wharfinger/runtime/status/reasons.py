@@ -412,6 +412,18 @@ class Reason(StrEnum):
         "another writer sets fields of its objects again each time they are corrected",
         "make the named writer stop setting these fields, or ignore them with spec.drift.ignore",
     )
+    NO_WAY_BACK = (
+        "NoWayBack",
+        Again.CHANGE,
+        "the package cannot return to a former revision; nothing was changed",
+        "make the change that the message names, or change the resource so that its upgrade succeeds",
+    )
+    PATCH_FAILED = (
+        "PatchFailed",
+        Again.CHANGE,
+        "a patch of spec.patches matches no object, or cannot be applied",
+        "correct the patch or its target in spec.patches; `wharfinger build` shows the objects of the chart",
+    )
     INTERNAL = (
         "Internal",
         Again.ITSELF,
@@ -443,6 +455,17 @@ class Reason(StrEnum):
         Again.CHANGE,
         "in maintenance by spec.maintenance; its objects are not reconciled",
         "remove spec.maintenance to have its objects reconciled again",
+    )
+
+    # Not what the resource asks for.
+    ROLLED_BACK = (
+        "RolledBack",
+        Again.CHANGE,
+        "the package is that of a former revision; what the resource asks for is not tried again",
+        (
+            "change the resource, which is then tried again, or request another attempt with the annotation "
+            "wharfinger.dev/reconcile-requested-at"
+        ),
     )
 
     # No problem.

@@ -10,6 +10,7 @@ applied objects are not ready yet   Pending        Updating                     
 a requirement is not met            Pending        Suspended                              Suspended
 ready, and being rolled out again   Ready          Ready                                  Ready
 ready, a restart finds a rollout                                                          Ready
+ready, in a former revision         RolledBack     RolledBack                             RolledBack
 undecided whether it may be on      Failed         Degraded                               Degraded
 not wanted, something is left       Disabling      Disabling                              Disabling
 not wanted, nothing is left         Disabled       Disabled                               Disabled
@@ -28,6 +29,7 @@ from typing import Final, NamedTuple
 
 from wharfinger.runtime.status.package_status import Condition, PackageStatus, Phase, Stage, Truth, first_open
 from wharfinger.runtime.status.reasons import HELD, OFF, Reason, advice, explanation
+from wharfinger.runtime.versions.rollback_note import REQUESTED, RollbackNote
 
 
 class State(StrEnum):
@@ -36,6 +38,7 @@ class State(StrEnum):
     PENDING = "Pending"
     UPDATING = "Updating"
     READY = "Ready"
+    ROLLED_BACK = "RolledBack"
     DEGRADED = "Degraded"
     FAILED = "Failed"
     SUSPENDED = "Suspended"
@@ -73,8 +76,23 @@ def summarize(status: PackageStatus) -> Summary:
     if problem.reason == Reason.NOT_READY and status.stays_ready(problem):
         return _ready(status, problem)
     if problem.truth is not Truth.FALSE:
-        return Summary(_under_way(status), problem.message, "")
-    return _says(_state(status, stage, problem), problem)
+        return Summary(_under_way(status), _of_rollback(status, problem.message), "")
+    said = _says(_state(status, stage, problem), problem)
+    return said._replace(message=_of_rollback(status, said.message))
+
+
+def _of_rollback(status: PackageStatus, message: str) -> str:
+    """Return a message with the rollback before it whose work, or whose failure, it is about."""
+    note = status.rollback
+    if note is None:
+        return message
+    if not note.is_back:
+        return f"{message}; there is no way back: {note.message}"
+    return f"returning to revision {note.revision} ({note.version}), because {_cause(note)}: {message}"
+
+
+def _cause(note: RollbackNote) -> str:
+    return "that is requested" if note.reason == REQUESTED else f"{note.wanted} failed ({note.message})"
 
 
 def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
@@ -108,6 +126,8 @@ def ready_message(status: PackageStatus) -> str:
 
 def _ready(status: PackageStatus, work: Condition | None) -> Summary:
     message = ready_message(status)
+    if status.rollback is not None and status.is_back:
+        return Summary(State.ROLLED_BACK, f"{message} again: {status.rollback.line}", advice(Reason.ROLLED_BACK))
     if work is not None:
         message += f"; {work.message}"
     if status.maintenance is None:

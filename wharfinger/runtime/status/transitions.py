@@ -37,6 +37,7 @@ from wharfinger.runtime.status.package_status import (
 from wharfinger.runtime.status.progress import progress_of
 from wharfinger.runtime.status.reasons import LOOKED_AT_ANEW, Reason, explanation
 from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.versions.rollback_note import RollbackNote, read_rollback_note, rollback_object
 from wharfinger.runtime.versions.version_note import VersionNote, note_object, read_note
 
 MAX_WARNINGS: Final = 10
@@ -47,7 +48,7 @@ MAX_MESSAGE: Final = 2_000
 
 A request that is too large would be refused and retried forever.
 """
-_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls", "update")
+_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls", "update", "rollback")
 
 
 def fresh(generation: int, now: datetime) -> PackageStatus:
@@ -74,6 +75,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             namespace=_text(written, "release", "namespace"),
             urls=tuple(_read_urls(written))[:MAX_URLS],
             update=read_note(find(written, "update")),
+            rollback=read_rollback_note(find(written, "rollback")),
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
             told={**status.told, **told},
             ready_kept=told.get("Ready"),
@@ -255,6 +257,11 @@ def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageS
     return _unless_removing(status, now, replace(status, maintenance=condition))
 
 
+def rolled_back(status: PackageStatus, note: RollbackNote | None, now: datetime) -> PackageStatus:
+    """Record the rollback that is in force, or why there was no way back; None: neither."""
+    return status if note == status.rollback else _unless_removing(status, now, replace(status, rollback=note))
+
+
 def tracking(status: PackageStatus, completed: Iterable[str], remaining: Iterable[str], now: datetime) -> PackageStatus:
     """Record the progress of the current operation over the named objects; it is over when nothing remains."""
     return _unless_removing(status, now, replace(status, progress=progress_of(completed, remaining)))
@@ -305,6 +312,8 @@ def external(status: PackageStatus) -> JsonObject:
         body["warnings"] = warnings
     if status.update is not None:
         body["update"] = note_object(replace(status.update, message=_cut(status.update.message, MAX_MESSAGE)))
+    if status.rollback is not None:
+        body["rollback"] = rollback_object(replace(status.rollback, message=_cut(status.rollback.message, MAX_MESSAGE)))
     if status.urls:
         body["urls"] = [{"url": url, **({"description": about} if about else {})} for url, about in status.urls]
     return body

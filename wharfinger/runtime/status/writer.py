@@ -26,7 +26,8 @@ Looked      always                          unchanged              check again a
 * Nothing is lost: every visible change is followed by a check, which writes the status as it is then. If a write failed, the
   controller checks the package again, and finds a difference as long as there is one.
 * At most one minor change is written in a PAUSE_S. Urgent changes wait for nothing: a changed state if the old or the new one is
-  Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation, apart from the next two cases.
+  Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation, apart from the next
+  two cases.
 * If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
   difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. A package whose
   status changes again and again meanwhile is written once in MAX_PAUSE_S.
@@ -56,7 +57,15 @@ BEGUN_S: Final = 1.0
 MINOR_PER_S: Final = 5.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
-AT_ONCE: Final = frozenset({State.READY, State.FAILED, State.DEGRADED, State.SUSPENDED, State.DISABLED, State.REMOVING})
+AT_ONCE: Final = frozenset({
+    State.READY,
+    State.ROLLED_BACK,
+    State.FAILED,
+    State.DEGRADED,
+    State.SUSPENDED,
+    State.DISABLED,
+    State.REMOVING,
+})  # fmt: skip
 """The states that people and programs wait for."""
 
 
@@ -246,4 +255,5 @@ def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becom
 def _shown(status: PackageStatus) -> tuple[object, ...]:
     """Return all parts of the status whose change changes the body, apart from the summary."""
     release = (status.version, status.digest, status.namespace, status.revision)
-    return status.generation, status.told, release, status.progress, status.warnings, status.urls, status.update
+    notes = (status.warnings, status.urls, status.update, status.rollback)
+    return status.generation, status.told, release, status.progress, notes

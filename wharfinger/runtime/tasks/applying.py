@@ -6,7 +6,7 @@ asked. A restarted daemon finds the inputs at the record of the release, and che
 revision that a user made with helm is kept until something is requested that was not applied before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,11 +17,13 @@ from wharfinger.cluster.api.interruption import WaitInterruptedError
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.watch.object_waits import Laggards
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of
-from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.definition import Definition, Layout
+from wharfinger.packages.settings.unread_settings import unread_settings
 from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.package.events import Progressed, Reachable, Released, Tracked, WarnedOf
-from wharfinger.runtime.package.facts import ChartApplied, ObjectsKnown
+from wharfinger.runtime.package.findings import ChartApplied, ObjectsKnown, OverridesMatched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.state import Brought
 from wharfinger.runtime.package.stoppable import waiting
@@ -43,6 +45,11 @@ from wharfinger.runtime.tasks.rendering import (
     wanted_render,
 )
 
+ROLLBACK: Final = "rollback"
+"""The subject of warnings about upgrades that cannot be rolled back."""
+SHOWN_CHANGES: Final = 3
+UNREAD: Final = "unreadSettings"
+"""The subject of warnings about settings that no template reads."""
 LEFT_TO_PEOPLE: Final = (
     "spec.maintenance: nothing is applied; changes of the settings and the version wait until it ends"
 )
@@ -70,17 +77,18 @@ async def apply(instance: Instance, tools: Tools, host: Host, definition: Defini
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
     if instance.wish.directives.maintenance and last is not None and is_unmanaged(last):
-        instance.apply(ObjectsKnown(()))  # and the installed version is still the one that is reported
+        host.emit(instance, ObjectsKnown(()))  # and the installed version is still the one that is reported
         host.emit(instance, WarnedOf("maintenance", (LEFT_TO_PEOPLE,)))
         return last.revision
     host.emit(instance, WarnedOf("maintenance", ()))
     if unchanged and last is not None and not last.holder and last.status is ReleaseStatus.DEPLOYED:
-        instance.apply(ObjectsKnown(await tools.releases.objects(owner.name, owner.namespace)))
+        host.emit(instance, ObjectsKnown(await tools.releases.objects(owner.name, owner.namespace)))
         told = of_foreign_revision(last.revision, str(last.written_by))
         if not any(is_of_revision(warning, last.revision) for warning in instance.warnings.get("release", ())):
             host.emit(instance, WarnedOf("release", (told,)))
         return last.revision
     wanted = await wanted_render(instance, tools, host, history)
+    _warn_of_unread(instance, host, wanted)
     inputs, known = wanted.brought_by, instance.applied.brought
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
@@ -117,22 +125,23 @@ async def _bring(
                 wanted = await wanted_render(instance, tools, host, history)  # the cluster serves more kinds now
             # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
-    over = await overlaid(found.rendered, wanted.directives, instance)
-    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.applied.unmatched)
+    over = await overlaid(found.rendered, wanted.directives, instance.id.name, tools)
+    host.emit(instance, OverridesMatched(over.unmatched))
+    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in over.unmatched)
     host.emit(instance, WarnedOf("resourceRequests", unmatched))
-    objects = over.objects
+    objects = over.rendered.objects
     host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects"))
     host.emit(instance, Tracked((), tuple([f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])))
-    asked = partial(release_request, wanted, found, over, definition, instance)
+    asked = partial(release_request, wanted, found, over.rendered, definition, instance)
     wish = await trio.to_thread.run_sync(asked)
     try:
-        result = await tools.releases.upgrade(wish, progress=progress)
+        result = await tools.releases.upgrade(wish, progress=progress, told=_way_back(instance, host))
     except WaitInterruptedError as error:
         raise TaskFailed(str(error)) from error
     host.emit(instance, WarnedOf("release", ()))
     known = Brought(wanted.brought_by, wish.fingerprint)
     again = found.rendered.looked or not known.inputs
-    instance.apply(ChartApplied(result.objects, known.inputs, None if again else known))
+    host.emit(instance, ChartApplied(result.objects, known.inputs, None if again else known))
     urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
     host.emit(instance, Reachable(tuple(urls)))
     host.emit(instance, Tracked(tuple([str(key) for key in result.objects]), ()))
@@ -140,11 +149,34 @@ async def _bring(
     return result.revision
 
 
-async def restore(instance: Instance, tools: Tools) -> None:
-    """Watch the objects that an earlier process applied, without applying them again. Raises ClusterError."""
+def _warn_of_unread(instance: Instance, host: Host, wanted: Wanted) -> None:
+    """Warn of settings that no template of a plain chart reads."""
+    found = unread_settings(wanted.use, instance.wish.settings.settings) if wanted.layout is Layout.CHART else ()
+    host.emit(instance, WarnedOf(UNREAD, tuple([f"spec.settings.{each.path}: {each.message}" for each in found])))
+
+
+def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], None] | None:
+    """Return a function that warns of changes which cannot be undone; None if no failed upgrade is rolled back."""
+    ready = instance.record.state.ready if instance.record is not None else None
+    directives = instance.wish.directives
+    if not directives.upgrade.rollback or directives.rolled_back is not None or ready is None:
+        return None
+
+    def told(changes: tuple[str, ...]) -> None:
+        shown = instance.masked(listed(changes, SHOWN_CHANGES, "; "))
+        text = f"{ROLLBACK}: once this upgrade is applied, there is no way back to revision {ready.revision}: {shown}"
+        host.emit(instance, WarnedOf(ROLLBACK, (text,) if changes else ()))
+
+    return told
+
+
+async def restore(instance: Instance, tools: Tools) -> ObjectsKnown:
+    """Watch the objects that an earlier process applied, without applying them again; return what they are. Raises
+    ClusterError.
+    """
     name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wish.directives.upkeep
     found = await tools.releases.restore(
         name, namespace, drift=drift_of(instance.wish.directives), health=upkeep.health
     )
     objects = await tools.releases.objects(name, namespace) if found is None else found
-    instance.apply(ObjectsKnown(objects))
+    return ObjectsKnown(objects)

@@ -13,15 +13,15 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.conversions import JqRunner, convert, convert_between
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.errors import ConversionError
-from wharfinger.runtime.package.facts import AdoptedForRemoval, SettingsConverted
-from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.package.findings import AdoptedForRemoval, SettingsConverted
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.settings import ResolvedSettings, carried_over
 from wharfinger.runtime.tasks.values import values_of
 
 log = logging.getLogger(__name__)
 
 
-async def newest_settings(instance: Instance, tools: Tools) -> ResolvedSettings:
+async def newest_settings(instance: Instance, tools: Tools, host: Host) -> ResolvedSettings:
     """Return the wanted settings in the newest version. Afterwards every text in them that may come from a Secret counts as
     secret. Raises ConversionError.
     """
@@ -29,7 +29,7 @@ async def newest_settings(instance: Instance, tools: Tools) -> ResolvedSettings:
     filters = tools.filters.of(instance.id.name)
     settings, version = await convert(instance.loaded().conversions, filters, wanted.settings, wanted.version)
     newest = carried_over(wanted, settings, version)
-    instance.apply(SettingsConverted(newest))
+    host.emit(instance, SettingsConverted(newest))
     return newest
 
 
@@ -55,7 +55,7 @@ async def comparable_settings(
         return None
 
 
-async def adopt_wanted(instance: Instance, tools: Tools) -> None:
+async def adopt_wanted(instance: Instance, tools: Tools, host: Host) -> None:
     """Set the values for hooks that run during the removal of a package which was not configured.
 
     The values are made of the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
@@ -63,6 +63,6 @@ async def adopt_wanted(instance: Instance, tools: Tools) -> None:
     """
     if instance.is_configured:
         return
-    newest = await newest_settings(instance, tools)
+    newest = await newest_settings(instance, tools, host)
     async with instance.values_lock:
-        instance.apply(AdoptedForRemoval(newest, values_of(instance, newest.settings)))
+        host.emit(instance, AdoptedForRemoval(newest, values_of(instance, newest.settings)))

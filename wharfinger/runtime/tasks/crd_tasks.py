@@ -4,7 +4,7 @@ EnsureCRDs runs in a lane of its own as soon as its package may be on, and is re
 part of the reconciliation: the package's own definitions must be established, those of all other packages tried once
 (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies conversion
 webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
-objects of the release.
+objects of the release. It also tells API servers of the webhooks of the package's hooks.
 """
 
 import logging
@@ -19,13 +19,14 @@ from wharfinger.cluster.objects.ownership import Owner, is_kept, owner_of
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.json.value import find_str
 from wharfinger.formats.listing import listed
+from wharfinger.hooks.webhooks.bound_webhooks import bound_webhooks
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.template_search import mentions
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import Progressed
-from wharfinger.runtime.package.facts import CrdsEstablished, WebhooksSearched
+from wharfinger.runtime.package.findings import CrdsEstablished, WebhooksSearched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.package_status import Stage, Truth
@@ -91,8 +92,34 @@ async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def ensure_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Apply the chart's conversion webhooks before its other objects; most packages have none, and are not rendered for this."""
-    if not await _mentions_webhooks(instance, tools) or await left_to_people(instance, tools):
+    """Publish the webhooks of the package's hooks, and apply its chart's conversion webhooks before its other objects."""
+    await _publish_webhooks(instance, tools, host)
+    await _apply_webhooks(instance, tools, host)
+
+
+async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Tell API servers of the webhooks of the package's hooks. Raises HookConfigError, HookError and ClusterError."""
+    if tools.webhooks is None:
+        return
+    bound = bound_webhooks(instance.files.hooks, instance.isolation)
+    if bound:
+        host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "publishing the webhooks of its hooks"))
+    with waiting(tools):
+        await tools.webhooks.publish(instance.id.name, bound)
+
+
+async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bool) -> None:
+    """Tell API servers to call no webhook of the package's hooks any more; conversions go on unless ``conversions`` is set.
+
+    Raises ClusterError.
+    """
+    if tools.webhooks is not None:
+        await tools.webhooks.withdraw(instance.id.name, conversions=conversions)
+
+
+async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Apply the chart's conversion webhooks; most packages have none, and are not rendered for this."""
+    if not await _mentions_webhooks(instance, tools, host) or await left_to_people(instance, tools):
         return
     host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))
     try:
@@ -108,7 +135,7 @@ async def ensure_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wish.directives))
 
 
-async def _mentions_webhooks(instance: Instance, tools: Tools) -> bool:
+async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bool:
     """Return whether the chart of a loaded package may make conversion webhooks."""
     tree = instance.files.tree
     if instance.loaded().chart is None or tree is None:
@@ -118,12 +145,12 @@ async def _mentions_webhooks(instance: Instance, tools: Tools) -> bool:
     if searched is None or searched[0] != digest:
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
-        instance.apply(WebhooksSearched(digest, mentioned))
+        host.emit(instance, WebhooksSearched(digest, mentioned))
         return mentioned
     return searched[1]
 
 
-async def remove_webhooks(instance: Instance, tools: Tools) -> None:
+async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Delete conversion webhooks that were applied early and are in no record, because no run was completed.
 
     For a loaded package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
@@ -133,7 +160,7 @@ async def remove_webhooks(instance: Instance, tools: Tools) -> None:
         and instance.files.manifest is not None
         and instance.files.tree is not None
     )
-    if is_loaded and not await _mentions_webhooks(instance, tools):
+    if is_loaded and not await _mentions_webhooks(instance, tools, host):
         return
     try:
         resource = await tools.cluster.find_resource(CONVERSION_WEBHOOK)

@@ -58,7 +58,7 @@ class EventHookTask:
         """Run the hook for the collected events. Raises TaskFailed; the events then stay in the inbox."""
         if not self.inbox.waiting:
             return
-        await self._hold_back()
+        await hold_back(self.instance, self.hook)
         occurrences = self.inbox.offered()
         if not occurrences:  # the waiting events cancelled each other out
             return
@@ -80,22 +80,23 @@ class EventHookTask:
         if changed:
             self.host.emit(self.instance, ValuesChanged(self.hook.name))
 
-    async def _hold_back(self) -> None:
-        """Wait until the hook's own rate limit allows another run; events that arrive meanwhile are passed in one run."""
-        config = self.hook.config
-        if config.min_interval is None:
-            return
-        throttle = self.instance.throttles.get(self.hook.name)
-        if throttle is None or (throttle.interval, throttle.burst) != (config.min_interval, config.burst):
-            throttle = self.instance.throttles[self.hook.name] = Throttle(config.min_interval, config.burst)
-        # The turn is taken before the wait, because the same hook may also wait in another lane, for the next turn.
-        wait_s = throttle.wait_s(trio.current_time())
-        throttle.take(trio.current_time())
-        try:
-            await trio.sleep(wait_s)
-        except trio.Cancelled:
-            throttle.give_back()
-            raise
+
+async def hold_back(instance: Instance, hook: Hook) -> None:
+    """Wait until the hook's own rate limit allows another run; events that arrive meanwhile are passed in one run."""
+    config = hook.config
+    if config.min_interval is None:
+        return
+    throttle = instance.throttles.get(hook.name)
+    if throttle is None or (throttle.interval, throttle.burst) != (config.min_interval, config.burst):
+        throttle = instance.throttles[hook.name] = Throttle(config.min_interval, config.burst)
+    # The turn is taken before the wait, because the same hook may also wait in another lane, for the next turn.
+    wait_s = throttle.wait_s(trio.current_time())
+    throttle.take(trio.current_time())
+    try:
+        await trio.sleep(wait_s)
+    except trio.Cancelled:
+        throttle.give_back()
+        raise
 
 
 @dataclass(frozen=True, slots=True)

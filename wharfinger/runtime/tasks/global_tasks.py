@@ -1,19 +1,18 @@
 """The tasks of the Module ``global``: its run, and its afterAll hooks, which surround the runs of all other packages.
 
 It has no chart; its reconciliation is its hooks. BeforeAll hooks wait until every package that is being loaded has been loaded
-once, because they see all Modules. See :mod:`~wharfinger.runtime.core.global_rounds` for the order.
+once, because they see all Modules. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from wharfinger.hooks.running.discovery import Hook
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.package.events import EventHookDone, Progressed, Released
-from wharfinger.runtime.package.facts import ValuesRead, Verified
+from wharfinger.runtime.package.findings import ValuesRead, Verified
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.package.stoppable import waiting
 from wharfinger.runtime.status.failures import EXPECTED, classify
@@ -33,7 +32,7 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
     host.emit(instance, Progressed(Stage.APPLIED, "StartingHooks", "waiting until all packages are loaded"))
     with waiting(tools):
         await tools.load_phase.wait()
-    instance.apply(ValuesRead())
+    host.emit(instance, ValuesRead())
     for hook in bound_hooks(instance.files.hooks, BEFORE_ALL):
         host.emit(instance, Progressed(Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})"))
         telling = with_snapshots(instance, hook, BEFORE_ALL)
@@ -44,17 +43,20 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
     return Verified()
 
 
-@dataclass(slots=True)
-class AfterAllTurn:
-    """One execution of the afterAll hooks: from when all packages are idle until all of the hooks have succeeded."""
+class Turns(Protocol):
+    """The rounds of global hooks, as the task of the afterAll hooks sees them; ``scope`` says which turn it reports about."""
 
-    values: str
-    """The checksum of the global values that all packages were run with."""
-    scope: WorkScope = field(default_factory=lambda: WorkScope("afterAll hooks"))
-    at_work: bool = False
-    """True while the hooks run; False while they wait, for example for the next attempt."""
-    superseded: bool = False
-    """True if another round waits until these hooks have run."""
+    async def until_gone(self) -> None:
+        """Wait until the packages that were switched off or are being removed are done."""
+        ...
+
+    def turn_begins(self, scope: WorkScope) -> None:
+        """Take the report that the hooks begin to run."""
+        ...
+
+    def turn_failed(self, scope: WorkScope) -> bool:
+        """Take the report that an attempt failed; return whether the hooks are to be run again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,15 @@ class AfterAllTask:
     """The afterAll hooks, one after the other; the first failure ends the list, and the whole list is run again.
 
     The list is not run again if another round waits for its end, because that round may resolve the failure, and runs the hooks
-    again at its own end. ``until_gone`` waits first for the packages that are being removed.
+    again at its own end. ``values`` is the checksum of the global values that all packages were run with.
     """
 
     instance: Instance
     tools: Tools
     host: Host
-    turn: AfterAllTurn
-    until_gone: Callable[[], Awaitable[None]]
+    turns: Turns
+    scope: WorkScope
+    values: str
     lane: ClassVar[str] = "afterAll"
 
     @property
@@ -80,15 +83,14 @@ class AfterAllTask:
     async def execute(self) -> None:
         """Run the hooks. Raises TaskFailed."""
         with waiting(self.tools):
-            await self.until_gone()
-        self.turn.at_work = True
+            await self.turns.until_gone()
+        self.turns.turn_begins(self.scope)
         try:
             await self._record()
             for hook in bound_hooks(self.instance.files.hooks, AFTER_ALL):
                 await self._run(hook)
         except TaskFailed as failure:
-            self.turn.at_work = False
-            if not self.turn.superseded:
+            if self.turns.turn_failed(self.scope):
                 raise
             log.info("%s: %s; another round has begun", self.instance.id, failure.message)
 
@@ -96,7 +98,7 @@ class AfterAllTask:
         """Record that a new process need not run all packages for these values. Raises TaskFailed."""
         try:
             record = await self.instance.recorded(self.tools)
-            await record.update(lambda state: state.applied_as("", self.turn.values, state.settings))
+            await record.update(lambda state: state.applied_as("", self.values, state.settings))
         except EXPECTED as error:
             raise TaskFailed(classify(error, self.instance.masked).message, permanent=False) from error
 

@@ -7,8 +7,8 @@ failed in any of these steps has failed, and is run again with fresh snapshots.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
@@ -19,6 +19,7 @@ from wharfinger.formats.json.value import JsonObject, canonical_json
 from wharfinger.formats.listing import listed
 from wharfinger.formats.redaction.redaction import redact_object
 from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.config.config import MAIN_QUEUE
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.metrics.operations import MetricOperation, read_metric_operations
@@ -27,6 +28,7 @@ from wharfinger.hooks.running.discovery import Hook
 from wharfinger.hooks.running.log_budget import BURST_CHARS, BURST_LINES, CHARS_PER_S, LINES_PER_S, LogBudget
 from wharfinger.hooks.running.object_operations import Create, Operation, despite_failure, read_operations
 from wharfinger.hooks.running.object_patches import apply_operations
+from wharfinger.hooks.running.run_report import ANSWERS
 from wharfinger.hooks.running.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.hooks.watching.context_file import Context
 from wharfinger.hooks.watching.contexts import helm_binding
@@ -37,6 +39,7 @@ from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import HookDone
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.identity import GLOBAL, has_release, identity_variables, is_global
+from wharfinger.runtime.resources.resources import NO_POOL
 from wharfinger.runtime.status.failures import EXPECTED, HookRunError
 from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_settings, patch_values
 
@@ -110,6 +113,58 @@ async def ask_hook(
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await _logged(tools, run, lines)
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
+
+
+async def review_by_hook(
+    instance: Instance,
+    tools: Tools,
+    host: Host,
+    hook: Hook,
+    contexts: Sequence[Context],
+    cause: Cause,
+    *,
+    dry_run: bool,
+) -> Mapping[str, bytes]:
+    """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
+    ``dry_run`` is set; it must not change values.
+
+    The run is in no queue and takes no slot: the work that has them may wait for this very answer. The caller limits the time.
+    Raises HookRunError if it failed, and the errors of applying its output.
+    """
+    outcome: list[HookOutcome] = []
+    try:
+        answers = await _reviewed(instance, tools, host, hook, contexts, cause, outcome, dry_run=dry_run)
+    except EXPECTED:
+        _measured(instance, tools, hook, cause, RunOutcome.ERROR, outcome)
+        raise
+    _measured(instance, tools, hook, cause, RunOutcome.SUCCESS, outcome)
+    return answers
+
+
+async def _reviewed(
+    instance: Instance,
+    tools: Tools,
+    host: Host,
+    hook: Hook,
+    contexts: Sequence[Context],
+    cause: Cause,
+    ended: list[HookOutcome],
+    *,
+    dry_run: bool,
+) -> Mapping[str, bytes]:
+    lines, configured = HookLog(instance, hook, cause), instance.configuration
+    run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
+    outcome = await _logged(tools, replace(run, answers=ANSWERS), lines)
+    ended.append(outcome)
+    if not outcome.succeeded:
+        raise HookRunError(hook.name, outcome.exit_description)
+    if outcome.values_patch or outcome.config_values_patch:
+        raise HookRunError(hook.name, "it changed values; a hook that answers an API server must not do that")
+    metrics = read_metric_operations(outcome.metrics, hook=hook.name)
+    if not dry_run and (problems := await _apply_object_patches(instance, tools, hook, outcome)):
+        raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
+    _publish(instance, tools, hook, metrics)
+    return outcome.answers
 
 
 def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
@@ -195,7 +250,7 @@ async def _run(
         if outcome.values_patch:  # a failed run must change nothing, so this comes before any write
             await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
-    return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
+    return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
 
 
 async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
@@ -218,6 +273,7 @@ def _run_of(
 ) -> HookRun:
     definition = instance.loaded()
     global_values = host.global_values()
+    pool, worker_pool = pools_of(hook, instance.wish.directives.pool)
     return HookRun(
         name=hook.name,
         executable=hook.executable,
@@ -230,12 +286,23 @@ def _run_of(
         config_values=hook_values(definition, host.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
         account=instance.account,
-        pool=hook.config.pool,
+        pool=pool,
         owner=instance.id.name,
-        worker_pool=hook.config.worker_pool,
+        worker_pool=worker_pool,
         namespace=instance.id.namespace,
         on_record=lines.record,
     )
+
+
+def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
+    """Return the kind of process in which a hook runs, and its WorkerPool or ""; ``of_package`` is the package's ``spec.pool``.
+
+    With NO_POOL no process of the daemon is kept for the package. A WorkerPool is for hooks that do not name a pool themselves.
+    """
+    pool, worker_pool = hook.config.pool, hook.config.worker_pool
+    if of_package == NO_POOL:
+        return HookPool.NONE, worker_pool
+    return pool, worker_pool or (of_package if pool is HookPool.WARM else "")
 
 
 async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, outcome: HookOutcome) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
 from wharfinger.runtime.lifecycle.package_state import PackageState
 from wharfinger.runtime.package.enabled_vote import KeptVote, globals_for, vote_key
 from wharfinger.runtime.package.events import Placed, Progressed, Voted, WarnedOf
-from wharfinger.runtime.package.facts import (
+from wharfinger.runtime.package.findings import (
     Downloaded,
     FoundStored,
     PackageRead,
@@ -77,6 +77,9 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
         known = await tools.store.installed(Digest(state.digest))
         if known is not None:
             return Downloaded(known, asked=False)
+    back = instance.wish.directives.rolled_back
+    if back is not None and back.is_back and (kept_content := await _former(instance, tools)) is not None:
+        return Downloaded(kept_content, asked=False)  # a rollback needs no registry
     # A folder is always checked, because an earlier fetch must not hide a correction of its files.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
@@ -84,6 +87,26 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
             manifest = await _fetch(instance, tools, source)
             taken.result = _kept(manifest)
     return Downloaded(manifest, asked=True)
+
+
+async def _former(instance: Instance, tools: Tools) -> Manifest | None:
+    """Return the manifest of the pinned content, if it is on the disk."""
+    digest = instance.wish.directives.digest
+    return await tools.store.installed(Digest(digest)) if digest else None
+
+
+async def _keep_former(instance: Instance, tools: Tools) -> None:
+    """Keep the content of the revision that the package may return to on the disk, if it is there."""
+    ready = (await instance.recorded(tools)).state.ready
+    if instance.wish.directives.upgrade.rollback and ready is not None:
+        manifest = await tools.store.installed(Digest(ready.wish.digest))
+        if manifest is not None:
+            await tools.store.deploy(former_name(instance.id.name), manifest)
+
+
+def former_name(name: str) -> str:
+    """Return the name in the store for the former content of a package; no package can have it, because of the two dots."""
+    return f"{name}..former"
 
 
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
@@ -143,6 +166,7 @@ async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
         return Unpacked(tree)
     with steps.taking(INSTALL) as taken:
         tree = await _unpacked(instance, tools, manifest)
+        await _keep_former(instance, tools)
         await tools.store.deploy(instance.id.name, manifest)
         host.emit(instance, Placed())
         record = await instance.recorded(tools)
@@ -166,7 +190,7 @@ async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Pat
         return await tools.store.install(manifest)
 
 
-async def load(instance: Instance, tools: Tools, host: Host) -> None:
+async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | None:
     """Read the package: its definition, its schemas and its hooks. Run its enabled script, if it has one."""
     if instance.files.tree is None:
         raise AssertionError(f"{instance.id}: Load before Install")
@@ -175,25 +199,26 @@ async def load(instance: Instance, tools: Tools, host: Host) -> None:
         Progressed(Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"),
     )
     async with tools.slots.use(Kind.LOAD, instance.id.name):
-        told = await read_package(instance, tools)
+        told = await read_package(instance, tools, host)
     host.emit(instance, WarnedOf("package", instance.loaded().warnings))
     host.emit(instance, WarnedOf("hooks", told))
-    await ask_enabled_script(instance, tools, host)
+    vote = await ask_enabled_script(instance, tools, host)
     instance.journalled().finish()
+    return vote
 
 
-async def load_stored(instance: Instance, tools: Tools, _host: Host) -> None:
+async def load_stored(instance: Instance, tools: Tools, host: Host) -> None:
     """Read the installed version from the disk; do nothing if its files are missing. Fetch and change nothing."""
     state = (await instance.recorded(tools)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
         return
     async with tools.slots.use(Kind.LOAD, instance.id.name):
-        instance.apply(FoundStored(manifest, await tools.store.install(manifest)))
-        await read_package(instance, tools)
+        host.emit(instance, FoundStored(manifest, await tools.store.install(manifest)))
+        await read_package(instance, tools, host)
 
 
-async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
+async def read_package(instance: Instance, tools: Tools, host: Host) -> tuple[str, ...]:
     """Read the definition and the hooks of the tree on disk, and return the warnings about the hooks.
 
     Raises the errors of an invalid package.
@@ -224,7 +249,7 @@ async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
                 raise HookConfigError(hook.name, (f"kubernetes[{number}].jqFilter: {error}",)) from error
     await check_package_rules(definition, tools.rules)
     await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
-    instance.apply(PackageRead(definition, hooks))
+    host.emit(instance, PackageRead(definition, hooks))
     for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
         del instance.log_budgets[gone]
     return tuple(told)
@@ -240,11 +265,12 @@ async def _discovered(
         scope=HookScope.GLOBAL if is_global(instance.id) else HookScope.PACKAGE,
         batch=definition.batch_hooks,
         environment=identity_variables(instance.id),
+        webhooks=tools.webhooks is not None,
         warn=warn,
     )
 
 
-async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> None:
+async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> VoteReported | None:
     """Run the package's own enabled script, and report its vote; a failure counts as a "no" (spec/runtime §4.2).
 
     The script runs only for inputs that it has not answered for yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
@@ -252,11 +278,11 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> No
     definition, tree = instance.loaded(), instance.files.tree
     if not definition.enabled_script or tree is None:
         host.emit(instance, Voted(None, "", failed=False))
-        return
+        return None
     asked_about = instance.wish.settings.checksum
-    wanted = (await newest_settings(instance, tools)).settings
+    wanted = (await newest_settings(instance, tools, host)).settings
     before = host.modules_before(instance)
-    instance.apply(ScriptAsked(before))
+    host.emit(instance, ScriptAsked(before))
     ordered = definition.layout is Layout.MODULE_FOLDER
     seen = globals_for(instance.id.name, host.global_values(), before if ordered else None)
     values = hook_values(definition, seen, values_of(instance, wanted))
@@ -276,12 +302,11 @@ async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> No
                 )
         except HookError as error:
             host.emit(instance, Voted(None, instance.masked(str(error)), failed=True))
-            instance.apply(VoteReported(asked_about))
-            return
+            return VoteReported(asked_about)
         vote = KeptVote(key, answer.enabled if answer else None, answer.reason if answer else "")
-        instance.apply(ScriptAnswered(vote))
+        host.emit(instance, ScriptAnswered(vote))
     host.emit(instance, Voted(vote.enabled, vote.reason, failed=False))
-    instance.apply(VoteReported(asked_about))
+    return VoteReported(asked_about)
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:

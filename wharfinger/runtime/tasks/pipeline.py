@@ -29,7 +29,7 @@ from wharfinger.runtime.tasks.crd_tasks import await_crds, ensure_crds, ensure_w
 from wharfinger.runtime.tasks.global_tasks import run_global
 from wharfinger.runtime.tasks.install_tasks import ask_enabled_script, download, install, load, load_stored
 from wharfinger.runtime.tasks.purge import purge
-from wharfinger.runtime.tasks.run_tasks import await_ready, pause, run, take_away, undeploy, uninstall
+from wharfinger.runtime.tasks.run_tasks import await_ready, pause, run, stop_hooks, take_away, undeploy, uninstall
 from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 from wharfinger.runtime.tasks.start_tasks import configure, startup
 
@@ -49,7 +49,7 @@ class Pipeline:
         """Return the tasks that fetch and load a version; the hooks of the version before are stopped meanwhile."""
         version, steps = self.instance.wish.version, self._steps(Operation.UPDATE)
         return (
-            *self._rest("Disable"),
+            *self._rest("Disable", stop_hooks),
             self._task(f"Download:{version}", download, Stage.FETCHED, steps, ends_stage=False),
             self._task(f"Install:{version}", install, Stage.FETCHED, steps),
             self._task("Load", load, Stage.LOADED, steps),
@@ -59,12 +59,12 @@ class Pipeline:
         """Return the tasks that suspend a package; its installed version stays known to other packages."""
         if self.instance.files.definition is None and self.instance.status.installed_since is not None:
             return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
-        return self._rest("Suspend")
+        return self._rest("Suspend", pause)
 
-    def _rest(self, name: str) -> tuple[StageTask, ...]:
+    def _rest(self, name: str, work: Work) -> tuple[StageTask, ...]:
         if self.instance.files.definition is None:
             return ()
-        return (self._task(name, pause, Stage.HOOKS, ends_stage=False, parks=False),)
+        return (self._task(name, work, Stage.HOOKS, ends_stage=False, parks=False),)
 
     def crds(self) -> tuple[StageTask, ...]:
         """Return the task that establishes the package's custom resource definitions, in a lane of its own."""

@@ -115,6 +115,13 @@ def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
             return
 
 
+def of_revision(history: Sequence[Release], revision: int, inputs: str) -> tuple[Release, ...]:
+    """Return the revision with this number, if it has the label of these inputs; () if it is gone or has another label."""
+    found = (release for release in history if release.revision == revision)
+    seals = ((release, _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))) for release in found)
+    return tuple(release for release, seal_ in seals if seal_ is not None and seal_[1] == inputs)
+
+
 def unsealed(history: Sequence[Release]) -> Release | None:
     """Return the last revision if an older daemon deployed it, without a label."""
     last = history[-1] if history else None

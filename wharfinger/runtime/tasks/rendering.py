@@ -23,11 +23,13 @@ from wharfinger.cluster.releases.request import ReleaseRequest
 from wharfinger.cluster.watch.object_waits import Laggards, Progress
 from wharfinger.cluster.watch.readiness import InProgress
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, checksum
+from wharfinger.formats.json.value import JsonObject, JsonValue, checksum
 from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.kustomizing.patched_render import patched
+from wharfinger.packages.kustomizing.patches import patches_checksum
 from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.packages.rendering.resource_overrides import overrides_checksum
@@ -35,7 +37,7 @@ from wharfinger.packages.rendering.subchart_crds import subchart_crds
 from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
-from wharfinger.runtime.package.facts import ChartSearched, OverridesMatched
+from wharfinger.runtime.package.findings import ChartSearched
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.manifests import (
     PackageValues,
@@ -44,6 +46,7 @@ from wharfinger.runtime.resources.manifests import (
     registry_address,
     with_overrides,
 )
+from wharfinger.runtime.resources.recorded_wish import RecordedWish
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.recorded_render import (
@@ -52,6 +55,7 @@ from wharfinger.runtime.tasks.recorded_render import (
     has_looked,
     is_sealed,
     matching,
+    of_revision,
     pack_base,
     read_recorded,
     render_inputs,
@@ -97,8 +101,10 @@ class Wanted:
         """The fingerprint of the inputs, the overrides, and the policy for the objects; "" if the inputs have none."""
         if not self.inputs:
             return ""
-        over, upkeep = overrides_checksum(self.directives.overrides), self.directives.upkeep.digest
-        return checksum([self.inputs, over, self.directives.maintenance, upkeep])
+        wanted = self.directives
+        over, upkeep = overrides_checksum(wanted.overrides), wanted.upkeep.digest
+        patched: list[JsonValue] = [patches_checksum(wanted.patches)] if wanted.patches else []
+        return checksum([self.inputs, over, wanted.maintenance, upkeep, *patched])
 
     def fits(self, values: JsonObject) -> bool:
         """Return whether other values give the same inputs. Blocking."""
@@ -115,7 +121,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
     wanted = await wanted_render(instance, tools, host, history)
     found = await recorded(wanted, instance, tools, history)
     bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
-    return await overlaid(bare, wanted.directives, instance)
+    return (await overlaid(bare, wanted.directives, instance.id.name, tools)).rendered
 
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
@@ -123,7 +129,7 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
     directives = instance.wish.directives
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, host, upgrade=deployed)
-    use = await _chart_use(instance, tools)
+    use = await _chart_use(instance, tools, host)
     layout = instance.loaded().layout
     try:
         inputs = await trio.to_thread.run_sync(render_inputs, request, use, layout)
@@ -150,7 +156,15 @@ async def recorded(
 async def _newest_sealed(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
 ) -> Release | None:
-    """Return the newest record of these inputs that matches its label: Helm copies the label to later revisions of users."""
+    """Return the newest record of these inputs that matches its label: Helm copies the label to later revisions of users.
+
+    The record of a revision that the package returns to comes first.
+    """
+    back = wanted.directives.rolled_back
+    for found in of_revision(history, back.revision, wanted.inputs) if back is not None and wanted.inputs else ():
+        release = await tools.releases.whole(found)
+        if release is not None and await trio.to_thread.run_sync(is_sealed, release):
+            return release
     for found in matching(history, wanted.inputs) if wanted.inputs else ():
         is_first_look = (
             not instance.applied.verified and found is history[-1] and found.status is ReleaseStatus.DEPLOYED
@@ -196,12 +210,13 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
         return None
     found = _read(instance, release, wanted.request)
     render = replace(found.rendered, looked=looked)
-    is_bare = not wanted.directives.overrides and not wanted.directives.maintenance
+    said = wanted.directives
+    is_bare = not said.overrides and not said.patches and not said.maintenance
     label = seal(wanted.inputs, render) if is_bare and wanted.inputs else ""
     return replace(found, rendered=render, label=label)
 
 
-async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
+async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
     """Return what the chart can depend on; each digest is searched once."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
@@ -211,7 +226,7 @@ async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
         look = partial(chart_use, tree, is_package=instance.loaded().chart_file is not None)
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             use = await trio.to_thread.run_sync(look, abandon_on_cancel=True)
-        instance.apply(ChartSearched(digest, use))
+        host.emit(instance, ChartSearched(digest, use))
         return use
     return searched[1]
 
@@ -222,15 +237,22 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
         return await tools.renderer.render(request)
 
 
-async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> Rendered:
-    """Apply the overrides of the user and of maintenance to a render. Raises RenderError."""
+@dataclass(frozen=True, slots=True)
+class Overlaid:
+    """A render with patches and overrides; ``unmatched`` are the overrides that name nothing in the chart."""
+
+    rendered: Rendered
+    unmatched: tuple[str, ...] = ()
+
+
+async def overlaid(found: Rendered, wanted: Directives, package: str, tools: Tools) -> Overlaid:
+    """Apply the patches and the overrides of the user to a render, and those of maintenance. Raises PackageError."""
+    if wanted.patches:
+        async with tools.slots.use(Kind.RENDER, package):
+            found = await patched(found, wanted.patches, tools.kustomize)
     if not wanted.overrides and not wanted.maintenance:
-        instance.apply(OverridesMatched(()))
-        return found
-    over = partial(with_overrides, found, wanted)
-    found, unmatched = await trio.to_thread.run_sync(over)
-    instance.apply(OverridesMatched(unmatched))
-    return found
+        return Overlaid(found)
+    return Overlaid(*await trio.to_thread.run_sync(with_overrides, found, wanted))
 
 
 async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrade: bool) -> RenderRequest:
@@ -255,6 +277,21 @@ async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrad
         upgrade=upgrade,
         confined=tools.releases.is_confined(Owner(instance.id.release, instance.id.namespace)),
         reader=instance.account.user if instance.account is not None else "",
+    )
+
+
+def recorded_wish(instance: Instance) -> RecordedWish:
+    """Return the wish that the package is made from, with its digest, as records keep it; only after Download."""
+    wish, directives = instance.wish, instance.wish.directives
+    return RecordedWish(
+        package=wish.package,
+        version=wish.version,
+        digest=instance.fetched().descriptor.digest.text,
+        settings=wish.settings.settings,
+        settings_version=wish.settings.version,
+        hidden=wish.settings.hidden,
+        overrides=directives.overrides,
+        patches=directives.patches,
     )
 
 
@@ -287,6 +324,8 @@ def release_request(
         objects=over.objects,
         hooks=over.hooks,
         labels=labels,
+        wish=recorded_wish(instance).encoded(),
+        rollback_to=directives.rolled_back.revision if directives.rolled_back is not None else 0,
         marks={RENDER_LABEL: found.label} if found.label else {},
         base=(found.base or pack_base(found.rendered)) if changed and found.label else b"",
         notes=over.notes,

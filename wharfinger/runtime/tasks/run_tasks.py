@@ -17,8 +17,9 @@ from wharfinger.packages.definition.definition import Layout
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, state_record
 from wharfinger.runtime.lifecycle.steps import Steps, fingerprint
+from wharfinger.runtime.lifecycle.way_back_record import ReadyRevision
 from wharfinger.runtime.package.events import Progressed, Released, Removing, Tracked, Uninstalled, WarnedOf
-from wharfinger.runtime.package.facts import (
+from wharfinger.runtime.package.findings import (
     DeletionChosen,
     FoundInstalled,
     FoundStored,
@@ -33,13 +34,13 @@ from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.status.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.tasks.applying import applied_before, apply, restore
+from wharfinger.runtime.tasks.applying import ROLLBACK, UNREAD, applied_before, apply, restore
 from wharfinger.runtime.tasks.collecting import collect_made
 from wharfinger.runtime.tasks.configuration import adopt_wanted
-from wharfinger.runtime.tasks.crd_tasks import remove_webhooks
+from wharfinger.runtime.tasks.crd_tasks import remove_webhooks, withdraw_webhooks
 from wharfinger.runtime.tasks.hook_checks import await_ready_by_hook
-from wharfinger.runtime.tasks.install_tasks import read_package
-from wharfinger.runtime.tasks.rendering import waiting_for
+from wharfinger.runtime.tasks.install_tasks import former_name, read_package
+from wharfinger.runtime.tasks.rendering import recorded_wish, waiting_for
 from wharfinger.runtime.tasks.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.tasks.values import changed_paths
 
@@ -48,7 +49,7 @@ log = logging.getLogger(__name__)
 MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
-OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests")
+OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", ROLLBACK, UNREAD)
 """The subjects of warnings that do not apply once there is no release."""
 
 
@@ -83,7 +84,7 @@ async def _run_to_rest(instance: Instance, tools: Tools, host: Host, *, unchange
     await run_bound(instance, tools, host, "beforeHelm")
     loop: dict[str, None] = {}
     for number in range(1, MAX_ROUNDS + 1):
-        instance.apply(ValuesRead())  # changes by event hooks after this line need another run
+        host.emit(instance, ValuesRead())  # changes by event hooks after this line need another run
         before = instance.configuration.values
         rendered_from = await _apply_round(instance, tools, host, number, unchanged=unchanged and number == 1)
         hooks = await run_bound(instance, tools, host, "afterHelm", number=number)
@@ -115,7 +116,7 @@ async def _apply_round(instance: Instance, tools: Tools, host: Host, number: int
     tools.releases.wake(Owner(instance.id.release, instance.id.namespace))
     if (done := await applied_before(instance, tools, steps.done(step))) is not None:
         revision, _, applied = done.partition(" ")
-        await restore(instance, tools)
+        host.emit(instance, await restore(instance, tools))
         host.emit(instance, Released(int(revision)))
         return applied
     applied = checksum(instance.configuration.values)
@@ -142,6 +143,19 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
     if report.failed:
         raise WorkloadError(waiting_for(report.failed))
     await await_ready_by_hook(instance, tools, host)
+    await _note_ready(instance, tools, host)
+
+
+async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
+    """Record the revision as one to return to, if a failed upgrade is rolled back, or the package returned to it itself."""
+    wanted = instance.wish.directives
+    if not instance.loaded().chart or not (wanted.upgrade.rollback or wanted.rolled_back):
+        return
+    back = wanted.rolled_back is not None and wanted.rolled_back.is_back
+    ready = ReadyRevision("" if back else wanted.asked, instance.status.revision, recorded_wish(instance))
+    record = await instance.recorded(tools)
+    await record.update(lambda state: state.ready_as(ready, instance.status.generation))
+    host.emit(instance, WarnedOf(ROLLBACK, ()))
 
 
 def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
@@ -157,19 +171,25 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
     return Reason.NOT_READY, laggards
 
 
-async def pause(instance: Instance, tools: Tools, _host: Host) -> None:
-    """Stop the hooks and keep the release: objects in the cluster are kept."""
-    await rest_hooks(instance, tools)
+async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
+    """Stop the hooks until the next version is loaded; API servers may still ask those that are loaded."""
+    await rest_hooks(instance, tools, host)
+
+
+async def pause(instance: Instance, tools: Tools, host: Host) -> None:
+    """Stop the hooks and keep the release: objects in the cluster are kept, and conversions go on."""
+    await withdraw_webhooks(instance, tools, conversions=False)
+    await rest_hooks(instance, tools, host)
 
 
 async def take_away(instance: Instance, tools: Tools, host: Host) -> None:
     """Disable the package and uninstall its release; the loaded version is kept, to be enabled again."""
-    instance.apply(DeletionChosen(instance.wish.directives.upkeep.deletion))
+    host.emit(instance, DeletionChosen(instance.wish.directives.upkeep.deletion))
     record = await instance.recorded(tools)
     # Recorded first, so that nothing deleted counts as applied; the results of the hooks' synchronizations are deleted, too.
     await record.update(lambda state: state.applied_as("", "", "").synchronized_with({}))
     if any(bound_hooks(instance.files.hooks, binding) for binding in DELETE_BINDINGS):
-        await adopt_wanted(instance, tools)
+        await adopt_wanted(instance, tools, host)
     await _uninstall(instance, tools, host, during_removal=False)
     await record.update(lambda state: state.taken_away())  # the status reports it later, unless the process is killed
     instance.journalled().finish()
@@ -181,9 +201,9 @@ async def take_away(instance: Instance, tools: Tools, host: Host) -> None:
 async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
     """Uninstall the release permanently. It is a success if there is no release, or none that a daemon wrote."""
     if instance.files.definition is None and instance.has_release:
-        await _load_for_removal(instance, tools)
+        await _load_for_removal(instance, tools, host)
     if instance.files.definition is not None:
-        await _adopt_for_removal(instance, tools)
+        await _adopt_for_removal(instance, tools, host)
     await _uninstall(instance, tools, host, during_removal=True)
 
 
@@ -193,6 +213,7 @@ async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
     if steps.done("undeploy") is None:
         with steps.taking("undeploy"):
             await tools.store.undeploy(instance.id.name)
+            await tools.store.undeploy(former_name(instance.id.name))
             await tools.store.collect()
             if instance.has_release:
                 await state_record(tools.cluster, instance.id).delete()  # even if it cannot be read
@@ -210,6 +231,8 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
 
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package is being uninstalled")
+    # Before anything else: a webhook must not refuse the deletion of its own package.
+    await withdraw_webhooks(instance, tools, conversions=not instance.has_release)
     if not instance.has_release:
         return
     name, namespace = instance.id.release, instance.id.namespace
@@ -251,9 +274,10 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
     if ours or applied:
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
-    await remove_webhooks(instance, tools)
-    await rest_hooks(instance, tools)
-    instance.apply(ObjectsKnown(()))
+    await remove_webhooks(instance, tools, host)
+    await withdraw_webhooks(instance, tools, conversions=True)
+    await rest_hooks(instance, tools, host)
+    host.emit(instance, ObjectsKnown(()))
 
 
 def _tell_left(instance: Instance, result: UninstallResult) -> None:
@@ -264,7 +288,7 @@ def _tell_left(instance: Instance, result: UninstallResult) -> None:
         log.info("%s: %s is left over from its release, and is kept: %s", instance.id, key, why)
 
 
-async def _load_for_removal(instance: Instance, tools: Tools) -> None:
+async def _load_for_removal(instance: Instance, tools: Tools, host: Host) -> None:
     """Load a package for its removal after a restart, because its hooks have to run.
 
     Unreadable packages do not block the removal.
@@ -274,18 +298,18 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
         manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
         if manifest is None:
             return
-        instance.apply(FoundInstalled(state.source.rpartition(" ")[2], state.version))
-        instance.apply(FoundStored(manifest, await tools.store.install(manifest)))
+        host.emit(instance, FoundInstalled(state.source.rpartition(" ")[2], state.version))
+        host.emit(instance, FoundStored(manifest, await tools.store.install(manifest)))
         await tools.store.deploy(instance.id.name, manifest)  # removed by Undeploy
-        await read_package(instance, tools)
+        await read_package(instance, tools, host)
     except EXPECTED as error:
-        _without_hooks(instance, error)
+        _without_hooks(instance, host, error)
 
 
-async def _adopt_for_removal(instance: Instance, tools: Tools) -> None:
+async def _adopt_for_removal(instance: Instance, tools: Tools, host: Host) -> None:
     """Set the values for hooks during the removal, if the package was not configured since it was loaded."""
     try:
-        await adopt_wanted(instance, tools)
+        await adopt_wanted(instance, tools, host)
     except EXPECTED as error:
         asked = bound_hooks(instance.files.hooks, "beforeDeleteHelm") or bound_hooks(
             instance.files.hooks, "afterDeleteHelm"
@@ -297,9 +321,9 @@ async def _adopt_for_removal(instance: Instance, tools: Tools) -> None:
             and instance.status.version
         ):
             raise  # clean-up hooks are not skipped because of a transient error
-        _without_hooks(instance, error)
+        _without_hooks(instance, host, error)
 
 
-def _without_hooks(instance: Instance, error: Expected) -> None:
-    instance.apply(HooksUnusable())
+def _without_hooks(instance: Instance, host: Host, error: Expected) -> None:
+    host.emit(instance, HooksUnusable())
     log.warning("%s: removed without its hooks: %s", instance.id, instance.masked(str(error)))

@@ -17,9 +17,11 @@ from wharfinger.runtime.package.events import (
     OF_EVERY_OPERATION,
     Removing,
     Report,
+    ReportBase,
     StageFailed,
     Succeeded,
 )
+from wharfinger.runtime.package.findings import Finding
 from wharfinger.runtime.package.instance import Host, Instance, Tools, Work
 from wharfinger.runtime.status.failures import EXPECTED, Failure, classify
 from wharfinger.runtime.status.package_status import Stage
@@ -30,15 +32,17 @@ from wharfinger.runtime.status.reasons import Reason
 class ScopedHost:
     """A host that takes a task's reports until its operation's scope is cancelled.
 
-    What a hook did is true for every operation, so the reports about that are always taken.
+    What a hook did is true for every operation, so the reports about that are always taken. So are all findings, because they
+    say what is on the disk, in the cluster, and in the values, whatever became of the operation.
     """
 
     host: Host
     scope: WorkScope
 
-    def emit(self, instance: Instance, event: Report) -> None:
+    def emit(self, instance: Instance, event: Report | Finding) -> None:
         """See Host."""
-        if not self.scope.cancelled or isinstance(event, OF_EVERY_OPERATION):
+        of_this_operation = isinstance(event, ReportBase) and not isinstance(event, OF_EVERY_OPERATION)
+        if not (of_this_operation and self.scope.cancelled):
             self.host.emit(instance, event)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
@@ -96,7 +100,7 @@ class StageTask:
             )
             raise
         if outcome is not None:
-            self.instance.apply(outcome)
+            self.host.emit(self.instance, outcome)
         if self.stage is not None and self.ends_stage:
             self.host.emit(self.instance, Succeeded(self.stage))
 

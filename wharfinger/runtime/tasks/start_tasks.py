@@ -22,7 +22,7 @@ from wharfinger.packages.definition.definition import Layout
 from wharfinger.packages.settings.values import SettingsError, check_settings, check_values_rules, merged_values
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.events import Progressed, WarnedOf
-from wharfinger.runtime.package.facts import Configured, HooksStarted, HooksStarting, HooksStopped, StartupHookDone
+from wharfinger.runtime.package.findings import Configured, HooksStarted, HooksStarting, HooksStopped, StartupHookDone
 from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.configuration import comparable_settings, newest_settings
@@ -46,7 +46,7 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
     definition, version = instance.loaded(), instance.wish.settings.version
     await check_health_rules(instance.wish.directives.upkeep.health, tools.rules)
     record = await instance.recorded(tools)
-    newest = await newest_settings(instance, tools)
+    newest = await newest_settings(instance, tools, host)
     before, filters = record.state, tools.filters.of(instance.id.name)
     old = await comparable_settings(definition, filters, before.configured, before.configured_version)
     report = await check_settings(definition, newest.settings, old, tools.rules)
@@ -55,7 +55,7 @@ async def configure(instance: Instance, tools: Tools, host: Host) -> None:
     async with instance.values_lock:
         values = await _checked_values(instance, tools, newest.settings)
         await check_by_hook(instance, tools, host, report.settings, values)
-        instance.apply(Configured(definition, newest, report.settings, values))
+        host.emit(instance, Configured(definition, newest, report.settings, values))
     if definition.settings_schema is not None and definition.settings_schema.compares:
         await record.update(lambda state: state.configured_as(report.settings, newest.version))
     else:
@@ -99,16 +99,16 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
     early = instance.loaded().layout is Layout.MODULE_FOLDER
     scope = instance.hooks.scope
     if scope is None or scope.cancelled:
-        await rest_hooks(instance, tools)
+        await rest_hooks(instance, tools, host)
         scope = WorkScope(f"hooks of {instance.id.name}")
-        instance.apply(HooksStarting(scope))
+        host.emit(instance, HooksStarting(scope))
     if instance.hooks.started is None:
         host.emit(instance, Progressed(Stage.HOOKS, "StartingHooks", f"starting {len(instance.files.hooks)} hooks"))
     if early:
         await _run_startup_hooks(instance, tools, host)
     if (started := instance.hooks.started) is None:
         started = await tools.hook_services.start(instance.id.name, instance.files.hooks, namespace=instance.isolation)
-        instance.apply(HooksStarted(started))
+        host.emit(instance, HooksStarted(started))
     await _synchronize_all(instance, tools, host, started, scope)
     if not early:
         await _run_startup_hooks(instance, tools, host)
@@ -117,14 +117,14 @@ async def startup(instance: Instance, tools: Tools, host: Host) -> None:
     tools.hook_services.ring(started)
 
 
-async def rest_hooks(instance: Instance, tools: Tools) -> None:
+async def rest_hooks(instance: Instance, tools: Tools, host: Host) -> None:
     """Stop the hooks: interrupt those that run, and end their watches.
 
     If this is interrupted, the hooks count as stopped, and those that still run are stopped before the next start.
     """
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package's hooks are stopped")
-    instance.apply(HooksStopped())
+    host.emit(instance, HooksStopped())
     await wait_hooks_quiet(instance)
     tools.metrics.forget(instance.id.name)
     await tools.hook_services.stop(instance.id.name)
@@ -184,7 +184,7 @@ async def _run_startup_hooks(instance: Instance, tools: Tools, host: Host) -> No
         if once:
             name = hook.name
             await record.update(lambda state: state.startup_done(name))  # noqa: B023 - called before the next turn
-        instance.apply(StartupHookDone(hook.name))
+        host.emit(instance, StartupHookDone(hook.name))
 
 
 async def _synchronize_all(instance: Instance, tools: Tools, host: Host, hooks: PackageHooks, scope: WorkScope) -> None:

@@ -21,8 +21,8 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.settings.values import SettingsError, check_settings, check_values_rules
 from wharfinger.runtime.lifecycle.package_state import StateRecord
-from wharfinger.runtime.package.facts import ValuesPatched
-from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.package.findings import ValuesPatched
+from wharfinger.runtime.package.instance import Host, Instance, Tools
 from wharfinger.runtime.resources.identity import is_global
 from wharfinger.runtime.resources.resources import CONFIG_MAP, MODULE, SETTINGS_MAP
 from wharfinger.runtime.scheduler.global_flags import flag_document
@@ -51,7 +51,7 @@ async def check_values_patch(instance: Instance, tools: Tools, hook: str, patch:
         await _patched(instance, tools, record, hook, patch)
 
 
-async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> bool:
+async def patch_values(instance: Instance, tools: Tools, host: Host, hook: str, patch: Sequence[JsonValue]) -> bool:
     """Record a values patch and apply it; True if it changed anything.
 
     Raises HookRunError if it cannot be applied, ClusterError if it is not recorded.
@@ -61,7 +61,7 @@ async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Seque
         patched = await _patched(instance, tools, record, hook, patch)
         if patched.changed:
             await record.update(lambda state: state.patched(patched.patches))
-            instance.apply(ValuesPatched(patched.values))
+            host.emit(instance, ValuesPatched(patched.values))
         return patched.changed
 
 

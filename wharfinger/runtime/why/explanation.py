@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
-from wharfinger.runtime.status.reasons import explanation
+from wharfinger.runtime.status.reasons import Reason, explanation
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import Cause, Known, one_line
 from wharfinger.runtime.why.gate_causes import absence_cause, again_causes, lack_causes, refusal_cause, vote_causes
@@ -95,8 +95,9 @@ def _warnings(package: PackageSnapshot) -> list[str]:
 
 
 def _update(package: PackageSnapshot) -> list[str]:
-    """Return the line about a version that waits, or about a tag that has moved."""
-    return [one_line(f"{package.name}: {package.update}")] if package.update else []
+    """Return the lines about a rollback, and about a version that waits or a tag that has moved."""
+    rollback = "" if package.state == State.ROLLED_BACK else package.rollback
+    return [one_line(f"{package.name}: {text}") for text in (rollback, package.update) if text]
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
@@ -133,6 +134,8 @@ def _causes(
     if (aside := aside_cause(known, package)) is not None:
         return (aside,)
     node = known.node(name)
+    if package.state == State.ROLLED_BACK:
+        return (Cause("is rolled back", package.rollback, remedy=of_reason(name, Reason.ROLLED_BACK, permanent=True)),)
     if package.state == State.READY and not open_stages(package):  # else it is Ready as an earlier process reported
         return tuple(again_causes(known, node)) if node is not None else ()
     if is_being_brought(package):

@@ -1,7 +1,7 @@
 """The interface of admission plugins: the write that they judge, and the actions that they may take."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -35,8 +35,35 @@ class Writer(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Mutation:
+    """The calls of mutating webhooks for one write, of which there may be a second round (``reinvocationPolicy``).
+
+    ``called`` are webhooks that may be called again and were called, and ``again`` those whose object has changed since. In the
+    second round only these are called. ``output`` is the object after the first round.
+    """
+
+    completed: Callable[[str, JsonObject], JsonObject]
+    """The function that makes a patched object of a version one that may be stored: with its defaults, in the form that the write
+    goes on with."""
+    second: bool = False
+    wanted: bool = False
+    called: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    output: JsonObject | None = None
+
+    def changed(self) -> None:
+        """Record that the object has changed since the webhooks in ``called`` saw it."""
+        self.again |= self.called
+        self.called.clear()
+
+
 class Policies(Protocol):
-    """The bound admission policies."""
+    """The bound admission policies, and the configured webhooks."""
+
+    def mutate(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
+        """Return the object with the changes of the mutating webhooks; None for a delete. Raises StatusError."""
+        ...
 
     def enforce(self, admission: "Admission") -> None:
         """Refuse the write if a policy refuses it. Raises StatusError."""

@@ -1,0 +1,108 @@
+"""A client behind a real forward proxy, by the kubeconfig's ``proxy-url`` and by ``HTTPS_PROXY``; tokens that rotate."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import trio
+
+from tests.cluster.support.client_contract import CONFIG_MAP, config_map, key
+from tests.cluster.support.tcp_proxy import open_proxy
+from tests.packages.support.connect_proxy import LOGIN, open_connect_proxy
+from tests.programs import PATIENCE_S
+from wharfinger.cluster.api.connection import Connection, TokenFileAuthorization, load_connection
+from wharfinger.cluster.api.errors import UnreachableError
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.control_plane.serving import Address, serve_control_plane
+from wharfinger.control_plane.storage.memory import MemoryStorage
+
+
+@asynccontextmanager
+async def served(folder: Path, storage: MemoryStorage, token: str = "one") -> AsyncIterator[Connection]:
+    """A control plane over TLS that knows one token."""
+    path = folder / "kubeconfig"
+    async with serve_control_plane(Address("127.0.0.1", 0), path, token, simulate=False, tls=True, storage=storage):
+        yield await trio.to_thread.run_sync(load_connection, path)
+
+
+async def seen(informer: Informer, name: str) -> None:
+    """Wait until the informer knows an object."""
+    with trio.fail_after(PATIENCE_S), informer.changes() as changes:
+        while informer.get(key(name)) is None:
+            await changes.wait()
+
+
+async def use(client: HttpClusterClient) -> None:
+    """Write, and see it by a watch."""
+    async with open_informer(client, CONFIG_MAP) as informer:
+        with trio.fail_after(PATIENCE_S):
+            await informer.wait_first_list()
+        await client.create(config_map("a"))
+        await seen(informer, "a")
+
+
+async def test_requests_and_watches_go_through_the_proxy_of_the_kubeconfig(tmp_path: Path) -> None:
+    async with served(tmp_path, MemoryStorage()) as connection, open_connect_proxy() as proxy:
+        async with open_client(replace(connection, proxy=proxy.url())) as client:
+            await use(client)
+        port = urlsplit(connection.server).port
+        assert set(proxy.requests) == {f"CONNECT 127.0.0.1:{port}"}
+
+
+async def test_and_through_that_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path, MemoryStorage()) as connection, open_connect_proxy() as proxy:
+        port = urlsplit(connection.server).port
+        named = tmp_path / "named"
+        text = (tmp_path / "kubeconfig").read_text().replace("127.0.0.1", "api.example")
+        named.write_text(text)
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url())
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        found = await trio.to_thread.run_sync(load_connection, named)
+        assert found.proxy == proxy.url()
+        # The certificate is for this machine, by whatever name the server is reached.
+        async with open_client(replace(found, tls_server_name="localhost")) as client:
+            await use(client)
+        assert set(proxy.requests) == {f"CONNECT api.example:{port}"}
+
+
+async def test_a_proxy_that_demands_a_login_or_refuses_is_said_without_its_login(tmp_path: Path) -> None:
+    async with served(tmp_path, MemoryStorage()) as connection, open_connect_proxy() as proxy:
+        proxy.demands_login = True
+        async with open_client(replace(connection, proxy=proxy.url("porter:wrong"))) as client:
+            with pytest.raises(UnreachableError, match="the proxy answered 407") as caught:
+                await client.server_version()
+            assert "wrong" not in str(caught.value)
+        async with open_client(replace(connection, proxy=proxy.url(LOGIN))) as client:
+            await use(client)
+        proxy.refuses = True
+        async with open_client(replace(connection, proxy=proxy.url(LOGIN))) as client:
+            with pytest.raises(UnreachableError, match="the proxy answered 403"):
+                await client.server_version()
+
+
+async def test_a_token_that_is_rotated_in_its_file_is_used_at_once_by_requests_and_watches(tmp_path: Path) -> None:
+    storage, token = MemoryStorage(), tmp_path / "token"
+    token.write_text("one")
+    later = tmp_path / "later"
+    later.mkdir()
+    async with served(tmp_path, storage) as connection, open_proxy(urlsplit(connection.server).port or 0) as proxy:
+        ours = replace(
+            connection,
+            server=f"https://127.0.0.1:{proxy.port}",
+            authorization=TokenFileAuthorization(token),
+            verify_tls=False,
+        )
+        async with open_client(ours) as client, open_informer(client, CONFIG_MAP, jitter=lambda: 0.9) as informer:
+            await client.create(config_map("a"))
+            await seen(informer, "a")
+            async with served(later, storage, "two") as other:
+                token.write_text("two")  # as the kubelet does, before the old one ends
+                proxy.upstream = urlsplit(other.server).port or 0
+                proxy.drop()
+                await client.get(key("a"))  # a read is sent again over a new connection
+                await client.create(config_map("b"))
+                await seen(informer, "b")

@@ -1,0 +1,73 @@
+"""`wharfinger wait`: its exit codes, and what it asks meanwhile. The clock is the test's own."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.running import typed
+from tests.debug.support.samples import package
+from wharfinger.debug.client.polling import Pacer
+from wharfinger.debug.package.wait_command import EXIT_LATE, add_wait, wait
+
+LATER = replace(package(), state="Installing", message="applying")
+
+
+class Waiting:
+    """A user who waits: each pause passes at once, and then the daemon has the next contents."""
+
+    def __init__(self, *contents: tuple[object, ...]) -> None:
+        self.inspector = CannedInspector(contents=contents[0])  # type: ignore[arg-type]
+        self.rest = list(contents[1:])
+        self.now_s = 0.0
+
+    def pause(self, seconds: float) -> None:
+        self.now_s += seconds
+        if self.rest:
+            self.inspector.contents = self.rest.pop(0)  # type: ignore[assignment]
+
+    def handler(self, args: argparse.Namespace) -> int:
+        return wait(args, Pacer(self.pause, lambda: self.now_s), lambda: self.now_s)
+
+
+async def run(waiting: Waiting, words: str, folder: Path) -> tuple[int, str, str]:
+    return await typed(add_wait, words.split(), waiting.inspector, folder, handler=waiting.handler)
+
+
+async def test_it_waits_until_the_package_is_ready(tmp_path: Path) -> None:
+    waiting = Waiting((LATER,), (LATER,), (package(),))
+    assert await run(waiting, "prod.shop", tmp_path) == (0, "prod.shop: ready\n", "")
+    assert waiting.now_s == 2.0
+
+
+async def test_it_waits_until_the_package_is_gone(tmp_path: Path) -> None:
+    assert await run(Waiting((package(),), ()), "prod.shop --for deleted", tmp_path) == (0, "prod.shop: deleted\n", "")
+
+
+async def test_a_package_may_appear_later(tmp_path: Path) -> None:
+    assert (await run(Waiting((), (), (package(),)), "prod.shop", tmp_path))[0] == 0
+    code, _, err = await run(Waiting((package(),)), "prod.shoq", tmp_path)
+    assert (code, err) == (1, "error: no package named 'prod.shoq'; did you mean prod.shop?\n")
+
+
+async def test_it_is_too_late(tmp_path: Path) -> None:
+    waiting = Waiting((LATER,))
+    code, out, err = await run(waiting, "prod.shop --timeout 90s", tmp_path)
+    assert (code, out) == (EXIT_LATE, "")
+    assert err == (
+        "error: prod.shop: not reached in 1m30s: ready (Installing: applying); `wharfinger why prod.shop` says why\n"
+    )
+    assert waiting.now_s == 90.0
+
+
+async def test_no_daemon_and_wrong_usage(tmp_path: Path) -> None:
+    def handler(args: argparse.Namespace) -> int:
+        args.socket = tmp_path / "none"
+        return Waiting(()).handler(args)
+
+    assert (await typed(add_wait, ["a"], CannedInspector(), tmp_path, handler=handler))[0] == 1
+    for words in ("a --for x", "a --timeout soon", ""):
+        with pytest.raises(SystemExit):
+            await typed(add_wait, words.split(), CannedInspector(), tmp_path)

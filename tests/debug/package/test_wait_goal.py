@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+import pytest
+
+from tests.debug.support.samples import BUSY, package
+from wharfinger.debug.package.wait_goal import Deleted, Goal, HasCondition, Ready, is_reached, progress_text, read_goal
+
+
+@pytest.mark.parametrize(
+    ("text", "goal", "said"),
+    [
+        ("ready", Ready(), "ready"),
+        ("Deleted", Deleted(), "deleted"),
+        ("delete", Deleted(), "deleted"),
+        ("condition=Loaded", HasCondition("Loaded", "True"), "condition Loaded is True"),
+        ("condition=Loaded=false", HasCondition("Loaded", "False"), "condition Loaded is False"),
+    ],
+)
+def test_goals(text: str, goal: Goal, said: str) -> None:
+    assert read_goal(text) == goal
+    assert str(goal) == said
+
+
+@pytest.mark.parametrize("text", ["", "condition=", "condition=X=maybe", "Loaded", "jsonpath={.a}"])
+def test_what_is_no_goal(text: str) -> None:
+    with pytest.raises(ValueError, match="expected ready"):
+        read_goal(text)
+
+
+def test_what_is_reached() -> None:
+    ready, failed = package(), replace(package(), state="Failed")
+    assert [is_reached(Ready(), each) for each in (ready, failed, None)] == [True, False, False]
+    assert [is_reached(Deleted(), each) for each in (ready, None)] == [False, True]
+    condition = HasCondition("loaded", "True")
+    assert [is_reached(condition, each) for each in (ready, None)] == [True, False]
+    assert not is_reached(HasCondition("Loaded", "False"), ready)
+    assert not is_reached(HasCondition("Other", "True"), ready)
+
+
+def test_what_is_shown_meanwhile() -> None:
+    assert progress_text(None) == "there is no such package yet"
+    assert progress_text(replace(package(), message="")) == "Ready"
+    assert progress_text(BUSY) == "Ready: waits; 3 done, 1 to go: Deployment prod/busy"

@@ -1,0 +1,199 @@
+"""A scripted session: a real daemon with a control plane of its own, a package with hooks and secrets, and commands.
+
+`transcript` runs commands and replaces what differs between two runs (times, digests, identifiers) by fixed words, so that the
+whole can be compared with a golden file. `WHARFINGER_REWRITE=1` writes the file anew.
+"""
+
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.programs import PATIENCE_S, ROOT, attempt, wharfinger
+from tests.runtime.support.killing import Kubectl, embedded_daemon
+from tests.runtime.tasks.test_hook_runs import bash, hooked
+
+GOLDEN: Final = ROOT / "tests" / "debug" / "testdata"
+SETTING: Final = "planted-setting-7Q"
+IN_SECRET: Final = "planted-secret-4W"
+LOGIN: Final = "planted-login-9K"
+PRINTED: Final = "planted-output-2M"
+OF_DAEMON: Final = "planted-environment-8R"
+SECRETS: Final = (SETTING, IN_SECRET, LOGIN, PRINTED, OF_DAEMON)
+"""Secrets in settings, in a Secret's manifest, in a registry's login, in a hook's output, and in the daemon's environment."""
+
+_SETTINGS: Final = (
+    "type: object\nproperties:\n  mode: {type: string, default: calm}\n  replicas: {type: integer, default: 1}\n"
+    "  apiToken: {type: string, default: '', writeOnly: true}\n"
+)
+_VALUES: Final = "x-extend: {schema: settings.yaml}\ntype: object\n"
+_OUT: Final = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: out, labels: {app: shop}}
+data: {mode: {{ .Values.mode | quote }}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, image: "registry.example/web:1"}]
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: IN_SECRET, token: {{ .Values.apiToken | quote }}}
+"""
+_HOOK: Final = bash(
+    "configVersion: v1\nonStartup: 5\nkubernetes:\n"
+    '- {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {app: shop}}, jqFilter: ".data", '
+    "executeHookOnEvent: []}\n"
+    '- {name: logins, apiVersion: v1, kind: Secret, labelSelector: {matchLabels: {look: "here"}}, jqFilter: ".data", '
+    "executeHookOnEvent: []}\n",
+    f'echo "hello password={PRINTED}"; printf "\\033[31mred\\n"; env | grep -c PLANTED || true',
+)
+_MANIFEST: Final = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: seen, namespace: default, labels: {look: here}}
+stringData: {password: IN_SECRET}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: registry, namespace: default}
+stringData: {username: u, password: LOGIN}
+---
+apiVersion: wharfinger.dev/v1alpha1
+kind: PackageRepository
+metadata: {name: private, labels: {tier: test}}
+spec: {registry: {repo: "127.0.0.1:9/packages", scheme: HTTP, credentialsSecret: {name: registry, namespace: default}}}
+---
+apiVersion: wharfinger.dev/v1alpha1
+kind: PackageRepository
+metadata: {name: default}
+spec: {folder: {path: FOLDER}}
+---
+apiVersion: wharfinger.dev/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: default, labels: {team: web}}
+spec: {packageName: shop, packageVersion: 1.0.0, settings: {apiToken: SETTING}}
+"""
+_CHANGES: Final = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"), "TIME"),
+    (re.compile(r"\d\d:\d\d:\d\d UTC \([0-9a-z.]+\)"), "TIME (AGE)"),
+    (re.compile(r"sha256:[0-9a-f]{64}"), "DIGEST"),
+    (re.compile(r"\b[0-9a-f]{12}\b"), "DIGEST"),
+    (re.compile(r"\(\d[0-9a-z.]*\)"), "(AGE)"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A running daemon, and its package ``default.shop``, which is ready."""
+
+    folder: Path
+    kubectl: Kubectl
+
+    @property
+    def socket(self) -> Path:
+        """The daemon's socket."""
+        return self.folder / "state" / "run" / "debug.sock"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run one command of wharfinger."""
+        return attempt(*wharfinger(*words), env={"WHARFINGER_SOCKET": str(self.socket), "NO_COLOR": ""})
+
+    def in_terminal(self, *words: str, columns: int = 100) -> tuple[int, str]:
+        """Run one command of wharfinger in a terminal; its exit code and all that the terminal received."""
+        environment = {**os.environ, "WHARFINGER_SOCKET": str(self.socket), "COLUMNS": str(columns)}
+        environment.pop("NO_COLOR", None)
+        ours, its_end = pty.openpty()
+        try:
+            process = subprocess.Popen(
+                wharfinger(*words), stdin=its_end, stdout=its_end, stderr=its_end, env=environment, cwd=ROOT
+            )
+            os.close(its_end)
+            received, end = b"", time.monotonic() + PATIENCE_S
+            while True:
+                ready, _, _ = select.select([ours], [], [], max(end - time.monotonic(), 0.0))
+                assert ready, received
+                try:
+                    piece = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not piece:
+                    break
+                received += piece
+            return process.wait(PATIENCE_S), received.decode()
+        finally:
+            os.close(ours)
+
+
+@contextmanager
+def open_session(folder: Path) -> Iterator[Session]:
+    """Start a daemon, install the package, and wait until it is ready."""
+    files = {
+        "openapi/settings.yaml": _SETTINGS,
+        "openapi/values.yaml": _VALUES,
+        "templates/out.yaml": _OUT.replace("IN_SECRET", IN_SECRET),
+    }
+    hooked(folder / "packages" / "shop", {"a.sh": _HOOK}, name="shop", files=files)
+    os.environ["PLANTED_TOKEN"] = OF_DAEMON
+    try:
+        with embedded_daemon(folder, "--local-packages", str(folder / "packages")) as daemon:
+            daemon.wait_line(" ready: ")
+            session = Session(folder, Kubectl(folder / "state" / "embedded" / "kubeconfig"))
+            manifest = _MANIFEST.replace("FOLDER", str(folder / "packages"))
+            for word, text in (("IN_SECRET", IN_SECRET), ("LOGIN", LOGIN), ("SETTING", SETTING)):
+                manifest = manifest.replace(word, text)
+            session.kubectl.apply(folder / "manifest.yaml", manifest)
+            done = session.run("wait", "default.shop", "--for", "ready", "--timeout", "5m")
+            assert done.returncode == 0, (done.stdout, done.stderr, daemon.lines)
+            yield session
+    finally:
+        del os.environ["PLANTED_TOKEN"]
+
+
+def transcript(session: Session, commands: Sequence[str]) -> str:
+    """Return what commands print, with their exit codes."""
+    parts = []
+    for line in commands:
+        done = session.run(*words_of(line))
+        err = "".join(f"! {each}\n" for each in done.stderr.splitlines())
+        code = f"exit code {done.returncode}\n" if done.returncode else ""
+        parts.append(f"$ wharfinger {line}\n{done.stdout}{err}{code}")
+    return unchanging("\n".join(parts), session.folder)
+
+
+def words_of(line: str) -> list[str]:
+    """Split a command line as a shell does."""
+    return shlex.split(line)
+
+
+def unchanging(text: str, folder: Path) -> str:
+    """Replace what differs between two runs. Runs of spaces are one, because columns are as wide as what differs."""
+    text = text.replace(str(folder), "FOLDER")
+    for pattern, word in _CHANGES:
+        text = pattern.sub(word, text)
+    return re.sub(r"(?<=[^\s+]) {2,}", "  ", text)
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare a text with a golden file, or write the file."""
+    path = GOLDEN / name
+    if os.environ.get("WHARFINGER_REWRITE"):
+        path.write_text(text)
+    assert text.splitlines() == path.read_text().splitlines()

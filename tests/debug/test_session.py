@@ -1,0 +1,145 @@
+"""A session with a real daemon over its real socket: golden transcripts, a terminal, and no secret in any output."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.debug.support.session import SECRETS, Session, check_golden, open_session, transcript, words_of
+from wharfinger.formats.terminal_text import is_safe
+
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
+
+COMMANDS = (
+    "get packages",
+    "get packages default.shop -o name",
+    "get apps -o jsonpath={.apps.*.status.state}",
+    "get apps -n other",
+    "get apps -A -l team=web --no-headers",
+    "get apps -l team!=web",
+    "get modules",
+    "get queues",
+    "get hooks -o wide",
+    "get watches",
+    "get resources",
+    "get resources -l app=shop -o name",
+    "get resources default.shop -o 'jsonpath={range .resources[*]}{.kind}={.health};{end}'",
+    "get versions",
+    "get pools",
+    "get repositories default -o name",
+    "get packages nope",
+    "get packages -o jsonpath={.a",
+    "wait default.shop --timeout 0s",
+    "wait default.shop --for condition=Loaded --timeout 0s",
+    "wait default.shop --for condition=Loaded=False --timeout 0s",
+    "wait default.nope --timeout 0s",
+    "wait default.nope --for deleted",
+    "values default.shop",
+    "values default.shop --settings -o json",
+    "snapshots default.shop -o 'jsonpath={.*.maps[*].filterResult} {.*.logins[*].filterResult}'",
+    "snapshots default.shop --hook hooks/none.sh",
+    "logs default.nope",
+    "diff default.shop",
+    "tasks --package default.nope",
+    "why default.shop",
+)
+EVERYTHING = (
+    *COMMANDS,
+    *(f"get {what} -o {form}" for what in ("packages", "hooks", "resources", "watches") for form in ("json", "yaml")),
+    "get repositories -o wide",
+    "get repositories -o json",
+    "describe default.shop",
+    "describe default.shop -o yaml",
+    "describe default.shop -o json",
+    "events",
+    "events default.shop -o json",
+    "logs default.shop",
+    "logs default.shop -o json",
+    "snapshots default.shop",
+    "snapshots default.shop -o json",
+    "history default.shop --all -o yaml",
+    "dump -o json",
+    "dump -o yaml",
+    "render default.shop",
+    "statistics -o prometheus",
+    "tasks",
+    "tasks -o json",
+    "diff default.shop -o json",
+)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with open_session(tmp_path_factory.mktemp("s")) as opened:
+        yield opened
+
+
+def test_the_transcript(session: Session) -> None:
+    check_golden("session.txt", transcript(session, COMMANDS))
+
+
+def test_no_secret_is_in_any_output(session: Session) -> None:
+    for line in EVERYTHING:
+        done = session.run(*words_of(line))
+        for secret in SECRETS:
+            assert secret not in done.stdout + done.stderr, line
+        assert "Traceback" not in done.stderr, line
+
+
+def test_what_hooks_print_does_not_reach_a_terminal(session: Session) -> None:
+    for line in ("logs default.shop", "describe default.shop", "get hooks -o wide", "history default.shop --all"):
+        code, received = session.in_terminal(*words_of(line))
+        assert code == 0, received
+        assert is_safe(received, allow="\r\n"), (line, received)
+    _, received = session.in_terminal("logs", "default.shop")
+    assert "\\x1b[31mred" in received
+
+
+def test_the_description(session: Session) -> None:
+    text = session.run("describe", "default.shop").stdout
+    sections = re.findall(r"^([A-Z][A-Za-z ]+):$", text, re.MULTILINE)
+    assert sections == ["What to do", "Conditions", "Settings", "Resources", "Hooks", "Recent decisions", "Events"]
+    assert re.search(r"^  Deployment.apps +default/web +Current$", text, re.MULTILINE)
+    assert "apiToken: '***'" in text
+    document = json.loads(session.run("describe", "default.shop", "-o", "json").stdout)
+    assert document["package"]["name"] == "default.shop"
+    assert {each["reason"] for each in document["events"]} == {"Installed"}
+
+
+def test_the_log(session: Session) -> None:
+    text = session.run("logs", "default.shop", "--hook", "hooks/a.sh").stdout
+    assert "hello password=***" in text
+    assert all("hooks/a.sh" in line for line in text.splitlines())
+    last = session.run("logs", "default.shop", "--tail", "1").stdout.splitlines()
+    assert len(last) == 1
+    lines = [json.loads(line) for line in session.run("logs", "default.shop", "-o", "json").stdout.splitlines()]
+    numbers = [line["number"] for line in lines]
+    assert numbers == sorted(set(numbers))
+    assert {line["package"] for line in lines} == {"default.shop"}
+
+
+def test_a_difference_is_what_the_apply_then_changes(session: Session) -> None:
+    """Objects are changed while the package is suspended; when it is resumed, exactly that is undone."""
+    kubectl = session.kubectl
+    kubectl("patch", "application.wharfinger.dev", "shop", "--type=merge", '--patch={"spec":{"suspend":true}}')
+    state = "--for=jsonpath={.status.summary.state}=Suspended"
+    kubectl("wait", state, "application.wharfinger.dev/shop", "--timeout=100s")
+    kubectl("patch", "configmap", "out", "--type=merge", '--patch={"data":{"mode":"changed"}}')
+    kubectl("patch", "secret", "login", "--type=merge", '--patch={"stringData":{"password":"changed-by-hand"}}')
+    kubectl("delete", "deployment", "web")
+    check_golden("difference.txt", transcript(session, ("diff default.shop", "diff default.shop -o yaml")))
+    _, received = session.in_terminal("diff", "default.shop")
+    assert "\x1b[32m+ Deployment.apps default/web\x1b[0m" in received
+    kubectl("patch", "application.wharfinger.dev", "shop", "--type=merge", '--patch={"spec":{"suspend":false}}')
+    kubectl("wait", "--for=jsonpath={.data.mode}=calm", "configmap/out", "--timeout=100s")
+    kubectl("wait", "--for=create", "deployment/web", "--timeout=100s")
+    assert session.run("wait", "default.shop", "--timeout", "100s").returncode == 0
+    assert session.run("diff", "default.shop").returncode == 0
+
+
+def test_a_terminal_sees_colours_only_in_a_difference(session: Session) -> None:
+    for line in ("get packages", "wait default.shop --timeout 100s", "describe default.shop"):
+        code, received = session.in_terminal(*words_of(line))
+        assert code == 0
+        assert "\x1b" not in received, line

@@ -1,0 +1,102 @@
+"""Builds by what they were built from, without a builder."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.kustomizing.build_cache import MAX_LISTS, BuildCache, BuildKey
+from wharfinger.packages.rendering.entry_cache import EntryCache
+
+ONE: tuple[JsonObject, ...] = ({"kind": "One"},)
+TWO: tuple[JsonObject, ...] = ({"kind": "Two"}, {"kind": "Three"})
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def key(start: Path, version: str = "v5.8.1", name: str = "apps", **files: str) -> BuildKey:
+    return BuildKey(version, name, files, start)
+
+
+def write(start: Path, text: str) -> dict[str, str]:
+    """Write the file of a build; return what the build has seen."""
+    start.mkdir(exist_ok=True)
+    (start / "a.yaml").write_text(text)
+    return {str(start): "folder", str(start / "a.yaml"): digest(text), str(start / "b.yaml"): "absent"}
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> BuildCache:
+    return BuildCache(EntryCache(tmp_path / "renders"))
+
+
+async def test_the_same_content_gives_the_same_objects(cache: BuildCache, tmp_path: Path) -> None:
+    start = tmp_path / "tree"
+    assert await cache.get(key(start)) is None
+    await cache.put(key(start), write(start, "one"), ONE)
+    await cache.put(key(start), write(start, "two"), TWO)
+    assert await cache.get(key(start)) == TWO
+    write(start, "one")
+    assert await cache.get(key(start)) == ONE
+    write(start, "three")
+    assert await cache.get(key(start)) is None
+
+
+@pytest.mark.parametrize("change", ["another file", "a folder", "nothing", "a pipe", "unreadable"])
+async def test_what_has_changed_is_not_known(cache: BuildCache, tmp_path: Path, change: str) -> None:
+    start = tmp_path / "tree"
+    await cache.put(key(start), write(start, "one"), ONE)
+    if change == "another file":
+        (start / "b.yaml").write_text("")
+    else:
+        (start / "a.yaml").unlink()
+    match change:
+        case "a folder":
+            (start / "a.yaml").mkdir()
+        case "a pipe":
+            os.mkfifo(start / "a.yaml")
+        case "unreadable":
+            (start / "a.yaml").symlink_to("a.yaml")
+        case _:
+            pass
+    assert await cache.get(key(start)) is None
+
+
+async def test_each_part_of_the_key_counts(cache: BuildCache, tmp_path: Path) -> None:
+    start = tmp_path / "tree"
+    await cache.put(key(start), write(start, "one"), ONE)
+    for other in (key(start, "v5.8.2"), key(start, name="other"), key(start, made="x")):
+        assert await cache.get(other) is None
+    start.rename(tmp_path / "moved")
+    assert await cache.get(key(tmp_path / "moved")) == ONE
+
+
+async def test_the_last_lists_of_paths_are_known(cache: BuildCache, tmp_path: Path) -> None:
+    start = tmp_path / "tree"
+    start.mkdir()
+    for number in range(MAX_LISTS + 1):
+        (start / str(number)).write_text("")
+        await cache.put(key(start), {str(start / str(number)): digest("")}, ({"number": number},))
+    assert await cache.get(key(start)) == ({"number": MAX_LISTS},)
+    for number in range(MAX_LISTS, 0, -1):
+        assert await cache.get(key(start)) == ({"number": number},)
+        (start / str(number)).unlink()
+    assert await cache.get(key(start)) is None
+
+
+async def test_what_has_no_form_in_the_cache_is_not_kept(cache: BuildCache, tmp_path: Path) -> None:
+    start = tmp_path / "tree"
+    await cache.put(key(start), write(start, "one"), ({"text": "\ud800"},))
+    assert await cache.get(key(start)) is None
+
+
+async def test_entries_of_another_kind_are_no_builds(cache: BuildCache, tmp_path: Path) -> None:
+    start, entries = tmp_path / "tree", EntryCache(tmp_path / "renders")
+    await cache.put(key(start), write(start, "one"), ONE)
+    for file in (tmp_path / "renders").iterdir():
+        await entries.put(file.stem, b"no entry")
+    assert await BuildCache(entries).get(key(start)) is None

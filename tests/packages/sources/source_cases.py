@@ -1,0 +1,76 @@
+"""The case table of sources: which test answers which question about which kind of source.
+
+A case without a test has a reason in its place, which begins with a dash.
+"""
+
+from typing import Final
+
+from wharfinger.packages.sources.archives import ArchiveSource
+from wharfinger.packages.sources.git_repository import GitSource
+from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource, Source
+
+INSTALLED: Final = "a package is installed end to end"
+MISSING: Final = "a missing version is named"
+LOGIN: Final = "a login is used"
+TAMPERED: Final = "changed content is noticed"
+HOSTILE: Final = "hostile content stays inside"
+POLICY: Final = "spec.verify is honoured or refused"
+QUESTIONS: Final = (INSTALLED, MISSING, LOGIN, TAMPERED, HOSTILE, POLICY)
+
+_HERE: Final = "tests/packages/sources"
+_STORIES: Final = "tests/runtime/test_sources.py"
+_REPOSITORIES: Final = "tests/runtime/resources/test_repositories.py"
+_LOCAL: Final = "- a folder of the daemon's machine has no login"
+_REFUSED: Final = f"{_REPOSITORIES}::test_a_source_without_signatures_refuses_a_policy"
+_ARCHIVE: Final = "tests/packages/charts/test_chart_archive.py"
+
+CASES: Final[dict[type[Source], dict[str, str]]] = {
+    RegistrySource: {
+        INSTALLED: "tests/runtime/test_versions.py::test_a_range_follows_a_new_tag_within_one_scan",
+        MISSING: f"{_HERE}/test_source.py::test_a_registry_with_its_login_and_its_authority",
+        LOGIN: f"{_HERE}/test_source.py::test_a_registry_with_its_login_and_its_authority",
+        TAMPERED: "tests/packages/test_fuzz.py",
+        HOSTILE: _ARCHIVE,
+        POLICY: f"{_HERE}/test_source.py::test_a_source_with_a_policy_passes_on_what_is_signed",
+    },
+    HelmSource: {
+        INSTALLED: f"{_HERE}/test_helm_repository.py::test_a_chart_has_the_digest_under_which_it_would_be_pushed",
+        MISSING: f"{_HERE}/test_helm_repository.py",
+        LOGIN: f"{_HERE}/test_helm_repository.py",
+        TAMPERED: f"{_HERE}/test_helm_repository.py",
+        HOSTILE: _ARCHIVE,
+        POLICY: _REFUSED,
+    },
+    GitSource: {
+        INSTALLED: f"{_STORIES}::test_a_range_follows_the_tags_of_a_git_repository",
+        MISSING: f"{_HERE}/test_git_repository.py::test_a_folder_of_a_tag_is_a_package_with_the_digest_of_the_folder",
+        LOGIN: f"{_HERE}/test_git_repository.py::test_a_login_is_used_and_a_wrong_one_is_in_no_message",
+        TAMPERED: "tests/packages/git/test_remote.py::test_a_tag_that_moves_meanwhile_is_read_again_later",
+        HOSTILE: "tests/packages/git/test_remote.py::test_a_small_repository_with_endless_files_is_cut_off",
+        POLICY: _REFUSED,
+    },
+    ArchiveSource: {
+        INSTALLED: f"{_STORIES}::test_an_archive_is_installed_if_it_has_its_digest",
+        MISSING: f"{_HERE}/test_archives.py::test_an_archive_by_url_has_the_digest_of_its_folder",
+        LOGIN: f"{_HERE}/test_archives.py::test_a_login_is_for_the_named_server_only",
+        TAMPERED: f"{_HERE}/test_archives.py::test_bytes_with_another_digest_are_never_unpacked",
+        HOSTILE: f"{_HERE}/test_archives.py::test_hostile_archives_are_refused",
+        POLICY: _REFUSED,
+    },
+    LayoutSource: {
+        INSTALLED: f"{_HERE}/test_source.py::test_a_folder_of_layouts",
+        MISSING: "tests/packages/registry/test_oci_layout.py",
+        LOGIN: _LOCAL,
+        TAMPERED: "tests/packages/registry/test_oci_layout.py",
+        HOSTILE: _ARCHIVE,
+        POLICY: f"{_HERE}/test_source.py::test_a_source_with_a_policy_passes_on_what_is_signed",
+    },
+    FolderSource: {
+        INSTALLED: f"{_STORIES}::test_a_folder_of_manifests_is_installed_changed_and_removed",
+        MISSING: f"{_HERE}/test_source.py::test_a_folder_of_packages",
+        LOGIN: _LOCAL,
+        TAMPERED: "- its files change as their author likes; each change is another digest",
+        HOSTILE: "tests/packages/definition/test_manifest_folder.py::test_a_link_out_of_the_package_is_refused",
+        POLICY: _REFUSED,
+    },
+}

@@ -1,0 +1,95 @@
+"""The webhooks of hooks in the cluster: published, kept, withdrawn, and trusted while certificates are replaced."""
+
+from itertools import count as count_from
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.runtime.support.webhook_package import HOOKS
+from tests.runtime.support.webhook_world import open_served
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
+from wharfinger.hooks.webhooks.configurations import CONFIGURATIONS, Server, configuration_name
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.admission import certificates
+from wharfinger.runtime.admission import server as server_module
+from wharfinger.runtime.admission.hook_webhooks import DEFINITION, HookWebhooks
+
+pytestmark = pytest.mark.slow
+DEFINITION_KEY = ObjectKey(DEFINITION, "", "crontabs.stable.example.com")
+KEYS = [ObjectKey(resource, "", configuration_name("crons")) for resource in CONFIGURATIONS.values()]
+
+
+async def test_webhooks_are_kept_and_go_with_their_package(tmp_path: Path) -> None:
+    async with open_served(tmp_path) as served:
+        client, world = served.world.client, served.world
+        await served.install(HOOKS)
+        assert served.webhooks.published()["crons"]
+        for key in KEYS:
+            await client.delete(key)
+            await world.until_object(key, lambda _: True)
+        foreign: JsonObject = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+        await client.merge_patch(DEFINITION_KEY, foreign)
+        await world.until_object(DEFINITION_KEY, lambda obj: find(obj, "spec", "conversion", "strategy") == "Webhook")
+        await world.change("", "crons", {"suspend": True})
+        for key in KEYS:
+            await world.until_no_object(key)
+        assert find(await client.get(DEFINITION_KEY), "spec", "conversion", "strategy") == "Webhook", (
+            "conversions go on"
+        )
+        await world.delete("", "crons")
+        await world.until_gone("", "crons")
+        assert find(await client.get(DEFINITION_KEY), "spec", "conversion") == {"strategy": "None"}
+
+
+async def test_what_an_earlier_daemon_left_is_swept(tmp_path: Path) -> None:
+    async with open_served(tmp_path) as served:
+        await served.install(HOOKS)
+        later = HookWebhooks(served.world.client, "wharfinger")
+        await later.sweep(frozenset({"crons"}))
+        for key in KEYS:
+            await served.world.client.get(key)
+        bound = served.webhooks.published()["crons"]
+        await served.webhooks.withdraw("crons", conversions=True)  # so that nobody keeps them
+        await later.trust(Server("PEM", url="https://127.0.0.1:1"))
+        await later.publish("gone", BoundWebhooks(bound.validating, bound.mutating))
+        await HookWebhooks(served.world.client, "wharfinger").sweep(frozenset({"crons"}))
+        for resource in CONFIGURATIONS.values():
+            with pytest.raises(NotFoundError):
+                await served.world.client.get(ObjectKey(resource, "", configuration_name("gone")))
+
+
+async def test_certificates_are_replaced_under_load_without_one_failed_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "SETTLE_S", 0.05)
+    async with open_served(tmp_path) as served:
+        await served.install(HOOKS)
+        monkeypatch.setattr(certificates, "RENEW", certificates.VALID)  # each check replaces it
+        send, receive = trio.open_memory_channel[str](0)
+
+        async def load(number: int) -> None:
+            for count in count_from(0):
+                await send.send(await served.try_to_create(f"c{number}-{count}"))
+
+        received: list[str] = []
+        used, over = {served.server.serving}, trio.Event()
+
+        async def replace_certificates() -> None:
+            for _ in range(3):
+                await served.server.keep()
+                used.add(served.server.serving)
+            over.set()
+
+        with trio.fail_after(300):
+            async with trio.open_nursery() as nursery:
+                for number in range(2):
+                    nursery.start_soon(load, number)
+                nursery.start_soon(replace_certificates)
+                while not over.is_set() or len(received) < 8:
+                    received.append(await receive.receive())
+                nursery.cancel_scope.cancel()
+        assert set(received) == {""}
+        assert len(used) == 4

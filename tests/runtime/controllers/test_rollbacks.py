@@ -1,0 +1,160 @@
+"""Rollbacks after a restart, at the request of a user, and where there is no way back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.support.upgraded import CLAIM, DRAWN, JOB, LIMITS, deployment, install, password, revisions, text
+from tests.runtime.support.world import SOON, open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import bash, hooked
+from wharfinger.cluster.records.release import ReleaseStatus
+from wharfinger.formats.json.value import JsonObject, find, find_int, find_str
+from wharfinger.runtime.resources.resources import REQUESTED
+from wharfinger.runtime.resources.upgrade_policy import ROLLBACK
+
+
+@pytest.mark.slow
+async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_path: Path) -> None:
+    failing = {"templates/j.yaml": JOB % ("early", "helm.sh/hook: pre-upgrade,")}
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await install(world, {})
+            await world.push("web", "2.0.0", failing)
+            await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+            await world.until_state("prod", "shop", "RolledBack")
+            before = await revisions(world)
+        async with ground.open_world() as world:
+            await world.until_runtime(lambda: world.runtime.status("prod.shop") is not None)
+            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.version == "1.0.0")
+            await world.runtime.queues.wait_idle("prod.shop")
+            await world.until_state("prod", "shop", "RolledBack")
+            assert await revisions(world) == before
+            # A request tries again what the resource asks for, and fails again, once.
+            await world.annotate("prod", "shop", REQUESTED, "now")
+            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.directives.requested == "now")
+            await world.until_runtime(lambda: world.runtime.instances["prod.shop"].wish.version == "2.0.0")
+            await world.until("prod", "shop", lambda obj: find_str(obj, "status", "summary", "state") != "RolledBack")
+            await world.until_state("prod", "shop", "RolledBack")
+            assert len(await revisions(world)) == len(before) + 2
+
+
+@pytest.mark.slow
+async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
+    fixed = {
+        "templates/c.yaml": LIMITS % ("true", "2"),
+        "templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,"),
+    }
+    async with open_world(tmp_path) as world:
+        await install(world, {"templates/c.yaml": LIMITS % ("false", "1")})
+        await world.push("web", "2.0.0", {"templates/drawn.yaml": DRAWN, **fixed})
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+
+        def judged(obj: JsonObject) -> bool:
+            return "stays so" in find_str(obj, "status", "summary", "message")
+
+        shop = await world.until("prod", "shop", judged)
+        message = find_str(shop, "status", "summary", "message")
+        assert "returning to revision 1 (1.0.0), because 2.0.0 failed (HookFailed" in message
+        assert "ConfigMap prod/limits: it is immutable, and stays so; nothing was changed" in message
+        assert find_str(shop, "status", "summary", "state") == "Degraded"
+        assert (await revisions(world))[-1][1] == ReleaseStatus.FAILED  # of the upgrade; the rollback wrote nothing
+        # A resource that asks for something possible ends it.
+        await world.push("web", "2.0.1", {"templates/drawn.yaml": DRAWN, "templates/c.yaml": LIMITS % ("true", "2")})
+        await world.change("prod", "shop", {"packageVersion": "2.0.1"})
+        shop = await world.until_state("prod", "shop", "Ready")
+        assert find(shop, "status", "rollback") is None
+
+
+@pytest.mark.slow
+async def test_what_cannot_be_undone_is_said_before(tmp_path: Path) -> None:
+    slow = deployment(version="2", of_pod="wharfinger.dev/never-ready: 'true'")
+    async with open_world(tmp_path) as world:
+        await install(world, {"templates/c.yaml": CLAIM % "1Gi"}, more={"retries": 5, "timeout": "1h"})
+        await world.push("web", "2.0.0", {"templates/c.yaml": CLAIM % "2Gi", "templates/d.yaml": slow})
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        shop = await world.until("prod", "shop", lambda obj: bool(find(obj, "status", "warnings")))
+        told = "rollback: once this upgrade is applied, there is no way back to revision 1: PersistentVolumeClaim prod/data: "
+        assert find(shop, "status", "warnings") == [f"{told}it has 2Gi and cannot shrink to 1Gi"]
+
+
+@pytest.mark.slow
+async def test_a_user_asks_for_a_rollback(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/drawn.yaml": DRAWN})
+        await world.push("web", "2.0.0", {"templates/drawn.yaml": DRAWN})
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": "first"})
+        await world.until_state("prod", "shop", "Ready")
+        drawn = await password(world)
+        for version, said in (("1.0.0", "second"), ("2.0.0", "third")):
+            await world.change("prod", "shop", {"packageVersion": version, "settings": {"text": said}})
+            await world.until_state("prod", "shop", "Ready")
+        await world.annotate("prod", "shop", ROLLBACK, "former")
+        shop = await world.until_state("prod", "shop", "RolledBack")
+        assert find_str(shop, "status", "rollback", "reason") == "Requested"
+        assert find_int(shop, "status", "rollback", "revision") == 2
+        assert await text(world) == "second"
+        await world.annotate("prod", "shop", ROLLBACK, "1@again")
+        await world.until("prod", "shop", lambda obj: find_int(obj, "status", "rollback", "revision") == 1)
+        await world.until_state("prod", "shop", "RolledBack")
+        assert await text(world) == "first"
+        assert await password(world) == drawn
+        assert [description for _, _, description in await revisions(world)][-2:] == ["Rollback to 2", "Rollback to 1"]
+        # An impossible one changes nothing, and says why.
+        await world.annotate("prod", "shop", ROLLBACK, "77")
+        shop = await world.until(
+            "prod", "shop", lambda obj: find_str(obj, "status", "rollback", "reason") == "NoWayBack"
+        )
+        assert "there is no revision 77" in find_str(shop, "status", "rollback", "message")
+
+
+@pytest.mark.slow
+async def test_hooks_and_secret_settings_come_back_as_well(tmp_path: Path) -> None:
+    config = "{configVersion: v1, beforeHelm: 1}"
+    came = tmp_path / "came"
+    async with open_ground(tmp_path) as ground, replace(ground, backoff=SOON).open_world() as world:
+        await world.repository()
+        await world.secret("login", password="the-first-password")
+        for version, then in (("1.0.0", f"echo one >> {came}"), ("2.0.0", "echo broken >&2; exit 1")):
+            folder = hooked(tmp_path / version, {"a.sh": bash(config, then)})
+            file = folder / "package.yaml"
+            file.write_text(file.read_text().replace("1.0.0", version))
+            await world.push_folder(folder, "hooked", version)
+        more: JsonObject = {
+            "upgrade": {"rollbackOnFailure": True, "retries": 1},
+            "settingsFrom": [{"kind": "Secret", "name": "login", "key": "password", "path": "mode"}],
+        }
+        await world.create("prod", "shop", package="hooked", more=more)
+        await world.until_state("prod", "shop", "Ready")
+        runs = came.read_text().count("one")
+        # The version and the Secret change together, in whichever order the daemon sees them.
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        shop = await world.until_state("prod", "shop", "RolledBack")
+        told = find_str(shop, "status", "rollback", "message")
+        assert told.startswith("PackageHookFailed: ")
+        assert told.endswith("(after 2 attempts)")
+        assert came.read_text().count("one") > runs
+        instance = world.runtime.instances["prod.shop"]
+        assert instance.configuration.settings["mode"] == "the-first-password"
+        assert "the-first-password" in instance.secrets
+        # Another text in the Secret is another thing to try.
+        await world.secret("login", password="the-second-password")
+        await world.until_runtime(lambda: instance.wish.version == "2.0.0")
+        await world.until_runtime(lambda: instance.wish.version == "1.0.0")
+        await world.until_state("prod", "shop", "RolledBack")
+        assert instance.configuration.settings["mode"] == "the-first-password"
+
+
+@pytest.mark.slow
+async def test_a_failed_upgrade_without_a_policy_stays_as_it_is(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await install(world, {}, more={"rollbackOnFailure": False})
+        await world.push("web", "2.0.0", {"templates/x.yaml": '{{ fail "no" }}'})
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        shop = await world.until_state("prod", "shop", "Failed")
+        assert find(shop, "status", "rollback") is None
+        # The policy may be added then: the former revision is found by its record.
+        await world.change("prod", "shop", {"upgrade": {"rollbackOnFailure": True}})
+        shop = await world.until_state("prod", "shop", "RolledBack")
+        assert find_int(shop, "status", "rollback", "revision") == 1

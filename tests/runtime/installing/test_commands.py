@@ -1,0 +1,74 @@
+"""The command lines of install and uninstall."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart
+from tests.programs import attempt, wharfinger
+from tests.runtime.support.killing import embedded_daemon
+from wharfinger.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (["install", "Web"], 2, "expected a folder, such as ./chart"),
+        (["install", "web", "--set", "a"], 2, "--set 'a': expected path.to.key=value"),
+        (["install", "web", "--name", "A_B"], 2, "--name 'A_B': expected a name of lower-case letters"),
+        (["install", "web", "--kubeconfig", "/nonexistent"], 1, "no such file"),
+        (["install", "web", "--context", "x", "--kubeconfig", "/nonexistent"], 1, "no such file"),
+        (["uninstall", "web", "--kubeconfig", "/nonexistent", "-n", "prod", "--timeout", "5"], 1, "no such file"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    arguments: list[str],
+    code: int,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == code
+    said = capsys.readouterr()
+    assert (said.out, why in said.err, said.err.count("\n")) == ("", True, 1)
+
+
+def test_the_folder_is_read_before_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    (folder / "Chart.yaml").write_text("name: web\n")
+    assert main(["install", str(folder), "--kubeconfig", "/nonexistent"]) == 2
+    assert "Chart.yaml: version" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.measured
+def test_a_folder_is_installed_and_removed_by_the_command_line_of_a_user(tmp_path: Path) -> None:
+    """A real daemon with its embedded control plane, and both commands as programs."""
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    with embedded_daemon(tmp_path) as running:
+        running.wait_line("ready:")
+        config = str(next((tmp_path / "state").rglob("kubeconfig*")))
+        done = attempt(
+            *wharfinger("install", str(folder), "--kubeconfig", config, "--name", "shop", "--set", "replicas=2")
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.splitlines()[-1].startswith("Ready")
+        late = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "a.b", "--timeout", "0"))
+        assert (late.returncode, "the daemon goes on: `wharfinger why default.a.b`" in late.stderr) == (3, True)
+        made = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "other", "--no-wait"))
+        assert made.returncode == 0, made.stderr
+        scoped = attempt(
+            *wharfinger("install", str(folder), "--kubeconfig", config, "--name", "shop", "--cluster-scope")
+        )
+        assert "its Applications may reach the whole cluster" in scoped.stderr
+        missing = attempt(
+            *wharfinger("install", "web", "--repository", "none", "--kubeconfig", config, "--timeout", "1")
+        )
+        assert missing.returncode != 0
+        for name in ("shop", "other"):
+            gone = attempt(*wharfinger("uninstall", name, "--kubeconfig", config))
+            assert (gone.returncode, gone.stdout) == (0, f"default/{name}: removed\n"), gone.stderr
+        again = attempt(*wharfinger("uninstall", "shop", "--kubeconfig", config))
+        assert (again.returncode, "check the name" in again.stderr) == (1, True)

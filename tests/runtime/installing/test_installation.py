@@ -1,0 +1,116 @@
+"""Install and uninstall against a control plane with the daemon's inner part, real files and a real registry."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart, manifest, write
+from tests.runtime.support.world import World, open_world
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.registry.address import RepositoryAddress
+from wharfinger.runtime.installing.commands import install
+from wharfinger.runtime.installing.installation import InstallError, Wish, remove
+from wharfinger.runtime.installing.target import ANY, InRegistry, InRepository, read_target
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY, SECRET
+
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec: {ports: [{name: http, port: 80}], selector: {a: b}}\n"
+ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: shop}\nrules: []\n"
+
+
+async def names(world: World, made_by_install: str = "wharfinger.dev/made-by=install") -> tuple[list[str], list[str]]:
+    """The repositories and Secrets that install made."""
+    found: list[list[str]] = []
+    for resource in (PACKAGE_REPOSITORY, SECRET):
+        listed = await world.client.list(resource, label_selector=made_by_install)
+        found.append([find_str(each, "metadata", "name") for each in listed.items])
+    return found[0], found[1]
+
+
+def wish(target: Path, **more: JsonObject) -> Wish:
+    return Wish(read_target(str(target)), "prod", "shop", more.get("settings", {}))
+
+
+async def test_a_folder_of_this_machine_is_installed_changed_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0", {"templates/service.yaml": SERVICE})
+    async with open_world(tmp_path) as world:
+        told = await install(world.client, wish(folder), wait=True)
+        assert told == ["service front.prod.svc: 80 (http)"]
+        said = capsys.readouterr().err.splitlines()
+        assert said[1] == "application prod/shop: requested"
+        assert said[-1].startswith("Ready")
+        repositories, secrets = await names(world)
+        assert (len(repositories), len(secrets)) == (1, 1)
+        (folder / "templates/more.yaml").write_text(manifest("more"))  # the version stays
+        await install(world.client, wish(folder), wait=True)
+        assert await world.config_map("prod", "more") is not None
+        await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", repositories[0]))
+        await world.until_no_object(ObjectKey(SECRET, "prod", secrets[0]))
+        (left,), (carried,) = await names(world)
+        await remove(world.client, "prod", "shop", lambda _: None)
+        assert await world.config_map("prod", "more") is None
+        await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", left))
+        await world.until_no_object(ObjectKey(SECRET, "prod", carried))
+
+
+async def test_a_package_that_needs_the_cluster_is_told_so_and_let(tmp_path: Path) -> None:
+    folder = write(tmp_path / "web", {"role.yaml": ROLE})
+    async with open_world(tmp_path) as world:
+        with pytest.raises(InstallError, match="if you trust it, run the command again with --cluster-scope"):
+            await install(world.client, wish(folder), wait=True)
+        allowed = Wish(read_target(str(folder)), "prod", "shop", {}, cluster_scope=True)
+        await install(world.client, allowed, wait=True)
+
+
+async def test_a_package_of_a_registry_uses_the_repository_that_is_there(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("web", "1.1.0")
+        address = RepositoryAddress(world.address, "packages", "http")
+        for number in range(2):
+            await install(
+                world.client, Wish(InRegistry(address, "web", "", ANY), "prod", f"shop{number}", {}), wait=True
+            )
+        repositories, _ = await names(world)
+        assert len(repositories) == 1
+        obj = await world.client.get(ObjectKey(APPLICATION, "prod", "shop1"))
+        assert find_str(obj, "status", "currentVersion", "version") == "1.1.0"
+        await remove(world.client, "prod", "shop0", lambda _: None)
+        assert (await names(world))[0] == repositories  # the other one uses it
+        await remove(world.client, "prod", "shop1", lambda _: None)
+        await world.until_no_object(ObjectKey(PACKAGE_REPOSITORY, "", repositories[0]))
+
+
+async def test_a_package_of_an_existing_repository_leaves_it_alone(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        assert await install(world.client, Wish(InRepository("web", "1.0.0"), "prod", "shop", {}), wait=False) == []
+        await world.until_state("prod", "shop", "Ready")
+        await remove(world.client, "prod", "shop", lambda _: None)
+        listed = await world.client.list(PACKAGE_REPOSITORY)
+        assert [find_str(each, "metadata", "name") for each in listed.items] == ["default"]
+
+
+async def test_a_secret_that_was_changed_is_not_installed(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    async with open_world(tmp_path) as world:
+        await world.secret("x")
+        made = wish(folder)
+        await install(world.client, made, wait=True)
+        ((repository,), (name,)) = await names(world)
+        key = ObjectKey(SECRET, "prod", name)
+        await world.client.delete(key)
+        forged: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": "prod"},
+            "data": {"archive": "Zm9yZ2Vk"},
+        }
+        await world.client.create(forged)
+        await world.create("prod", "other", repository=repository, version="1.0.0")
+        obj = await world.until_state("prod", "other", "Failed")
+        assert "has the digest sha256:" in find_str(obj, "status", "summary", "message")
+        assert find_list(obj, "status", "conditions")

@@ -1,0 +1,156 @@
+"""The decisions of the scheduler: what a package does about its answers and its orders."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.package.test_machine import (
+    CYCLE,
+    IDLE,
+    LOADING,
+    NAME,
+    PLAIN,
+    SCRIPTED,
+    SUSPENDED,
+    WITH_CRDS,
+    after,
+    effects,
+    installed,
+    loaded,
+    offer,
+    package,
+    refused,
+)
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.effects import BeginDisable, BeginReconciliation, BeginVote, Effect, Simple, Tell
+from wharfinger.runtime.package.events import (
+    CrdsStarted,
+    DecisionMade,
+    DecisionReported,
+    DisableOrdered,
+    NeedsChanged,
+    NodeAccepted,
+    NodeRefused,
+    NodeSettled,
+    RunDone,
+    RunOrdered,
+    VoteRecorded,
+)
+from wharfinger.runtime.package.findings import PackageRead
+from wharfinger.runtime.package.machine import step
+from wharfinger.runtime.package.state import NO_SETTINGS, Package
+from wharfinger.runtime.package.transitions import applied
+from wharfinger.runtime.resources.identity import GLOBAL, ModuleId
+from wharfinger.runtime.scheduler.events import Completed, Decided, Failed, NodeRemoved, ScriptVoted
+from wharfinger.runtime.status.package_status import Stage, Truth
+from wharfinger.runtime.status.reasons import Reason
+
+
+@pytest.mark.parametrize(
+    ("known", "around", "expected"),
+    [
+        (package(), IDLE, BeginReconciliation(7, "why")),
+        (loaded(), LOADING, Tell(Failed(NAME, 7))),
+        (loaded(), SUSPENDED, BeginReconciliation(7, "why")),
+        (refused(), IDLE, offer(fresh=True)),
+        (refused(), SUSPENDED, BeginReconciliation(7, "why")),
+        (loaded(), IDLE, BeginReconciliation(7, "why")),
+    ],
+)
+def test_a_run_that_is_ordered(known: Package, around: Around, expected: Effect) -> None:
+    assert effects(known, RunOrdered(7, "why"), around) == (expected,)
+    assert after(known, RunOrdered(7, "why"), around).node.run == 7
+
+
+def test_a_run_of_the_global_hooks_begins_a_round() -> None:
+    known = package(identity=ModuleId(GLOBAL))
+    assert effects(known, RunOrdered(7, "why")) == (Simple.ROUND_BEGINS, BeginReconciliation(7, "why"))
+    done = (Simple.RUN_COMPLETE, Tell(Completed(GLOBAL, 7)), Simple.ROUND_RAN)
+    assert effects(known, RunDone(7)) == done
+
+
+@pytest.mark.parametrize(
+    ("known", "around", "missed"),
+    [
+        (package(), IDLE, False),
+        (package(), LOADING, True),
+        (loaded(), LOADING, False),
+        (loaded(), SUSPENDED, True),
+        (refused(), IDLE, False),
+        (loaded(), IDLE, False),
+    ],
+)
+def test_a_disable_that_is_ordered(known: Package, around: Around, missed: bool) -> None:
+    order = DisableOrdered("gone", uninstall=True)
+    assert effects(known, order, around) == (() if missed else (BeginDisable("gone", uninstall=True),))
+    assert after(known, order, around).node.missed_disable == (("gone", True) if missed else None)
+
+
+@pytest.mark.parametrize(
+    ("known", "around", "begins"),
+    [
+        (loaded(WITH_CRDS), IDLE, True),
+        (loaded(), IDLE, False),
+        (loaded(WITH_CRDS), LOADING, False),
+        (loaded(WITH_CRDS), SUSPENDED, False),
+        (refused(WITH_CRDS), IDLE, False),
+        (after(loaded(WITH_CRDS), CrdsStarted(WorkScope("crds"))), IDLE, False),
+    ],
+)
+def test_a_package_that_may_be_on_ensures_its_definitions(known: Package, around: Around, begins: bool) -> None:
+    if known.files.definition is WITH_CRDS and known.node.refused is None:
+        known = replace(known, crds=replace(known.crds, established=None))
+    assert effects(known, DecisionMade(allowed=True), around) == ((Simple.CRDS,) if begins else ())
+    assert effects(known, DecisionMade(allowed=False), around) == ()
+
+
+def test_what_was_missed_is_dropped_by_a_yes_and_not_by_a_no() -> None:
+    known = after(loaded(), DisableOrdered("gone", uninstall=False), SUSPENDED)
+    assert after(known, DecisionMade(allowed=False)).node.missed_disable == ("gone", False)
+    assert after(known, DecisionMade(allowed=True)).node.missed_disable is None
+
+
+def test_a_node_that_is_accepted() -> None:
+    known = package(PackageRead(PLAIN, ()))
+    vote = Tell(ScriptVoted(NAME, None))
+    assert effects(known, NodeAccepted(PLAIN, fresh=True, stored=False)) == (vote, Simple.RESTATE, Simple.SETTLE)
+    assert effects(known, NodeAccepted(PLAIN, fresh=False, stored=False)) == (vote, Simple.RESTATE)
+    assert effects(known, NodeAccepted(PLAIN, fresh=False, stored=True)) == (vote,)
+    cast = ScriptVoted(NAME, enabled=False, reason="no")
+    known = after(known, VoteRecorded(cast), LOADING)
+    assert effects(known, NodeAccepted(PLAIN, fresh=True, stored=False))[0] == Tell(cast)
+    assert after(known, NodeAccepted(PLAIN, fresh=True, stored=False)).node.joined is PLAIN
+
+
+def test_a_node_that_is_refused_leaves_the_one_before() -> None:
+    before = installed(loaded())
+    known = after(applied(before, PackageRead(WITH_CRDS, ())), NeedsChanged())
+    assert known.crds.established is None
+    known, done = step(known, NodeRefused(CYCLE, fresh=True, established=()), IDLE)
+    assert (known.node.joined, known.node.refused, known.crds.established) == (PLAIN, CYCLE, ())
+    assert known.status.stages[Stage.REQUIREMENTS].truth is Truth.FALSE
+    assert Tell(NodeRemoved(NAME)) not in done
+    assert Tell(NodeRemoved(NAME)) in effects(package(PackageRead(PLAIN, ())), NodeRefused(CYCLE, True, ()))
+    # A version of before, whose changed dependencies are refused, is no other version.
+    assert after(before, NodeRefused(CYCLE, fresh=False, established=())).node.refused is None
+    # A yes is about the earlier version, and is not shown.
+    shown = after(known, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))
+    assert shown.status.stages[Stage.REQUIREMENTS].reason == Reason.DEPENDENCY_CYCLE
+    shown = after(before, DecisionReported(Decided(NAME, allowed=True, reason="Met", message="")))
+    assert shown.status.stages[Stage.REQUIREMENTS].truth is Truth.TRUE
+    assert after(known, NeedsChanged()).node.refused is None
+
+
+def test_a_node_that_is_settled() -> None:
+    on, off = NodeSettled(enabled=True, unwanted=False), NodeSettled(enabled=False, unwanted=True)
+    crds = replace(loaded(WITH_CRDS), crds=replace(loaded().crds, established=None))
+    assert effects(crds, on) == (Simple.CRDS,)
+    assert effects(loaded(), off) == ()
+    missed = after(loaded(), DisableOrdered("gone", uninstall=False), SUSPENDED)
+    assert effects(missed, off) == (BeginDisable("gone", uninstall=True),)
+    assert effects(missed, on) == ()
+    assert after(missed, on).node.missed_disable is None
+    assert effects(loaded(SCRIPTED), on) == (BeginVote("SettingsChanged"),)
+    asked = replace(loaded(SCRIPTED), vote=replace(loaded().vote, asked_about=NO_SETTINGS.checksum))
+    assert effects(asked, on) == ()

@@ -1,0 +1,75 @@
+"""The offer of a package to the scheduler: when its node is offered, and when its script is asked."""
+
+import pytest
+
+from tests.runtime.package.test_machine import LOADING, NAME, SCRIPTED, after, effects, loaded, offer, package, refused
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.package.effects import BeginVote, CastVote, Effect, EnqueueVote, RepeatVote, Simple, Tell
+from wharfinger.runtime.package.events import (
+    NeedsChanged,
+    OthersTurned,
+    ReconfigureWanted,
+    Voted,
+    VoteDone,
+    VoteRecorded,
+    VoteRepeated,
+    VoteStarted,
+)
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.scheduler.events import Rescheduled, ScriptVoted
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (package(), Tell(Rescheduled(NAME, "why"))),
+        (loaded(), Tell(Rescheduled(NAME, "why"))),
+        (loaded(SCRIPTED), BeginVote("why")),
+        (refused(SCRIPTED), offer(SCRIPTED, fresh=True)),
+    ],
+)
+def test_a_changed_specification(known: Package, expected: Effect) -> None:
+    assert effects(known, ReconfigureWanted("why")) == (expected,)
+
+
+def test_changed_needs_are_offered_unless_a_load_does_so_itself() -> None:
+    assert effects(loaded(), NeedsChanged()) == (offer(),)
+    assert effects(loaded(), NeedsChanged(), LOADING) == ()
+    assert effects(package(), NeedsChanged()) == ()
+
+
+def test_a_vote() -> None:
+    scope, vote = WorkScope("vote"), ScriptVoted(NAME, enabled=True)
+    assert effects(loaded(SCRIPTED), Voted(True, "yes")) == (CastVote(True, "yes", "", may_be_early=True),)
+    assert effects(loaded(), Voted(None, "broken", failed=True)) == (CastVote(None, "", "broken", may_be_early=False),)
+    assert effects(loaded(), VoteRecorded(vote)) == (Tell(vote),)
+    assert effects(loaded(), VoteRecorded(vote), LOADING) == ()
+    assert effects(refused(), VoteRecorded(vote)) == ()
+    assert after(refused(), VoteRecorded(vote)).vote.cast == vote
+    assert effects(loaded(), VoteStarted(scope, "why", None)) == (EnqueueVote(scope, "why"),)
+    assert effects(loaded(), VoteDone("why")) == (Simple.RESTATE, Tell(Rescheduled(NAME, "why")))
+    known = after(loaded(), VoteStarted(scope, "", ("dns",)))
+    assert (known.vote.saw, known.vote.voting) == (("dns",), scope)
+    assert after(known, VoteRepeated()).vote.voting is None
+    assert effects(known, VoteRepeated()) == (Simple.RESTATE,)
+
+
+@pytest.mark.parametrize(
+    ("runs", "before", "forced", "asked"),
+    [
+        (True, ("dns",), True, False),
+        (True, ("dns",), False, False),
+        (True, (), False, True),
+        (False, ("dns",), True, True),
+        (False, ("dns",), False, False),
+        (False, (), True, True),
+    ],
+)
+def test_a_script_is_asked_again_unless_it_is_asked_the_same(
+    runs: bool, before: tuple[str, ...], forced: bool, asked: bool
+) -> None:
+    scope = WorkScope("vote")
+    known = after(loaded(SCRIPTED), VoteStarted(scope, "", ("dns",)))
+    if not runs:
+        scope.cancel("superseded")
+    assert effects(known, OthersTurned(before, forced)) == ((RepeatVote(before),) if asked else ())

@@ -1,0 +1,60 @@
+"""The part of a resource that a revision was made from, as its record keeps it."""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from tests.runtime.support.objects import application
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import find_object
+from wharfinger.packages.kustomizing.patches import Patch
+from wharfinger.packages.rendering.resource_overrides import WorkloadOverride
+from wharfinger.runtime.resources.recorded_wish import RecordedWish, decode_wish, read_wish, wish_of
+from wharfinger.runtime.resources.resources import read_application
+from wharfinger.runtime.resources.settings import ResolvedSettings
+
+WISH: Final = RecordedWish(
+    package="web",
+    version="1.0.0",
+    digest="sha256:a",
+    settings={"database": {"password": "a-long-secret"}, "replicas": 2},
+    settings_version=3,
+    hidden=frozenset({("database", "password")}),
+    overrides=(WorkloadOverride("Deployment", "web", 3),),
+    patches=(Patch("[{op: remove, path: /a}]", (("kind", "Pod"),)),),
+)
+
+
+def test_a_wish_is_kept_and_read() -> None:
+    assert decode_wish(WISH.encoded()) == WISH
+    assert read_wish(WISH.document) == WISH
+    assert decode_wish(b"") is None
+    assert read_wish({}) == RecordedWish("", "", "")
+
+
+def test_its_secrets_stay_secret() -> None:
+    resolved = WISH.resolved
+    assert resolved.secrets == ("a-long-secret",)
+    assert (resolved.hidden, resolved.version) == (WISH.hidden, 3)
+    assert "a-long-secret" not in repr(WISH)
+
+
+def test_the_digest_is_no_part_of_the_content() -> None:
+    assert replace(WISH, digest="sha256:b").content == WISH.content
+    assert replace(WISH, version="2.0.0").content != WISH.content
+    assert replace(WISH, patches=()).content != WISH.content
+
+
+def test_the_wish_of_a_resource() -> None:
+    obj = application("prod", "shop", package="web", version="1.0.0")
+    find_object(obj, "spec")["resourceRequests"] = [{"kind": "Deployment", "name": "web", "replicas": 3}]
+    find_object(obj, "spec")["patches"] = [WISH.patches[0].document]
+    settings = ResolvedSettings(WISH.settings, ("a-long-secret",), WISH.hidden, 3)
+    assert wish_of(read_application(obj), settings).content == WISH.content
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{", b'{"patches": 3}', b'{"settings": []}'])
+def test_what_is_no_wish(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        decode_wish(data)

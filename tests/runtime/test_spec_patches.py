@@ -1,0 +1,36 @@
+"""`spec.patches` in the daemon: applied, changed, refused, and the same objects as an offline build."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.runtime.support.world import open_world
+from wharfinger.formats.json.value import JsonObject, find, find_str
+
+pytestmark = pytest.mark.unmeasured
+
+PATCH: Final[JsonObject] = {"patch": "data: {colour: blue}", "target": {"kind": "ConfigMap"}}
+WRONG: Final[JsonObject] = {"patch": "spec: {replicas: 2}", "target": {"kind": "Deployment"}}
+
+
+@pytest.mark.slow
+async def test_a_package_has_the_patches_of_its_resource(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop", more={"patches": [PATCH]})
+        await world.until_state("prod", "shop", "Ready")
+        assert find(await world.config_map("prod", "shop") or {}, "data", "colour") == "blue"
+        history = await world.runtime.tools.releases.history("shop", "prod")
+        assert "colour: blue" in history[-1].manifest
+        # A patch without an object is an error that names it, and leaves everything as it is.
+        await world.change("prod", "shop", {"patches": [PATCH, WRONG]})
+        shop = await world.until_state("prod", "shop", "Degraded")
+        assert find_str(shop, "status", "summary", "message") == (
+            "spec.patches[1]: no object of the chart matches kind=Deployment; correct the target"
+        )
+        assert find(await world.config_map("prod", "shop") or {}, "data", "colour") == "blue"
+        await world.change("prod", "shop", {"patches": None})
+        await world.until_state("prod", "shop", "Ready")
+        assert find(await world.config_map("prod", "shop") or {}, "data", "colour") is None

@@ -1,0 +1,36 @@
+"""`status.rollback`: what the resource asks for, and what runs."""
+
+import pytest
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.versions.rollback_note import (
+    FAILED,
+    NO_WAY_BACK,
+    RollbackNote,
+    read_rollback_note,
+    rollback_object,
+)
+
+BACK = RollbackNote(3, "1.0.0", "2.0.0", FAILED, "HookFailed: no")
+STUCK = RollbackNote(0, "", "2.0.0", NO_WAY_BACK, "no revision")
+
+
+@pytest.mark.parametrize("note", [BACK, STUCK])
+def test_a_note_is_written_and_read(note: RollbackNote) -> None:
+    assert read_rollback_note(rollback_object(note)) == note
+
+
+def test_the_line_of_a_note() -> None:
+    assert BACK.is_back
+    assert BACK.line == "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no"
+    assert not STUCK.is_back
+    assert STUCK.line == "there is no way back from 2.0.0: no revision"
+
+
+@pytest.mark.parametrize("written", [None, "text", {}, {"revision": "3"}, {"revision": True}])
+def test_what_is_no_note(written: JsonValue) -> None:
+    assert read_rollback_note(written) is None
+
+
+def test_texts_of_another_form_are_left_out() -> None:
+    assert read_rollback_note({"revision": 1, "version": 2}) == RollbackNote(1, "", "", "", "")

@@ -1,0 +1,81 @@
+"""Every option of every `--help` is used by a test.
+
+An option counts as used if a test module names it together with its command: in a command line, or as an argument. That cannot
+show that the test is good; it shows which options nobody has tried. `UNUSED` is the documented rest, and may only become shorter.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from wharfinger.__main__ import build_parser
+
+ROOT: Final = Path(__file__).resolve().parent
+_WORD: Final = re.compile(r"--?[A-Za-z][\w-]*|\w[\w-]*")
+WORDS: Final = [
+    frozenset(_WORD.findall(path.read_text()))
+    for path in sorted(ROOT.rglob("*.py"))
+    if path != Path(__file__).resolve()
+]
+"""The words and options that each test module has."""
+_OFFLINE: Final = ("build", "check", "diff", "test", "tree")
+_NOT_TYPED: Final = "its effect is tested through the options of the library, and it is never typed"
+_FETCHES: Final = "it needs a source that fails at first; the retries are tested below the command"
+_REALM: Final = "it needs a token server beside the registry; the registry client is tested with one"
+UNUSED: Final[dict[str, str]] = {
+    **{f"{command} --allow-missing-crds": _NOT_TYPED for command in _OFFLINE},
+    **{f"{command} --attempts": _FETCHES for command in _OFFLINE},
+    "control-plane --until-stdin-ends": "the daemon's own embedded control plane gets it",
+    "doctor --worker-pools": "no test examines a cluster for pools yet",
+    "install --no-wait": "no test types it yet",
+    "install --repository": "no test types it yet",
+    "package inspect --token-realm": _REALM,
+    "package push --token-realm": _REALM,
+    "repository mirror --token-realm": _REALM,
+}
+"""Options that no test uses, each with the reason: ``command --option``."""
+
+
+Option = tuple[tuple[str, ...], tuple[str, ...], str]
+"""The words of a command, the spellings of one of its options, and its help."""
+
+
+def options(parser: argparse.ArgumentParser, command: tuple[str, ...] = ()) -> Iterator[Option]:
+    """Every command with the spellings of each of its options."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield from options(below, (*command, name))
+        elif action.option_strings and not isinstance(action, argparse._HelpAction):
+            yield command, tuple(action.option_strings), str(action.help)
+
+
+def every_option() -> list[Option]:
+    found = [*options(build_parser("*"))]
+    live = [one for one in options(build_parser("diff", is_live=True)) if one[0] == ("diff",)]
+    return [*found, *(one for one in live if one not in found)]
+
+
+def is_used(command: tuple[str, ...], spellings: tuple[str, ...]) -> bool:
+    """Whether a test module has one of the spellings, and each word of the command."""
+    return any(not words.isdisjoint(spellings) and words.issuperset(command[-2:]) for words in WORDS)
+
+
+@pytest.mark.slow
+def test_every_option_is_used_by_a_test() -> None:
+    """An option that several commands share, with one text and one implementation, is used if one of them is."""
+    found = every_option()
+    used = {(spellings, told) for command, spellings, told in found if is_used(command, spellings)}
+    unused = {
+        " ".join((*command, spellings[-1])) for command, spellings, told in found if (spellings, told) not in used
+    }
+    assert sorted(unused) == sorted(UNUSED)
+
+
+@pytest.mark.parametrize("command", ["get", "wait", "logs", "describe", "diff", "run", "build", "package"])
+def test_the_options_are_found(command: str) -> None:
+    assert any(words[0] == command for words, _, _ in every_option() if words)

@@ -1,0 +1,53 @@
+"""The fence around writes: a request that may change the cluster is sent only while the Lease is held.
+
+A client asks the fence just before the first byte of a write is sent (``ClientOptions.before_write``), after all waits: for a
+turn, for a retry, for a connection. So a write that was held back in this process, because the process was stopped, starved or
+suspended, is not sent once another daemon may hold the Lease.
+
+The permission ends at the deadline of the Lease, by two clocks: the monotonic one, and one that also counts while the machine is
+suspended. It never depends on a task that has to run first.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import trio
+
+from wharfinger.cluster.api.errors import FencedError
+
+
+def suspended_too() -> float:
+    """Return the seconds since the machine started, suspensions included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Fence:
+    """The permission to write. It is closed until :meth:`permit`."""
+
+    def __init__(
+        self, clock: Callable[[], float] = trio.current_time, boot_clock: Callable[[], float] = suspended_too
+    ) -> None:
+        self._clock = clock
+        self._boot_clock = boot_clock
+        self._until = self._boot_until = -math.inf
+        self._reason = "it is not held yet"
+
+    def permit(self, until: float) -> None:
+        """Permit writes until that time of the monotonic clock, in seconds."""
+        if until != self._until:
+            self._until, self._boot_until = until, self._boot_clock() + (until - self._clock())
+
+    def close(self, reason: str) -> None:
+        """Permit nothing any more; ``reason`` completes "the Lease is not ours: …"."""
+        self._until = self._boot_until = -math.inf
+        self._reason = reason
+
+    def check(self, what: str) -> None:
+        """Return if ``what`` may be sent now. Raises FencedError."""
+        if self._clock() < self._until and self._boot_clock() < self._boot_until:
+            return
+        reason = self._reason if self._until == -math.inf else "it was not renewed in time"
+        raise FencedError(
+            f"{what}: not sent, because the Lease is not ours: {reason}; the daemon that holds it does it"
+        )

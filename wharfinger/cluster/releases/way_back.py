@@ -1,0 +1,96 @@
+"""The changes of objects that the API server refuses, or that cannot be undone, as far as the objects themselves tell. Pure.
+
+An upgrade may change an object in a way in which it cannot be changed back: a claim grows and never shrinks, a ConfigMap becomes
+immutable, a definition stores its objects in a new version. So the way back is judged before the upgrade, by these rules in
+the opposite direction (`one_way`), and again before a rollback, on the live objects (`refusals`). Fields that no change may
+touch are no reason before an upgrade: the upgrade itself would be refused then, and the object would stay as it was.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from wharfinger.cluster.crds.preflight import allows_unsafe, crd_problems
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, find
+from wharfinger.formats.quantity import parse_quantity
+from wharfinger.kube.resource import kind_of
+
+_CLAIM: Final = ("spec", "resources", "requests", "storage")
+_DATA: Final = ("data", "binaryData", "stringData")
+_FIXED: Final[dict[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
+    ("apps", "Deployment"): (("spec", "selector"),),
+    ("apps", "DaemonSet"): (("spec", "selector"),),
+    ("apps", "StatefulSet"): (
+        ("spec", "selector"),
+        ("spec", "serviceName"),
+        ("spec", "podManagementPolicy"),
+        ("spec", "volumeClaimTemplates"),
+    ),
+    ("batch", "Job"): (("spec", "selector"), ("spec", "template"), ("spec", "completionMode")),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
+    ("storage.k8s.io", "StorageClass"): (("provisioner",), ("parameters",), ("reclaimPolicy",)),
+    ("", "PersistentVolumeClaim"): (("spec", "accessModes"), ("spec", "storageClassName"), ("spec", "volumeMode")),
+    ("", "Secret"): (("type",),),
+}
+"""The fields that cannot be changed, by group and kind."""
+
+
+def refusals(present: JsonObject, wanted: JsonObject, *, manager: str = "") -> tuple[str, ...]:
+    """Return why the object ``present`` cannot be changed to ``wanted``; () if nothing is known that prevents it.
+
+    A field that ``wanted`` does not have counts as unchanged. ``manager`` is the name under which objects are applied.
+    """
+    return tuple(_refusals(present, wanted, manager))
+
+
+def one_way(before: JsonObject, after: JsonObject, *, manager: str = "") -> tuple[str, ...]:
+    """Return why a change from ``before`` to ``after`` cannot be undone; () if it can, or if the change itself is refused."""
+    if refusals(before, after, manager=manager):
+        return ()
+    return refusals(after, before, manager=manager)
+
+
+def _refusals(present: JsonObject, wanted: JsonObject, manager: str) -> Iterator[str]:
+    version, kind = kind_of(wanted)
+    group = version.partition("/")[0] if "/" in version else ""
+    if (group, kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        yield from _of_definition(present, wanted, manager)
+        return
+    for path in _FIXED.get((group, kind), ()):
+        if _differs(find(present, *path), find(wanted, *path)):
+            yield f"{'.'.join(path)} cannot be changed"
+    if (group, kind) == ("", "PersistentVolumeClaim"):
+        yield from _of_claim(present, wanted)
+    if group == "" and kind in ("ConfigMap", "Secret") and present.get("immutable") is True:
+        if wanted.get("immutable") is not True:
+            yield "it is immutable, and stays so"
+        elif any(present.get(name) != wanted.get(name) for name in _DATA if name in wanted):
+            yield "it is immutable, so its data cannot be changed"
+
+
+def _of_claim(present: JsonObject, wanted: JsonObject) -> Iterator[str]:
+    sizes = [find(obj, *_CLAIM) for obj in (present, wanted)]
+    have, want = (parse_quantity(str(size)) if isinstance(size, str | int) else None for size in sizes)
+    if have is not None and want is not None and want < have:
+        yield f"it has {sizes[0]} and cannot shrink to {sizes[1]}"
+
+
+def _of_definition(present: JsonObject, wanted: JsonObject, manager: str) -> Iterator[str]:
+    if allows_unsafe(wanted):
+        return
+    try:
+        yield from (str(problem) for problem in crd_problems(present, wanted, manager=manager))
+    except ShapeError as error:
+        yield f"it cannot be read: {error}"
+
+
+def _differs(present: JsonValue, wanted: JsonValue) -> bool:
+    """Return whether ``wanted`` asks for another value. Fields that only the API server's defaults add do not differ."""
+    if wanted is None:
+        return False
+    if isinstance(present, dict) and isinstance(wanted, dict):
+        return any(_differs(present.get(name), value) for name, value in wanted.items())
+    if isinstance(present, list) and isinstance(wanted, list):
+        pairs = zip(present, wanted, strict=False)
+        return len(present) != len(wanted) or any(_differs(old, new) for old, new in pairs)
+    return present != wanted

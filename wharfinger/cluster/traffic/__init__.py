@@ -1,0 +1,4 @@
+"""The traffic with an API server: how many requests may be under way at once, and when each watch was last heard.
+
+May import no other subpackage of this part.
+"""

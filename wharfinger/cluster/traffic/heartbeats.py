@@ -1,0 +1,113 @@
+"""The signs of life of watches: when the server was last heard, and since when a watch does nothing.
+
+Each follower of a kind (an informer, a shared stream) has a heartbeat in the register of its client. It reports when it begins an
+action (a list, a watch, a pause), with the time limit of that action, and when anything arrives from the server.
+
+A watch is *stale* if neither was reported within the limit. Each action has a limit of its own in the client, so a stale watch
+is a defect: its task hangs. An API server that is away does not make a watch stale, because its attempts fail and are
+repeated; the time since it was last heard grows nevertheless.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+MARGIN_S: Final = 60.0
+"""The time in seconds by which an action may exceed its own limit before its watch is stale: a loop may be busy."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Followed:
+    """The objects that a watch follows; ``kind`` is its name with its group, "" means no namespace and no selector."""
+
+    kind: str
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    def __str__(self) -> str:
+        """Return the target as in messages: ``Pod in prod (app=x)``."""
+        place = f" in {self.namespace}" if self.namespace else ""
+        chosen = ", ".join(one for one in (self.label_selector, self.field_selector) if one)
+        return self.kind + place + (f" ({chosen})" if chosen else "")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSign:
+    """The state of one watch. Times in seconds.
+
+    ``heard_s_ago``: since the server last answered or sent anything (None: never). ``quiet_s``: since the last sign of life.
+    """
+
+    followed: Followed
+    action: str
+    heard_s_ago: float | None
+    quiet_s: float
+    limit_s: float
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether the watch hangs."""
+        return self.quiet_s > self.limit_s
+
+    def __str__(self) -> str:
+        """Return the state as one sentence for an operator."""
+        return (
+            f"the watch of {self.followed} hangs: no sign of life for {self.quiet_s:.0f} s while {self.action}, "
+            f"the limit is {self.limit_s:.0f} s"
+        )
+
+
+class Heartbeat:
+    """The heartbeat of one watch. Made by :meth:`Heartbeats.follow`."""
+
+    __slots__ = ("_action", "_begun", "_clock", "_followed", "_heard", "_limit_s")
+
+    def __init__(self, followed: Followed, clock: Callable[[], float]) -> None:
+        self._followed = followed
+        self._clock = clock
+        self._action = "starting"
+        self._limit_s = MARGIN_S
+        self._begun = clock()
+        self._heard: float | None = None
+
+    def begin(self, action: str, limit_s: float) -> None:
+        """Report that an action begins, which may be quiet for ``limit_s`` seconds."""
+        self._action, self._limit_s, self._begun = action, limit_s + MARGIN_S, self._clock()
+
+    def hear(self) -> None:
+        """Report that the server answered, or sent something."""
+        self._heard = self._clock()
+
+    def sign(self) -> WatchSign:
+        """Return the present state."""
+        now, heard = self._clock(), self._heard
+        last = self._begun if heard is None else max(heard, self._begun)
+        return WatchSign(
+            self._followed, self._action, None if heard is None else now - heard, now - last, self._limit_s
+        )
+
+
+class Heartbeats:
+    """The heartbeats of all watches of a client. ``clock`` returns monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = trio.current_time) -> None:
+        self._clock = clock
+        self._beating: list[Heartbeat] = []
+
+    @contextmanager
+    def follow(self, followed: Followed) -> Iterator[Heartbeat]:
+        """Keep a heartbeat for as long as the block runs."""
+        beat = Heartbeat(followed, self._clock)
+        self._beating.append(beat)
+        try:
+            yield beat
+        finally:
+            self._beating.remove(beat)
+
+    def signs(self) -> tuple[WatchSign, ...]:
+        """Return the state of each watch, sorted by what it follows."""
+        return tuple(sorted((beat.sign() for beat in self._beating), key=lambda sign: sign.followed))

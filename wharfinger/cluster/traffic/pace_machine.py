@@ -1,0 +1,99 @@
+"""The machine that decides how many requests may be under way at once: it follows what the server can bear.
+
+Pure. The limit begins at its ceiling, so an idle server is used as before. It falls if the server asks for less, and rises
+again while the server answers::
+
+    answered 429, or 503 with a Retry-After      limit x BACKED_OFF, once for each CALM_S
+    answers become SLOW times slower, and        limit x SLOWED, once for each CALM_S
+      take longer than SLOW_S
+    a full limit of requests is answered         limit + 1, up to the ceiling
+
+The limit never falls below its floor. A request that was refused keeps its turn while it waits for its next attempt
+(:mod:`~wharfinger.cluster.traffic.pacer`), so a server that refuses everything gets at most ``limit`` requests within one
+Retry-After, however many tasks want to send one.
+
+Only answers to requests about single objects are timed: lists take as long as they are long. The usual time is the shortest
+average of the last requests; it grows slowly, so that a server that became slower for good is not throttled for ever.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, assert_never
+
+BACKED_OFF: Final = 0.7
+SLOWED: Final = 0.9
+CALM_S: Final = 1.0
+"""The time in seconds after a decrease before the next one; requests of before the decrease still get their answers."""
+SLOW: Final = 4.0
+SLOW_S: Final = 1.0
+"""The time in seconds below which an answer never counts as slow."""
+_WEIGHT: Final = 0.1
+_FORGETTING: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The state. ``limit`` is rounded down for use; ``average_s`` and ``usual_s`` are 0 before the first answer."""
+
+    ceiling: int
+    floor: int
+    limit: float
+    calm_until: float = 0.0
+    average_s: float = 0.0
+    usual_s: float = 0.0
+
+    @property
+    def at_once(self) -> int:
+        """Return the number of requests that may be under way."""
+        return int(self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The server asked for fewer requests."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The server answered after ``took_s`` seconds (None: not timed); ``busy``: the limit was used up meanwhile."""
+
+    now: float
+    took_s: float | None
+    busy: bool
+
+
+Event: TypeAlias = Refused | Answered
+
+
+def start(ceiling: int, floor: int) -> Pace:
+    """Return the first state. Raises ValueError unless 1 <= floor <= ceiling."""
+    if not 1 <= floor <= ceiling:
+        raise ValueError(f"floor {floor} and ceiling {ceiling}: expected 1 <= floor <= ceiling")
+    return Pace(ceiling, floor, float(ceiling))
+
+
+def step(pace: Pace, event: Event) -> Pace:
+    """Return the next state."""
+    match event:
+        case Refused(now):
+            return _lowered(pace, now, BACKED_OFF)
+        case Answered(now, took_s, busy):
+            timed = pace if took_s is None else _timed(pace, took_s)
+            if timed.average_s > max(SLOW_S, SLOW * timed.usual_s):
+                return _lowered(timed, now, SLOWED)
+            return replace(timed, limit=min(timed.ceiling, timed.limit + 1 / timed.limit)) if busy else timed
+        case _:
+            assert_never(event)
+
+
+def _lowered(pace: Pace, now: float, share: float) -> Pace:
+    if now < pace.calm_until:
+        return pace
+    return replace(pace, limit=max(pace.floor, pace.limit * share), calm_until=now + CALM_S)
+
+
+def _timed(pace: Pace, took_s: float) -> Pace:
+    average = took_s if pace.average_s == 0 else pace.average_s + _WEIGHT * (took_s - pace.average_s)
+    usual = average if pace.usual_s == 0 else min(average, pace.usual_s + _FORGETTING * (average - pace.usual_s))
+    return replace(pace, average_s=average, usual_s=usual)

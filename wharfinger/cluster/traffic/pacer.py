@@ -1,0 +1,115 @@
+"""The limit on requests that are under way at once, shared by all tasks of a client; the machine is
+:mod:`~wharfinger.cluster.traffic.pace_machine`.
+
+    async with pacer.turn() as turn:
+        ...                      # the request, and the waits that the server asked for
+        turn.refused()           # or turn.answered(seconds)
+
+A turn is taken in the order of the requests for it.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.traffic import pace_machine as core
+
+FLOOR: Final = 4
+"""The number of requests that may be under way even if the server refuses all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaceStatistics:
+    """The state of a pacer. ``refused`` counts answers that asked for fewer requests, ``average_s`` is in seconds."""
+
+    limit: int
+    ceiling: int
+    under_way: int
+    waiting: int
+    refused: int
+    average_s: float
+
+
+class Turn:
+    """The turn of one request. Made by :meth:`Pacer.turn`, for the task that asked for it."""
+
+    __slots__ = ("_pacer", "is_held")
+
+    def __init__(self, pacer: "Pacer") -> None:
+        self._pacer = pacer
+        self.is_held = True
+
+    async def renew(self) -> None:
+        """Wait for another turn if fewer turns are permitted by now than are held. Called between two attempts."""
+        if self._pacer.is_exceeded:
+            self.is_held = False
+            await self._pacer.exchange()
+            self.is_held = True
+
+    def refused(self) -> None:
+        """Report that the server asked for fewer requests."""
+        self._pacer.refused()
+
+    def answered(self, took_s: float | None) -> None:
+        """Report an answer, and the seconds that it took; None if they say nothing about the server's load."""
+        self._pacer.answered(took_s)
+
+
+class Pacer:
+    """The limit of one client; ``ceiling`` is the largest number of requests at once."""
+
+    def __init__(self, ceiling: int) -> None:
+        self._pace = core.start(ceiling, min(FLOOR, ceiling))
+        self._limiter = trio.CapacityLimiter(ceiling)
+        self._refused = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[Turn, None]:
+        """Wait for a turn, and keep it for the block."""
+        await self._limiter.acquire()
+        turn = Turn(self)
+        try:
+            yield turn
+        finally:
+            if turn.is_held:
+                self._limiter.release()
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Return whether more turns are held than the limit permits, because it was lowered."""
+        return self._limiter.available_tokens < 0
+
+    async def exchange(self) -> None:
+        """Give the turn of this task back, and wait for another one. If that is cancelled, the task has no turn."""
+        self._limiter.release()
+        await self._limiter.acquire()
+
+    def refused(self) -> None:
+        """Take note that the server asked for fewer requests."""
+        self._refused += 1
+        self._step(core.Refused(trio.current_time()))
+
+    def answered(self, took_s: float | None) -> None:
+        """Take note of an answer after so many seconds; None if they are no measure."""
+        busy = self._limiter.available_tokens <= 0
+        self._step(core.Answered(trio.current_time(), took_s, busy))
+
+    def statistics(self) -> PaceStatistics:
+        """Return the present state."""
+        found = self._limiter.statistics()
+        return PaceStatistics(
+            limit=self._pace.at_once,
+            ceiling=self._pace.ceiling,
+            under_way=found.borrowed_tokens,
+            waiting=found.tasks_waiting,
+            refused=self._refused,
+            average_s=self._pace.average_s,
+        )
+
+    def _step(self, event: core.Event) -> None:
+        before, self._pace = self._pace.at_once, core.step(self._pace, event)
+        if self._pace.at_once != before:
+            self._limiter.total_tokens = self._pace.at_once

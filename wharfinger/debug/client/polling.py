@@ -1,0 +1,35 @@
+"""Questions that a command repeats while a user watches: how often, and how they are shown to end.
+
+A daemon with many packages must not be kept busy by somebody who looks at it: a pause is SHARE times as long as the last answer
+took, and never shorter than PAUSE_S.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+PAUSE_S: Final = 1.0
+SHARE: Final = 10.0
+"""The answers to one watcher take at most one part of this many of the time."""
+MOST_PAUSE_S: Final = 60.0
+
+Pause: TypeAlias = Callable[[float], None]
+"""The function that waits for a number of seconds."""
+
+
+class Pacer:
+    """The pace of one watcher: `next` waits until the daemon may be asked again."""
+
+    def __init__(self, pause: Pause = time.sleep, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pause = pause
+        self._clock = clock
+        self._asked_s = clock()
+
+    def asked(self) -> None:
+        """Note that a question begins now."""
+        self._asked_s = self._clock()
+
+    def next(self, most_s: float = MOST_PAUSE_S) -> None:
+        """Wait after an answer, at most ``most_s`` seconds."""
+        took_s = self._clock() - self._asked_s
+        self._pause(max(0.0, min(most_s, MOST_PAUSE_S, max(PAUSE_S, SHARE * took_s))))

@@ -1,0 +1,4 @@
+"""The lists of `wharfinger get`: one table with one set of options for every kind of row.
+
+May import ``client`` and below.
+"""

@@ -1,0 +1,172 @@
+"""The command `wharfinger get`: one table for all lists, with the options of kubectl."""
+
+import argparse
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.command_client import (
+    add_name,
+    add_socket,
+    ask,
+    fail,
+    is_unicode,
+    say,
+    show,
+    terminal_columns,
+)
+from wharfinger.debug.client.name_completion import complete_by
+from wharfinger.debug.client.polling import Pacer
+from wharfinger.debug.errors import DebugError
+from wharfinger.debug.listing.listing import (
+    JSON_PATH,
+    NAME,
+    OUTPUTS,
+    TABLE,
+    WIDE,
+    Listing,
+    Row,
+    Selection,
+    listed_text,
+    read_output,
+)
+from wharfinger.debug.listing.lists import LISTS, list_named, listing_of
+from wharfinger.debug.listing.packages import ARROW
+from wharfinger.debug.listing.watching import WatchedList
+from wharfinger.formats.json_path.path import JsonPathError
+
+if TYPE_CHECKING:
+    from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
+
+_EPILOG: Final = (
+    "NAME is a package; for repositories a repository, for versions the package in the repository, for pools a pool. "
+    "-o jsonpath takes kubectl's templates, over the document that -o json prints: `wharfinger get packages "
+    "-o jsonpath='{range .apps.*}{.name}{\"\\n\"}{end}'`. Exit code 0: printed, even if the list is empty; 1: no daemon answers, "
+    "or it knows no such name; 2: wrong usage."
+)
+
+
+def add_get(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger get LIST [NAME]`."""
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "what",
+        type=list_named,
+        choices=LISTS,
+        help="packages (all), applications or modules (one kind), repositories, the versions of followed packages, queues "
+        "(one for each package), hooks, resources (the objects of packages in the cluster, with their health), watches (of "
+        "hooks), the pools of warm hooks, of hooks that keep running, and of pods, or the "
+        "daemon that leads; singular and short names work, too",
+    )
+    add_name(parser)
+    output = parser.add_argument(
+        "-o",
+        "--output",
+        type=output_format,
+        default=TABLE,
+        metavar="FORMAT",
+        help="table (default), wide: more columns, name: names only, json or yaml: everything, or jsonpath=TEMPLATE",
+    )
+    complete_by(output, complete_output)
+    parser.add_argument(
+        "-w",
+        "--watch",
+        action="store_true",
+        help="after the list, print each row that is new or changes, until interrupted; the daemon is asked about once a second",
+    )
+    scope = parser.add_mutually_exclusive_group()
+    scope.add_argument("-n", "--namespace", default="", metavar="NAMESPACE", help="only rows of this namespace")
+    scope.add_argument("-A", "--all-namespaces", action="store_true", help="rows of all namespaces (default)")
+    parser.add_argument(
+        "-l",
+        "--selector",
+        type=_selector,
+        default=None,
+        metavar="SELECTOR",
+        help="only rows with these labels, as kubectl takes them: team=web,tier!=test; the labels are those of the package's "
+        "resource, of the repository, or of the object in a list of resources",
+    )
+    parser.add_argument("--no-headers", action="store_true", help="print no header above a table")
+    add_socket(parser)
+    parser.set_defaults(handler=_get)
+
+
+def output_format(text: str) -> str:
+    """Parse the value of ``-o``. Raises ArgumentTypeError."""
+    try:
+        return read_output(text)
+    except (JsonPathError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def complete_output(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:  # noqa: ARG001
+    """Return the formats that begin with ``prefix``."""
+    return [each for each in OUTPUTS if each.startswith(prefix)]
+
+
+def _selector(text: str) -> "LabelSelector":
+    """Parse the value of ``-l``. Raises ArgumentTypeError."""
+    from wharfinger.kube.selectors import SelectorError, parse_label_selector  # noqa: PLC0415 - seldom needed
+
+    try:
+        return parse_label_selector(text)
+    except SelectorError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _get(args: argparse.Namespace) -> int:
+    listing = listing_of(cast("str", args.what), ARROW if is_unicode() else "->")
+    selection = Selection(
+        cast("str | None", args.name), cast("str", args.namespace), cast("LabelSelector | None", args.selector)
+    )
+    if args.watch:
+        return watch(args, listing, selection, Pacer())
+    return print_list(args, listing, selection)
+
+
+def print_list(args: argparse.Namespace, listing: Listing, selection: Selection) -> int:
+    """Print the chosen rows of a list once, and return the exit code."""
+    output, headers = cast("str", args.output), not getattr(args, "no_headers", False)
+    try:
+        rows = ask(args, partial(_rows, listing, selection))
+        text = listed_text(listing, rows, selection, output, terminal_columns(), headers=headers)
+        if not text and output in (TABLE, WIDE, NAME):
+            say(_empty(listing, selection))
+        show(_ended(text, output))
+    except DebugError as error:
+        return fail(error)
+    return 0
+
+
+def watch(args: argparse.Namespace, listing: Listing, selection: Selection, pacer: Pacer) -> int:
+    """Print the list, and then its changes; return the exit code once the daemon does not answer any more."""
+    output = cast("str", args.output)
+    shown = WatchedList(listing, selection, output, terminal_columns(), headers=not args.no_headers)
+    is_first = True
+    try:
+        while True:
+            pacer.asked()
+            text = shown.update(ask(args, partial(_rows, listing, selection)))
+            if is_first and not text and output in (TABLE, WIDE, NAME):
+                say(f"{_empty(listing, selection)}; waiting for some")
+            is_first = False
+            if text:
+                show(_ended(text, output))
+            pacer.next()
+    except DebugError as error:
+        return fail(error)
+
+
+async def _rows(listing: Listing, selection: Selection, client: DebugClient) -> tuple[Row, ...]:
+    return await listing.rows(client, selection)
+
+
+def _ended(text: str, output: str) -> str:
+    """Return the text of a template with a line break, which its author may have left out."""
+    return f"{text}\n" if output.startswith(JSON_PATH) and text and not text.endswith("\n") else text
+
+
+def _empty(listing: Listing, selection: Selection) -> str:
+    if selection.namespace or selection.labels is not None:
+        return f"no {listing.what} match"
+    return listing.when_empty

@@ -1,0 +1,4 @@
+"""The commands about one package of a running daemon: its description, Events, log, values, and what an apply would change.
+
+May import ``listing`` and below.
+"""

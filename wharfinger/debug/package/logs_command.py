@@ -1,0 +1,103 @@
+"""The command `wharfinger logs`: the daemon's lines about one package, and the output of its hooks."""
+
+import argparse
+from typing import Final, cast
+
+from wharfinger.debug.client.command_client import add_name, add_socket, ask, fail, say, show
+from wharfinger.debug.client.polling import Pacer
+from wharfinger.debug.client.unknown_names import no_such_package
+from wharfinger.debug.encoding.records import record_to_json
+from wharfinger.debug.errors import DebugError
+from wharfinger.formats.json.value import JsonObject, encode_json
+from wharfinger.formats.terminal_text import json_printable, printable
+from wharfinger.kube.times import format_exact_time
+from wharfinger.runtime.package_details import LogLineSnapshot, LogSnapshot
+
+_MOST_TAIL: Final = 1_000_000
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger logs NAME`."""
+    parser.description = (
+        "Print the log lines of a running daemon about one package, and the output of its hooks. The daemon keeps the last lines "
+        "of each package in memory, without secrets, also of packages that are gone; its whole log is where it runs (journalctl, "
+        "kubectl logs). Exit code 0: printed; 1: no daemon answers, or it knows no such package."
+    )
+    add_name(parser, required=True)
+    parser.add_argument(
+        "-f",
+        "--follow",
+        action="store_true",
+        help="print new lines, too, until interrupted; the daemon is asked about once a second",
+    )
+    parser.add_argument(
+        "--tail", type=_count, default=_MOST_TAIL, metavar="N", help="only the last N of the kept lines (default: all)"
+    )
+    parser.add_argument("--hook", default="", metavar="HOOK", help="only the output of this hook, such as hooks/a.sh")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="text (default), or json: one object in each line",
+    )
+    add_socket(parser)
+    parser.set_defaults(handler=_logs)
+
+
+def _count(text: str) -> int:
+    """Parse the value of ``--tail``. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit() and int(text[:10]) <= _MOST_TAIL):
+        raise argparse.ArgumentTypeError(f"expected a number up to {_MOST_TAIL}, found {text[:100]!r}")
+    return int(text)
+
+
+def _logs(args: argparse.Namespace) -> int:
+    return logs(args, Pacer())
+
+
+def logs(args: argparse.Namespace, pacer: Pacer) -> int:
+    """Print the lines, and follow them if asked to; return the exit code."""
+    name = cast("str", args.name)
+    try:
+        pacer.asked()
+        found, last = _ask(args, name, 0), 0
+        if not found.lines and not args.follow:
+            say("no lines are kept")
+        _print(args, found, cast("int", args.tail))
+        while args.follow:
+            last = found.lines[-1].number if found.lines else last
+            pacer.next()
+            pacer.asked()
+            before, found = found, _ask(args, name, last)
+            if found.run != before.run:
+                say("the daemon was started again")
+                found, last = _ask(args, name, 0), 0
+            _print(args, found, _MOST_TAIL)
+    except DebugError as error:
+        return fail(error)
+    return 0
+
+
+def _ask(args: argparse.Namespace, name: str, after: int) -> LogSnapshot:
+    found = ask(args, lambda client: client.logs(name, after))
+    if found is None:
+        raise ask(args, lambda client: no_such_package(client, name))
+    return found
+
+
+def _print(args: argparse.Namespace, log: LogSnapshot, tail: int) -> None:
+    if log.dropped:
+        say(f"{log.dropped} earlier lines are not kept")
+    hook = cast("str", args.hook)
+    lines = [line for line in log.lines if not hook or line.hook == hook]
+    text = "".join(_line(line, log.package, args.output) for line in (lines[-tail:] if tail else []))
+    if text:
+        show(text)
+
+
+def _line(line: LogLineSnapshot, package: str, output: str) -> str:
+    if output == "json":
+        document: JsonObject = {"package": package, **record_to_json(line)}
+        return f"{json_printable(encode_json(document).decode())}\n"
+    return f"{format_exact_time(line.time)} {line.level.upper():<7} {printable(line.message)}\n"

@@ -1,0 +1,124 @@
+"""The command `wharfinger wait`: wait until a package is ready, is gone, or has a condition."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, cast
+
+from wharfinger.debug.client.command_client import add_name, add_socket, ask, fail, show
+from wharfinger.debug.client.name_completion import complete_by
+from wharfinger.debug.client.polling import Pacer
+from wharfinger.debug.client.unknown_names import no_such_package
+from wharfinger.debug.errors import DebugError
+from wharfinger.debug.fields import duration
+from wharfinger.debug.package.wait_goal import (
+    DELETED,
+    READY,
+    Deleted,
+    Goal,
+    Ready,
+    is_reached,
+    progress_text,
+    read_goal,
+)
+from wharfinger.formats.duration import parse_duration
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.terminal_line import TerminalLine
+from wharfinger.formats.terminal_text import printable
+from wharfinger.runtime.inspector import PackageSnapshot
+
+EXIT_LATE: Final = 3
+APPEAR_S: Final = 10.0
+"""The time in which a resource that was created just now becomes known to the daemon."""
+_TIMEOUT_S: Final = 300.0
+
+
+class LateError(DebugError):
+    """The goal was not reached in time."""
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger wait NAME`."""
+    parser.description = (
+        "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows its work "
+        f"meanwhile. A name that the daemon does not know is waited for {APPEAR_S:.0f} s, because it may have been created just "
+        f"now. Exit code 0: reached; {EXIT_LATE}: not reached in time; 1: no daemon answers, or there is no such package; 2: "
+        "wrong usage."
+    )
+    add_name(parser, required=True)
+    goal = parser.add_argument(
+        "--for",
+        dest="goal",
+        type=_goal,
+        default=Ready(),
+        metavar="GOAL",
+        help="ready (default), deleted, or condition=TYPE[=True|False|Unknown], such as condition=Loaded",
+    )
+    complete_by(goal, _complete_goal)
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=_TIMEOUT_S,
+        metavar="TIME",
+        help="the longest wait, such as 90s or 1h30m (default: 5m); 0s: look once",
+    )
+    add_socket(parser)
+    parser.set_defaults(handler=_wait)
+
+
+def _goal(text: str) -> Goal:
+    """Parse the value of ``--for``. Raises ArgumentTypeError."""
+    try:
+        return read_goal(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _complete_goal(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:  # noqa: ARG001
+    return [each for each in (READY, DELETED, "condition=") if each.startswith(prefix)]
+
+
+def _seconds(text: str) -> float:
+    """Parse the value of ``--timeout``. Raises ArgumentTypeError."""
+    try:
+        return parse_duration(text).total_seconds()
+    except FormatError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _wait(args: argparse.Namespace) -> int:
+    return wait(args, Pacer(), time.monotonic)
+
+
+def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> int:
+    """Wait as the arguments say, and return the exit code; ``clock`` counts seconds."""
+    name, goal, limit_s = cast("str", args.name), cast("Goal", args.goal), cast("float", args.timeout)
+    line, begun_s = TerminalLine(sys.stderr), clock()
+    try:
+        while True:
+            pacer.asked()
+            package = ask(args, lambda client: client.package(name))
+            spent_s = clock() - begun_s
+            if is_reached(goal, package):
+                line.clear()
+                show(f"{printable(name)}: {goal}\n")
+                return 0
+            if package is None and not isinstance(goal, Deleted) and spent_s >= min(APPEAR_S, limit_s):
+                raise ask(args, lambda client: no_such_package(client, name))
+            if spent_s >= limit_s:
+                raise _late(name, goal, package, limit_s)
+            line.show(f"{name}: {progress_text(package)} ({duration(spent_s)})")
+            pacer.next(limit_s - spent_s)
+    except DebugError as error:
+        line.clear()
+        fail(error)
+        return EXIT_LATE if isinstance(error, LateError) else 1
+    except KeyboardInterrupt:
+        line.clear()
+        raise
+
+
+def _late(name: str, goal: Goal, package: PackageSnapshot | None, limit_s: float) -> LateError:
+    now = progress_text(package)
+    return LateError(f"{name}: not reached in {duration(limit_s)}: {goal} ({now}); `wharfinger why {name}` says why")

@@ -1,0 +1,84 @@
+"""The goals of `wharfinger wait`: a package is ready, is gone, or has a condition. Pure."""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias, assert_never
+
+from wharfinger.runtime.inspector import PackageSnapshot
+
+READY: Final = "ready"
+DELETED: Final = "deleted"
+_CONDITION: Final = "condition="
+_STATUSES: Final = {"true": "True", "false": "False", "unknown": "Unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The package is Ready."""
+
+    def __str__(self) -> str:
+        """Return the goal as text."""
+        return "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """There is no such package any more."""
+
+    def __str__(self) -> str:
+        """Return the goal as text."""
+        return "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class HasCondition:
+    """The package has a condition with this status."""
+
+    type: str
+    status: str
+
+    def __str__(self) -> str:
+        """Return the goal as text."""
+        return f"condition {self.type} is {self.status}"
+
+
+Goal: TypeAlias = Ready | Deleted | HasCondition
+
+
+def read_goal(text: str) -> Goal:
+    """Return the goal that a user typed: ``ready``, ``deleted``, ``condition=X`` or ``condition=X=False``. Raises ValueError."""
+    word = text.strip().lower()
+    if word == READY:
+        return Ready()
+    if word in (DELETED, "delete"):
+        return Deleted()
+    kind, _, status = text.removeprefix(_CONDITION).partition("=")
+    found = _STATUSES.get((status or "true").lower())
+    if text.startswith(_CONDITION) and kind and found:
+        return HasCondition(kind, found)
+    raise ValueError(f"expected ready, deleted or condition=TYPE[=True|False|Unknown], found {text!r}")
+
+
+def is_reached(goal: Goal, package: PackageSnapshot | None) -> bool:
+    """Return whether a package has reached the goal; None: there is no such package."""
+    match goal:
+        case Deleted():
+            return package is None
+        case Ready():
+            return package is not None and package.state == "Ready"
+        case HasCondition(type_, status):
+            return package is not None and any(
+                each.type.lower() == type_.lower() and each.status == status for each in package.conditions
+            )
+        case _:
+            assert_never(goal)
+
+
+def progress_text(package: PackageSnapshot | None) -> str:
+    """Describe what a package does now, for the line of progress and for the end of a wait."""
+    if package is None:
+        return "there is no such package yet"
+    parts = [f"{package.state}: {package.message}" if package.message else package.state]
+    if package.progress is not None and package.progress.waiting_for:
+        waiting = ", ".join(package.progress.waiting_for)
+        parts.append(f"{package.progress.completed} done, {package.progress.remaining} to go: {waiting}")
+    return "; ".join(parts)

@@ -1,0 +1,46 @@
+"""The shape of a route of the debug socket, and of its answers."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.debug.printing.output import MEDIA_TYPES, OUTPUT_FORMATS, render
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.httpd.messages import Request, Response
+from wharfinger.runtime.inspector import Inspector
+
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path: its handler, and the query parameters that it accepts."""
+
+    answer: Callable[[Inspector, Request], Awaitable[Response]]
+    parameters: frozenset[str] = frozenset()
+    post: bool = False
+    """True if the path accepts POST only."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that the path accepts."""
+        return ("POST",) if self.post else ("GET", "HEAD")
+
+
+def document_answer(request: Request, value: JsonObject | None) -> Response:
+    """Return a document in the format that the request names; a refusal if there is no such format."""
+    asked = request.arg("output", "json")
+    output = next((known for known in OUTPUT_FORMATS if known == asked), None)
+    if output is None:
+        return text_answer(400, f"unknown output: {asked}; known: {listing_text(OUTPUT_FORMATS)}")
+    return Response(200, render(value, output).encode(), MEDIA_TYPES[output])
+
+
+def text_answer(status: int, text: str) -> Response:
+    """Return a line of text."""
+    return Response(status, text.encode("utf-8", "replace") + b"\n", _TEXT)
+
+
+def listing_text(names: frozenset[str] | tuple[str, ...]) -> str:
+    """Return names for a refusal: sorted, or ``none``."""
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,64 @@
+"""One line on a terminal that is redrawn in place: its text, and the characters that replace the line before.
+
+It needs no colours and no escape sequences: the former line is overwritten with spaces.
+"""
+
+import os
+from typing import Final, TextIO
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_width import shorten, width
+
+USUAL_COLUMNS: Final = 80
+_LEAST_COLUMNS: Final = 10
+
+
+def fitted(text: str, columns: int) -> str:
+    """Return a text as one line that a terminal shows as it is, one column less than the terminal has."""
+    return shorten(printable(text), max(columns, _LEAST_COLUMNS) - 1)
+
+
+def redrawn(line: str, before: str) -> str:
+    """Return the characters that replace the line ``before``, on which the cursor is."""
+    return f"\r{line}{' ' * max(width(before) - width(line), 0)}"
+
+
+def columns_of(stream: TextIO) -> int:
+    """Return the width of a terminal; of one that does not know it, USUAL_COLUMNS."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS
+    except OSError:
+        return USUAL_COLUMNS
+
+
+def draw(stream: TextIO, text: str) -> None:
+    """Write to a terminal. One that was closed meanwhile is ignored, so that the command goes on."""
+    try:
+        stream.write(encodable(text, stream.encoding or "utf-8"))
+        stream.flush()
+    except OSError:
+        return
+
+
+class TerminalLine:
+    """A line on ``stream``; it shows nothing if that is no terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if not self._stream.isatty():
+            return
+        line = fitted(text, columns_of(self._stream))
+        if line != self._shown:
+            draw(self._stream, redrawn(line, self._shown))
+            self._shown = line
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shown:
+            draw(self._stream, redrawn("", self._shown) + "\r")
+            self._shown = ""

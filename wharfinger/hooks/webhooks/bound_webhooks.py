@@ -1,0 +1,97 @@
+"""The webhooks of one package, found in the configurations of its hooks, and checked as one set. Pure.
+
+API servers need more than one hook knows: names that are unique in a package, one package for each definition, and for an
+Application a reach that ends at its namespace. An Application cannot convert, because a definition concerns the whole cluster.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wharfinger.hooks.config.bindings import AdmissionBinding, ConversionBinding
+from wharfinger.hooks.config.problems import HookConfigError
+from wharfinger.hooks.config.webhooks import CONVERSION, MUTATING, VALIDATING
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.webhooks.addresses import ReviewKind, safe_name
+from wharfinger.hooks.webhooks.chains import Pair
+
+_CLUSTER = "Cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionWebhook:
+    """One binding of a hook; ``webhook`` is its name in URLs."""
+
+    hook: Hook
+    binding: AdmissionBinding
+    webhook: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversions:
+    """All conversions of one definition: each declared pair, with the hook and the binding that declare it first."""
+
+    pairs: Mapping[Pair, tuple[Hook, ConversionBinding]]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundWebhooks:
+    """The webhooks of a package. ``namespace`` is the only one that an Application's webhooks concern; None for a Module."""
+
+    validating: tuple[AdmissionWebhook, ...] = ()
+    mutating: tuple[AdmissionWebhook, ...] = ()
+    conversions: Mapping[str, Conversions] = field(default_factory=dict)
+    """The conversions by the name of the definition."""
+    namespace: str | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self.validating or self.mutating or self.conversions)
+
+    def admission(self, kind: ReviewKind, webhook: str) -> AdmissionWebhook | None:
+        """Return the webhook of a kind by its name in URLs; None if there is none."""
+        found = self.validating if kind is ReviewKind.VALIDATING else self.mutating
+        return next((one for one in found if one.webhook == webhook), None)
+
+
+def bound_webhooks(hooks: Sequence[Hook], namespace: str | None) -> BoundWebhooks:
+    """Return the webhooks of a package's hooks; ``namespace`` is that of an Application. Raises HookConfigError."""
+    return BoundWebhooks(
+        tuple(_admission(hooks, VALIDATING, namespace)),
+        tuple(_admission(hooks, MUTATING, namespace)),
+        _conversions(hooks, namespace),
+        namespace,
+    )
+
+
+def _admission(hooks: Sequence[Hook], key: str, namespace: str | None) -> Iterator[AdmissionWebhook]:
+    taken: dict[str, Hook] = {}
+    for hook in hooks:
+        for binding in hook.config.validating if key == VALIDATING else hook.config.mutating:
+            webhook = safe_name(binding.name)
+            if not webhook or webhook in taken:
+                other = f"the name of one in {taken[webhook].name} is equal in URLs" if webhook else "it has no letters"
+                raise _refused(hook, f"{key}.name is invalid: {binding.name[:80]!r}: {other}; choose another name")
+            if namespace is not None and any(rule.scope == _CLUSTER for rule in binding.rules):
+                why = "a hook of an Application judges only objects of its namespace; use Namespaced, or install it as a Module"
+                raise _refused(hook, f"{key}.rules.scope is invalid: {_CLUSTER}: {why}")
+            taken[webhook] = hook
+            yield AdmissionWebhook(hook, binding, webhook)
+
+
+def _conversions(hooks: Sequence[Hook], namespace: str | None) -> Mapping[str, Conversions]:
+    found: dict[str, dict[Pair, tuple[Hook, ConversionBinding]]] = {}
+    for hook in hooks:
+        if namespace is not None and hook.config.conversions:
+            raise _refused(
+                hook,
+                f"{CONVERSION} concerns the whole cluster, so an Application must not use it; install it as a Module",
+            )
+        for binding in hook.config.conversions:
+            pairs = found.setdefault(binding.crd_name, {})
+            for pair in binding.conversions:
+                pairs.setdefault(pair, (hook, binding))
+    return {name: Conversions(pairs) for name, pairs in found.items()}
+
+
+def _refused(hook: Hook, problem: str) -> HookConfigError:
+    return HookConfigError(hook.name, (problem,))

@@ -1,0 +1,127 @@
+"""Runs of ``git``, without the user's configuration, hooks and prompts, and within limits.
+
+A login is passed in the environment, never on the command line, where every user of the machine could read it. It is for one
+server: with a login, no redirect is followed.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from wharfinger.packages.errors import RegistryError
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Ending, Limits, Outcome
+from wharfinger.process.errors import ProcessError
+
+LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024)
+_KEPT: Final = (
+    *("PATH", "HOME", "SSH_AUTH_SOCK"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+)
+"""Variables of this process that git gets."""
+_SETTINGS: Final = {"safe.directory": "*", "core.hooksPath": os.devnull}
+_PROTOCOLS: Final = "file:git:http:https:ssh"
+_TRANSIENT: Final = re.compile(
+    r"could not resolve host|connection (?:reset|refused|timed out)|failed to connect|early eof|timed out|unexpected disconnect"
+    r"|returned error: (?:429|5\d\d)",
+    re.IGNORECASE,
+)
+MAX_MESSAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class GitLogin:
+    """The user and password for the server of one URL."""
+
+    url: str
+    user: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GitAccess:
+    """The way to a server: a login, and a file with the authorities to trust in place of the system's."""
+
+    login: GitLogin | None = None
+    authorities: Path | None = None
+
+
+ANYBODY: Final = GitAccess()
+
+
+class GitProgram:
+    """The program ``git`` on PATH. ``environ`` is the environment of this process, of which git gets a part."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None, *, file_bytes: int | None = None) -> None:
+        """``file_bytes`` is the size of the largest file that a run may write, None for no limit."""
+        self._environ = os.environ if environ is None else environ
+        self._limits = replace(LIMITS, file_bytes=file_bytes)
+
+    async def run(
+        self, repository: Path, *arguments: str, index: Path | None = None, access: GitAccess = ANYBODY
+    ) -> Outcome:
+        """Run git in a folder and return how it ended. ``index`` is the index file to use. Raises RegistryError."""
+        environment = {key: self._environ[key] for key in _KEPT if key in self._environ} | {
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+            "LC_ALL": "C",
+        }
+        if index is not None:
+            environment["GIT_INDEX_FILE"] = str(index)
+        if access.authorities is not None:
+            environment["GIT_SSL_CAINFO"] = str(access.authorities)
+        environment |= _config({**_SETTINGS, **_login_settings(access.login)})
+        try:
+            return await run_child(Command(("git", *arguments), repository, environment), self._limits)
+        except ProcessError as error:
+            raise RegistryError(f"git cannot be run: {error}; install git", transient=True) from error
+
+    async def checked(
+        self, repository: Path, *arguments: str, index: Path | None = None, access: GitAccess = ANYBODY
+    ) -> Outcome:
+        """Run git and return how it ended. Raises RegistryError also if it failed, with its message."""
+        outcome = await self.run(repository, *arguments, index=index, access=access)
+        if not outcome.ok:
+            raise failure(arguments[0], outcome)
+        return outcome
+
+
+def failure(verb: str, outcome: Outcome) -> RegistryError:
+    """Return the error of a run that failed."""
+    if outcome.ending is Ending.OUTPUT_LIMIT:
+        return RegistryError(f"git {verb}: more than {LIMITS.stdout_bytes} bytes", transient=False)
+    said = " ".join(outcome.stderr.decode(errors="replace").split())[:MAX_MESSAGE] or outcome.describe()
+    said = "".join(character if character.isprintable() else " " for character in said)
+    late = outcome.ending is Ending.DEADLINE
+    return RegistryError(f"git {verb}: {said}", transient=late or bool(_TRANSIENT.search(said)))
+
+
+def is_local(url: str) -> bool:
+    """Return whether a repository lies on this machine."""
+    return url.startswith(("file://", "/"))
+
+
+def _config(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings in the form of environment variables."""
+    named = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return named
+
+
+def _login_settings(login: GitLogin | None) -> dict[str, str]:
+    if login is None:
+        return {}
+    parts = urlsplit(login.url)
+    server = f"{parts.scheme}://{parts.netloc}/"
+    basic = base64.b64encode(f"{login.user}:{login.password}".encode()).decode()
+    return {f"http.{server}.extraHeader": f"Authorization: Basic {basic}", "http.followRedirects": "false"}

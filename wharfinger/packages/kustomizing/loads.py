@@ -1,0 +1,217 @@
+"""The files that a kustomization or a chart loads, checked before it is built: they lie in the source, and are not too large.
+
+Flux builds each source in a file system of its own, so a kustomization cannot load what lies outside. Builders here see the whole
+disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is checked, links
+included, and so are the files of its generators and transformers. Kustomize removes ``..`` from a path before it follows links,
+and the system afterwards, so both files are checked.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
+from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
+
+MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
+MAX_LOADED: Final = 16 * 1024 * 1024
+_PLUGINS: Final = ("generators", "transformers", "validators")
+"""Lists of files that may name files themselves, relative to the kustomization. An entry may also be such a file's text."""
+_REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
+"""The start of the address of a git repository on this machine."""
+_INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
+"""Parts of which the text of an object has at least one."""
+_NO_PATHS: Final = frozenset(
+    {
+        "apiVersion", "buildMetadata", "commonAnnotations", "commonLabels", "generatorOptions", "images", "kind", "labels",
+        "literals", "metadata", "namePrefix", "nameSuffix", "namespace", "options", "replicas", "sortOptions", "vars",
+    }
+)  # fmt: skip
+"""Fields without paths."""
+
+
+class LoadError(Exception):
+    """A kustomization names a file that must not be loaded. ``file`` is the kustomization.
+
+    ``is_outside``: the file is there, and lies outside of the limit.
+    """
+
+    def __init__(self, message: str, file: Path, *, is_outside: bool = False) -> None:
+        super().__init__(message)
+        self.file = file
+        self.is_outside = is_outside
+
+
+def kustomization_file(folder: Path) -> Path | None:
+    """Return the ``kustomization.yaml`` of a folder; None if there is none. Blocking."""
+    return next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
+
+
+def read_kustomization(path: Path) -> JsonValue:
+    """Read a ``kustomization.yaml``. Blocking. Raises FormatError, OSError."""
+    with path.open("rb") as file:
+        data = file.read(MAX_KUSTOMIZATION + 1)
+    return read_yaml(data, what=path.name)  # that refuses a larger one
+
+
+def check_loads(folder: Path, limit: Path, more: Iterable[str] = ()) -> None:
+    """Check everything that a build of a folder would load; ``more`` are further paths, relative to it.
+
+    ``limit`` is the folder that all files must lie in. Blocking. Raises LoadError.
+    """
+    top, paths = os.path.realpath(limit), RealPaths()
+    seen: set[str] = set()
+    pending = [os.path.realpath(folder)]
+    for text in more:
+        pending += _checked(pending[0], text, top, Path(pending[0]), paths)
+    while pending:
+        place = pending.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        path = kustomization_file(Path(place))
+        if path is None:
+            continue
+        for text in _texts_of(path):
+            pending += _checked(place, text, top, path, paths)
+
+
+def check_links(folder: Path, limit: Path) -> None:
+    """Check the links in a chart's folder: none leads out of ``limit``, because Helm follows links, or to a folder.
+
+    What a folder elsewhere contains is not in the digest of the chart. Blocking. Raises LoadError.
+    """
+    top = os.path.realpath(limit)
+    for place, folders, files in os.walk(folder):
+        for name in sorted((*folders, *files)):
+            path = Path(place) / name
+            if not path.is_symlink():
+                continue
+            told = f"{path.relative_to(folder)} is a link"
+            if not _is_inside(os.path.realpath(path), top):
+                raise LoadError(f"{told} that leads out of the source; put a copy in its place", path)
+            if path.is_dir():
+                raise LoadError(f"{told} to a folder; put a copy in its place", path)
+
+
+def _is_inside(real: str, top: str) -> bool:
+    return real == top or real.startswith(f"{top.rstrip('/')}/")
+
+
+def _texts_of(path: Path) -> Iterator[str]:
+    """Yield the texts of a kustomization that may be paths, and those of its generators and transformers."""
+    try:
+        document = read_kustomization(path)
+        yield from _texts(document)
+        for key, value in document.items() if isinstance(document, dict) else ():
+            if key.casefold() in _PLUGINS:  # kustomize ignores the case of fields
+                for each in value if isinstance(value, list) else ():
+                    if isinstance(each, str):
+                        yield from _plugin_texts(path, each)
+    except (FormatError, OSError) as error:
+        raise LoadError(f"cannot be checked: {error}", path) from error
+
+
+def _plugin_texts(kustomization: Path, text: str) -> Iterator[str]:
+    """Yield the texts of a generator or a transformer that may be paths. Raises LoadError, FormatError, OSError."""
+    if _INLINE.search(text):
+        yield from _texts(read_yaml_all(text, what="a plugin"))
+        return
+    found = [path for path in _files(str(kustomization.parent), text, RealPaths()) if Path(path).is_file()]
+    if not found:
+        raise LoadError(f"names {text!r} as a plugin, which cannot be checked; name its files", kustomization)
+    for each in found:
+        with Path(each).open("rb") as file:
+            data = file.read(MAX_KUSTOMIZATION + 1)
+        yield from _texts(read_yaml_all(data, what=text))  # that refuses a larger one
+
+
+def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
+    if isinstance(value, str):
+        if value:
+            yield value
+        key, sign, path = value.partition("=")
+        if sign and path and (field == "files" or "\n" not in key):  # the name of a file in a ConfigMap, and the file
+            yield path
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each, field)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key not in _NO_PATHS:
+                yield from _texts(each, key.casefold())
+
+
+class RealPaths:
+    """The real paths of files, for one pass over many files of the same folders: each folder is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Return the real path of an absolute path, as ``os.path.realpath`` does. Blocking. Raises OSError, ValueError."""
+        real, begin = "/", 0
+        while begin < len(path):
+            end = path.find("/", begin)
+            end = len(path) if end < 0 else end
+            upto = path[:end]
+            if upto not in self._known:
+                self._known[upto] = _step(real, path[begin:end])
+            real, begin = self._known[upto], end + 1
+        return real
+
+
+def _step(real: str, name: str) -> str:
+    """Return the real path of one name in a folder whose real path is known."""
+    if name in {"", "."}:
+        return real
+    if name == "..":
+        return os.path.dirname(real)  # noqa: PTH120 - texts are faster
+    joined = f"{real.rstrip('/')}/{name}"
+    return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114 - as above
+
+
+def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
+    """Return the real paths of the files that a text may name: with ``..`` removed from the text, and as the system reads it."""
+    joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
+    found: dict[str, None] = {}
+    for path in (os.path.normpath(joined), joined):
+        try:
+            found[paths.of(path)] = None
+        except (OSError, ValueError):
+            continue  # no path at all
+    return tuple(found)
+
+
+def _checked(place: str, text: str, top: str, kustomization: Path, paths: RealPaths) -> tuple[str, ...]:
+    """Check one text; return the folders that it names, if they have a kustomization, too. Raises LoadError."""
+    if _REPOSITORY_HERE.match(text):
+        told = f"names {text!r}, a repository outside of the source; copy it into the source"
+        raise LoadError(told, kustomization)
+    return tuple(each for real in _files(place, text, paths) for each in _checked_file(real, text, top, kustomization))
+
+
+def _checked_file(real: str, text: str, top: str, kustomization: Path) -> tuple[str, ...]:
+    """Check a file that ``text`` may name. Raises LoadError."""
+    try:
+        found = os.stat(real)  # noqa: PTH116
+    except (OSError, ValueError):
+        return ()  # there is no such file: the build reports that, if it is one at all
+    is_folder = stat.S_ISDIR(found.st_mode)
+    if is_folder and kustomization_file(Path(real)) is None:
+        return ()
+    if not _is_inside(real, top):
+        told = f"names {text!r}, which lies outside of the source; copy it into the source"
+        raise LoadError(told, kustomization, is_outside=True)
+    if is_folder:
+        return (real,)
+    if not stat.S_ISREG(found.st_mode):
+        raise LoadError(f"names {text!r}, which is no file", kustomization)
+    if found.st_size > MAX_LOADED:
+        raise LoadError(f"names {text!r}, which has more than {MAX_LOADED} bytes; split it", kustomization)
+    return ()

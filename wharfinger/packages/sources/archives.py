@@ -1,0 +1,115 @@
+"""Archives as sources of packages: a tar.gz for each version, by URL or from Secrets, each with the digest that it must have.
+
+An archive has a package's files at its top, or in one folder there, as charts and the archives of code hosts have it. It is
+unpacked as hostile data (:mod:`wharfinger.formats.archives.archive`), and only after its digest was verified.
+"""
+
+import hashlib
+import io
+import tempfile
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.archives.archive import ArchiveLimits, extract_tar
+from wharfinger.formats.errors import FormatError
+from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.network.tls import ClientCertificate
+from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.registry.pusher import Package, pack_package
+from wharfinger.packages.sources.web_files import WebServer, get_file
+
+MAX_CARRIED: Final = 8 * 1024 * 1024
+"""The largest archive that Secrets carry, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    """The archive of one version of a package: at a URL, or its bytes, which came from Secrets."""
+
+    name: str
+    version: str
+    digest: Digest
+    url: str = ""
+    data: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSource:
+    """A list of archives. The login and the certificate are for ``server`` only, the URL of a server ("": no login)."""
+
+    files: tuple[ArchiveFile, ...]
+    server: str = ""
+    credentials: Credentials | None = field(default=None, repr=False)
+    ca: str = field(default="", repr=False)
+    client: ClientCertificate | None = None
+
+
+class ArchivePacker:
+    """The packages in a list of archives; implements :class:`~wharfinger.packages.sources.packed_registry.Packer`."""
+
+    def __init__(self, source: ArchiveSource, server: WebServer) -> None:
+        self._source = source
+        self._server = server
+
+    async def pack(self, name: str, tag: str) -> Package:
+        """Fetch the archive of a version, verify it, and pack its files. Raises PackageError."""
+        files = self._files(name)
+        file = files.get(tag)
+        if file is None:
+            raise ArtifactNotFoundError(
+                f"the list of archives has no version {tag} of {name}; it has: {', '.join(list(files)[-5:])}; correct the "
+                "version, or add it to spec.archive.packages"
+            )
+        what = file.url or f"the archive of {name} {tag}"
+        data = file.data
+        if file.url:
+            data = (await get_file(self._server, file.url, max_bytes=MAX_ARCHIVE)).body
+        found = hashlib.sha256(data).hexdigest()
+        if found != file.digest.hex:
+            raise DigestError(
+                f"{what}: has the digest sha256:{found}, and spec.archive.packages says {file.digest}; correct one of them",
+                transient=bool(file.url),
+            )
+        return await trio.to_thread.run_sync(partial(pack_files, data, name, file.version, what))
+
+    async def tags(self, name: str) -> tuple[str, ...]:
+        """Return the versions of a package. Raises ArtifactNotFoundError."""
+        await trio.lowlevel.checkpoint()
+        return tuple(sorted(self._files(name)))
+
+    async def check(self) -> None:
+        """Return at once: an archive is requested only when its package is installed."""
+        await trio.lowlevel.checkpoint()
+
+    def _files(self, name: str) -> dict[str, ArchiveFile]:
+        found = {each.version: each for each in self._source.files if each.name == name}
+        if not found:
+            raise ArtifactNotFoundError(f"the list of archives has no package {name}; correct the name, or add it")
+        return found
+
+
+def pack_files(data: bytes, name: str, version: str, what: str) -> Package:
+    """Return the package in a tar or tar.gz. Blocking. Raises ArtifactError, or RegistryError if the disk fails."""
+    with tempfile.TemporaryDirectory(prefix="wharfinger-archive-", ignore_cleanup_errors=True) as made:
+        folder = Path(made) / "package"
+        try:
+            extract_tar(io.BytesIO(data), folder, ArchiveLimits(), what=what)
+            return pack_package(_top(folder), name, version)
+        except FormatError as error:
+            raise ArtifactError(str(error)) from error
+        except ArtifactError as error:
+            raise ArtifactError(f"{what}: {str(error).replace(str(_top(folder)), name)}") from error
+        except OSError as error:
+            raise RegistryError(f"{what}: no place for its files: {error.strerror}", transient=True) from error
+
+
+def _top(folder: Path) -> Path:
+    """Return the folder with the package's files: the only one at the top, or the top itself."""
+    found = sorted(folder.iterdir())
+    return found[0] if len(found) == 1 and found[0].is_dir() and not found[0].is_symlink() else folder

@@ -1,0 +1,228 @@
+"""The webhooks of all packages' hooks, as API servers know them: published, kept against changes, and withdrawn.
+
+Each package has its own configurations, and each definition that a package converts has its ``spec.conversion``
+(:mod:`~wharfinger.hooks.webhooks.configurations`). They are written before the package is applied, and removed before it is
+uninstalled, by the package's own tasks, so a failure is the package's. A change by somebody else is undone as soon as a watch
+reports it. A new certificate is written into all of them before the server uses it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, InvalidError, NotFoundError
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.cluster.watch.object_cache import ObjectChange
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.webhooks.addresses import ReviewKind
+from wharfinger.hooks.webhooks.bound_webhooks import BoundWebhooks
+from wharfinger.hooks.webhooks.configurations import (
+    CONFIGURATIONS,
+    LABEL,
+    LABELLED,
+    PACKAGE_ANNOTATION,
+    Server,
+    configuration_name,
+    configurations,
+    conversion_patch,
+    no_conversion_patch,
+)
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import GROUP
+
+log = logging.getLogger(__name__)
+
+DEFINITION: Final = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+RETRY_S: Final = 10.0
+MISSING_S: Final = 2.0
+"""The interval at which a definition that does not exist is looked for."""
+SWEEP_S: Final = 60.0
+"""The interval at which objects of packages that are gone are looked for."""
+_SELECTOR: Final = f"{LABEL}={LABELLED}"
+
+
+class HookWebhooks:
+    """The published webhooks of one daemon. `run` keeps them."""
+
+    def __init__(self, client: ClusterClient, manager: str) -> None:
+        """Write with ``client`` as the field manager ``manager``."""
+        self._client = client
+        self._manager = manager
+        self._server: Server | None = None
+        self._trusted = trio.Event()
+        self._published: dict[str, BoundWebhooks] = {}
+        self._left: set[str] | None = None
+        """The packages that an earlier daemon has published; None until they are listed."""
+        self._missing: set[str] = set()
+        """The definitions that packages convert and that do not exist."""
+        self._writing = trio.Lock()
+        self._changed = trio.Event()
+
+    def published(self) -> Mapping[str, BoundWebhooks]:
+        """Return the webhooks that API servers are to know, by package."""
+        return dict(self._published)
+
+    async def publish(self, package: str, bound: BoundWebhooks) -> None:
+        """Make a package's webhooks known, in place of those before, and keep them. Wait until the server has a certificate.
+
+        Raises HookError if another package converts the same definition, and ClusterError.
+        """
+        for crd in bound.conversions:
+            owner = next(
+                (name for name, one in self._published.items() if name != package and crd in one.conversions), ""
+            )
+            if owner:
+                hook = next(iter(bound.conversions[crd].pairs.values()))[0]
+                why = f"{crd} is converted by hooks of {owner}, and only one package can do that; remove one of the two"
+                raise HookError(hook.name, why, transient=True)
+        before = self._published.get(package, BoundWebhooks())
+        if not bound and not before:
+            self._published[package] = bound
+            return
+        await self._trusted.wait()
+        async with self._writing:
+            self._published[package] = bound
+            await self._write(package, bound)
+            for crd in before.conversions.keys() - bound.conversions.keys():
+                await self._end_conversion(package, crd)
+
+    async def withdraw(self, package: str, *, conversions: bool) -> None:
+        """Remove a package's webhooks, those of an earlier daemon included; conversions only if ``conversions`` is true.
+
+        Without a webhook, objects of a definition are shown in every version as they are stored. Raises ClusterError.
+        """
+        before = self._published.get(package)
+        if not before and package not in await self._left_over():
+            return
+        kept = BoundWebhooks() if conversions or before is None else replace(before, validating=(), mutating=())
+        async with self._writing:
+            self._published[package] = kept
+            await self._erase(package, conversions=conversions)
+
+    async def _erase(self, package: str, *, conversions: bool) -> None:
+        """Remove a package's objects, whoever wrote them. Raises ClusterError."""
+        for resource in CONFIGURATIONS.values():
+            await self._delete(ObjectKey(resource, "", configuration_name(package)))
+        if conversions:
+            for found in (await self._client.list(DEFINITION, label_selector=_SELECTOR)).items:
+                if package_of(found) == package:
+                    await self._end_conversion(package, name_of(found))
+            (await self._left_over()).discard(package)
+
+    async def _left_over(self) -> set[str]:
+        """Return the packages with objects of an earlier daemon, listed once. Raises ClusterError."""
+        if self._left is None:
+            self._left = {package for package, _ in await self._stored()}
+        return self._left
+
+    async def _stored(self) -> list[tuple[str, ObjectKey]]:
+        """Return all objects of hooks' webhooks with their packages. Raises ClusterError."""
+        found: list[tuple[str, ObjectKey]] = []
+        for resource in (*CONFIGURATIONS.values(), DEFINITION):
+            listed = await self._client.list(resource, label_selector=_SELECTOR)
+            found += [(package_of(obj), ObjectKey(resource, "", name_of(obj))) for obj in listed.items]
+        return found
+
+    async def trust(self, server: Server) -> None:
+        """Write the server's address and authorities into everything published, from now on. Raises ClusterError."""
+        self._server = server
+        await self.keep()
+        self._trusted.set()
+
+    async def keep(self) -> None:
+        """Write everything published again, where it differs. Raises ClusterError; what an API server refuses is only logged."""
+        async with self._writing:
+            for package, bound in self.published().items():
+                try:
+                    if bound:
+                        await self._write(package, bound)
+                except InvalidError as error:
+                    log.warning("%s: the webhooks of its hooks are not kept: %s", package, error)
+
+    async def sweep(self, known: frozenset[str]) -> None:
+        """Remove what an earlier daemon published for packages that have no webhooks any more, or are not ``known``: nothing will
+        ever answer there. Raises ClusterError.
+        """
+        for package in sorted({package for package, _ in await self._stored()}):
+            bound = self._published.get(package)
+            if bound or (bound is None and package in known):
+                continue
+            log.info("%s: its webhooks are removed, because it has none any more", package)
+            async with self._writing:
+                await self._erase(package, conversions=True)
+
+    async def run(self, known: Callable[[], frozenset[str]]) -> None:
+        """Undo changes that others make, until cancelled. ``known`` returns the names of all packages."""
+        async with trio.open_nursery() as nursery:
+            for resource in (*CONFIGURATIONS.values(), DEFINITION):
+                nursery.start_soon(self._follow, resource, name=f"webhooks: {resource.plural}")
+            await self._trusted.wait()
+            swept_at = trio.current_time() + SWEEP_S
+            while True:
+                with trio.move_on_at(min(swept_at, trio.current_time() + (MISSING_S if self._missing else SWEEP_S))):
+                    await self._changed.wait()
+                self._changed = trio.Event()
+                try:
+                    await self.keep()
+                    if trio.current_time() >= swept_at:
+                        await self.sweep(known())
+                        swept_at = trio.current_time() + SWEEP_S
+                except ClusterError as error:
+                    log.warning("the webhooks of hooks cannot be kept: %s; trying again in %.0f s", error, RETRY_S)
+                    await trio.sleep(RETRY_S)
+                    self._changed.set()
+
+    async def _follow(self, resource: ResourceType) -> None:
+        def changed(_change: ObjectChange) -> None:
+            self._changed.set()
+
+        async with open_informer(self._client, resource, label_selector=_SELECTOR, on_change=changed):
+            await trio.sleep_forever()
+
+    async def _write(self, package: str, bound: BoundWebhooks) -> None:
+        """Write the objects of one package. Raises ClusterError."""
+        server = self._server
+        if server is None:
+            return
+        wanted = configurations(package, bound, server, SYSTEM_NAMESPACE, GROUP)
+        for kind in (ReviewKind.VALIDATING, ReviewKind.MUTATING):
+            if kind in wanted:
+                await self._client.apply(wanted[kind], field_manager=self._manager, force=True)
+            else:
+                await self._delete(ObjectKey(CONFIGURATIONS[kind], "", configuration_name(package)))
+        for crd in bound.conversions:
+            key = ObjectKey(DEFINITION, "", crd)
+            try:
+                await self._client.merge_patch(key, conversion_patch(package, crd, server))
+                self._missing.discard(crd)
+            except NotFoundError:
+                if crd not in self._missing:
+                    log.info("%s: %s does not exist; its hooks convert it once it does", package, crd)
+                self._missing.add(crd)
+
+    async def _end_conversion(self, package: str, crd: str) -> None:
+        key = ObjectKey(DEFINITION, "", crd)
+        try:
+            if package_of(await self._client.get(key)) == package:
+                await self._client.merge_patch(key, no_conversion_patch())
+        except NotFoundError:
+            return
+
+    async def _delete(self, key: ObjectKey) -> None:
+        try:
+            await self._client.delete(key)
+        except NotFoundError:
+            return
+
+
+def package_of(obj: JsonObject) -> str:
+    """Return the package that an object of hooks' webhooks belongs to; "" if it does not say."""
+    return find_str(obj, "metadata", "annotations", PACKAGE_ANNOTATION)

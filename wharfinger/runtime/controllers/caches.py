@@ -1,0 +1,42 @@
+"""The copies of the cluster's objects from which the controllers work. They only read, so a daemon on standby has them, too."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
+from wharfinger.cluster.watch.object_cache import without_managers
+from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
+from wharfinger.runtime.resources.default_accounts import DefaultAccounts, open_default_accounts
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The informers of our own kinds, and of namespaces with labels for their packages. Made by `open_caches`."""
+
+    applications: Informer
+    modules: Informer
+    repositories: Informer
+    scopes: ScopeLabels
+    accounts: DefaultAccounts
+
+    async def filled(self) -> None:
+        """Wait for the first list of each, and log every few seconds why one is late."""
+        await wait_listed(
+            self.applications, self.modules, self.repositories, self.scopes.informer, self.accounts.informer
+        )
+
+
+@asynccontextmanager
+async def open_caches(client: ClusterClient, application_scope: ApplicationScope) -> AsyncIterator[Caches]:
+    """Follow the objects for as long as the block runs; the first lists may not be there when it begins."""
+    async with (
+        open_informer(client, APPLICATION, keep=without_managers) as applications,
+        open_informer(client, MODULE, keep=without_managers) as modules,
+        open_informer(client, PACKAGE_REPOSITORY) as repositories,
+        open_scope_labels(client, application_scope) as scopes,
+        open_default_accounts(client) as accounts,
+    ):
+        yield Caches(applications, modules, repositories, scopes, accounts)

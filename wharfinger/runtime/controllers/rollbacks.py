@@ -1,0 +1,219 @@
+"""The rollbacks of a runtime: which packages are that of a former revision, instead of what their resources ask for.
+
+A rollback replaces the package, the version and the settings of a resource by those that a former revision was made from, before
+the runtime sees them. So the package takes the usual way there, with its own hooks, from content that is on the disk. It stays
+there as long as the resource asks for the same: whatever fails in the former revision is reported, and never makes the
+package try the other one again. Any change of what the resource asks for ends the rollback, and is tried.
+
+`settle` answers from what is known, without a request. If an upgrade has failed (:mod:`.rollback_rules`), or a user asks for a
+rollback, `carry_out` finds the former revision, and records the rollback in the state of the package before it is acted on. So a
+restart continues it.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from wharfinger.cluster.api.errors import ReleaseError
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find, find_str
+from wharfinger.packages.sources.source import Source
+from wharfinger.runtime.controllers.rollback_rules import Continues, HasFailed, NoTarget, find_target, judge_upgrade
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.core.wishes import asked_checksum, desired_state
+from wharfinger.runtime.lifecycle.package_state import PackageState, PackageStateError, StateRecord, state_record
+from wharfinger.runtime.lifecycle.way_back_record import Rollback
+from wharfinger.runtime.resources.identity import PackageId, has_release
+from wharfinger.runtime.resources.recorded_wish import RecordedWish, decode_wish, wish_of
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.resources.upgrade_policy import ROLLBACK
+from wharfinger.runtime.versions.rollback_note import FAILED, NO_WAY_BACK, REQUESTED, RollbackNote
+
+log = logging.getLogger(__name__)
+
+LEAST_WAIT_S: Final = 0.05
+_NOTHING: Final = PackageState()
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A rollback that has to be found: for the resource as it was read, because of a failure or a request."""
+
+    spec: PackageSpec
+    content: str
+    """The checksum of the content that the package is to return from."""
+    why: str
+    request: str = ""
+    revision: int = 0
+
+
+Found: TypeAlias = tuple[int, RecordedWish]
+
+
+class Rollbacks:
+    """The rollbacks of all packages. ``look`` requests another reconciliation of a package, ``later`` one after some seconds."""
+
+    def __init__(self, runtime: Runtime, look: Callable[[str], None], later: Callable[[str, float], None]) -> None:
+        self._runtime = runtime
+        self._look = look
+        self._later = later
+        self._records: dict[str, StateRecord] = {}
+        """The records that were read for packages which the runtime does not know yet."""
+        self._due: dict[str, _Due] = {}
+
+    async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
+        """Read the record of a package that a rollback may concern, unless it is known. Raises ClusterError."""
+        name = identity.name
+        instance = self._runtime.instances.get(name)
+        if name in self._records or (instance is not None and instance.record is not None):
+            return
+        concerned = (
+            find(obj, "spec", "upgrade") is not None
+            or find(obj, "status", "rollback") is not None
+            or bool(find_str(obj, "metadata", "annotations", ROLLBACK))
+        )
+        if not concerned or not has_release(identity):
+            return
+        tools = self._runtime.tools
+        record = state_record(tools.cluster, identity)
+        try:
+            if (listed := tools.states.take(record.key)) is not None:
+                record.restore(listed)
+            else:
+                await record.read()
+        except PackageStateError as error:
+            log.warning("%s: whether it was rolled back is not known: %s", identity, error)
+            return
+        self._records[name] = record
+
+    def settle(
+        self, spec: PackageSpec, source: Source, settings: ResolvedSettings
+    ) -> tuple[PackageSpec, ResolvedSettings]:
+        """Return what the package is to be: what its resource asks for, or a former revision."""
+        asked = asked_checksum(desired_state(spec, source, settings))
+        spec = replace(spec, directives=replace(spec.directives, asked=asked))
+        state, request = self._state(spec.id.name), spec.directives.rollback
+        self._due.pop(spec.id.name, None)
+        in_force = state.rollback if state.rollback is not None and state.rollback.asked == asked else None
+        acted = spec if in_force is None else _returned(spec, in_force)
+        wish = in_force.wish if in_force is not None else None
+        content = (wish or wish_of(spec, settings)).content
+        if request is not None and request.text != state.rollback_asked:
+            why = f"the annotation {ROLLBACK} requests it"
+            self._due[spec.id.name] = _Due(spec, content, why, request.text, request.revision)
+        elif in_force is None and spec.directives.upgrade.rollback:
+            self._judge(spec, state, content)
+        return acted, settings if wish is None else wish.resolved
+
+    def share(self, name: str) -> None:
+        """Pass the record that was read for a package to the runtime, which knows the package now."""
+        instance = self._runtime.instances.get(name)
+        record = self._records.pop(name, None)
+        if instance is not None and instance.record is None and record is not None:
+            instance.know_record(record)
+
+    async def carry_out(self, name: str) -> None:
+        """Find and record the rollback that `settle` called for, if any; it is in force from the next reconciliation on.
+
+        Raises ClusterError.
+        """
+        due = self._due.pop(name, None)
+        instance = self._runtime.instances.get(name)
+        if due is None or instance is None:
+            return
+        record = await instance.recorded(self._runtime.tools)
+        history = await self._runtime.tools.releases.history(instance.id.release, instance.id.namespace)
+        if due.request and not history:
+            await record.update(lambda state: state.answered(due.request))
+            return
+        found = await self._find(due, record.state, history)
+        wanted, why = due.spec.version, instance.masked(due.why)
+        if isinstance(found, NoTarget):
+            text = found.why if due.request else f"{found.why}; the upgrade failed: {why}"
+            note, wish = RollbackNote(0, "", wanted, NO_WAY_BACK, text), None
+        else:
+            revision, wish = found
+            note = RollbackNote(revision, wish.version, wanted, REQUESTED if due.request else FAILED, why)
+        log.warning("%s: %s", instance.id, note.line)
+        rollback = Rollback(due.spec.directives.asked, due.spec.generation, wish, note)
+        await record.update(lambda state: state.rolled_back(rollback, due.request))
+        self._look(name)
+
+    # --- internal ------------------------------------------------------------------------------------------------------------
+
+    def _state(self, name: str) -> PackageState:
+        instance = self._runtime.instances.get(name)
+        record = instance.record if instance is not None and instance.record is not None else self._records.get(name)
+        return record.state if record is not None else _NOTHING
+
+    def _judge(self, spec: PackageSpec, state: PackageState, content: str) -> None:
+        name, now = spec.id.name, self._runtime.now()
+        instance = self._runtime.instances.get(name)
+        if instance is None or instance.wish.attempt.asked != spec.directives.asked:
+            return
+        policy = spec.directives.upgrade
+        verdict = judge_upgrade(policy, instance.wish.attempt, instance.status, state.ready, content, now)
+        match verdict:
+            case HasFailed(why):
+                self._due[name] = _Due(spec, content, why)
+            case Continues(again):
+                if again is not None:
+                    self._later(name, max(again.total_seconds(), LEAST_WAIT_S))
+
+    async def _find(self, due: _Due, state: PackageState, history: Sequence[Release]) -> Found | NoTarget:
+        """Return the revision to return to, and what it was made from. Raises ClusterError."""
+        if not due.request and state.ready is not None:
+            return state.ready.revision, state.ready.wish
+        if not due.revision:
+            return await self._former(history, due.content)
+        target = find_target(history, due.revision)
+        if isinstance(target, NoTarget):
+            return target
+        wish = await self._wish(target.release)
+        return wish if isinstance(wish, NoTarget) else (due.revision, wish)
+
+    async def _former(self, history: Sequence[Release], content: str) -> Found | NoTarget:
+        """Return the newest revision that was deployed, and was made from something else than the package now."""
+        why = "no revision of the package with another version, or other settings, is recorded"
+        for release in reversed(history):
+            if release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED):
+                wish = await self._wish(release)
+                if isinstance(wish, NoTarget):
+                    why = wish.why
+                elif wish.content != content:
+                    return release.revision, wish
+        return NoTarget(why)
+
+    async def _wish(self, release: Release) -> RecordedWish | NoTarget:
+        """Return what a revision was made from. Raises ClusterError."""
+        what = f"the record of revision {release.revision}"
+        try:
+            whole = await self._runtime.tools.releases.whole(release)
+            wish = decode_wish(whole.wish) if whole is not None else None
+        except (ReleaseError, FormatError) as error:
+            return NoTarget(f"{what} cannot be read: {error}")
+        if wish is None:
+            return NoTarget(
+                f"{what} does not say what it was made from: another program, or an older version, wrote it"
+            )
+        return wish
+
+
+def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:
+    """Return a resource as if it asked for the former revision; its options for managing the package are kept."""
+    wish, directives = rollback.wish, replace(spec.directives, rolled_back=rollback.note)
+    if wish is None:
+        return replace(spec, directives=directives)
+    directives = replace(
+        directives,
+        digest=wish.digest,
+        kept_digest="",
+        is_digest_named=True,
+        settings_version=wish.settings_version,
+        overrides=wish.overrides,
+        patches=wish.patches,
+    )
+    return replace(spec, package=wish.package, version=wish.version, directives=directives)

@@ -1,0 +1,101 @@
+"""The votes of enabled scripts that depend on other packages, and the scripts that are asked again because of them.
+
+A script that ran before all installed packages were loaded has voted provisionally, and is asked again once they are. A script of
+a module folder is passed the names of the Modules before it that are on. It is asked again when these have changed; they are
+compared once after each group of decisions, because a group may switch many Modules.
+"""
+
+from collections.abc import Callable, Mapping
+
+from wharfinger.packages.definition.definition import Layout
+from wharfinger.runtime.core.decision_reporting import UnreportedDecisions
+from wharfinger.runtime.core.modules import Modules
+from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.package.effects import CastVote
+from wharfinger.runtime.package.events import Event, OthersTurned, VoteRecorded
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.scheduler.events import ScriptVoted
+
+
+class ScriptVotes:
+    """The scripts that have to be asked again. ``take`` passes an event to a package."""
+
+    def __init__(
+        self,
+        instances: Mapping[str, Instance],
+        lifecycle: LifecycleStore,
+        unreported: UnreportedDecisions,
+        modules: Modules,
+        take: Callable[[Instance, Event], None],
+    ) -> None:
+        self._instances = instances
+        self._lifecycle = lifecycle
+        self._unreported = unreported
+        self._modules = modules
+        self._take = take
+        self._provisional: set[str] = set()
+        """The packages whose enabled script voted before all installed packages were loaded."""
+        self._seeing: set[str] = set()
+        """The packages from module folders whose enabled script is passed the names of the Modules that are on."""
+        self._turned = False
+        """True if a decision has changed since these packages were last checked."""
+
+    def record(self, instance: Instance, vote: CastVote) -> None:
+        """Pass a vote to its package; it is provisional if the script may not have seen all installed packages."""
+        name = instance.id.name
+        early = vote.may_be_early and self._misses_others(name)
+        (self._provisional.add if early else self._provisional.discard)(name)
+        self._take(instance, VoteRecorded(ScriptVoted(name, vote.enabled, vote.reason, vote.error, provisional=early)))
+
+    def decision_changed(self) -> None:
+        """Record that other Modules may be on."""
+        self._turned = True
+
+    def node_removed(self, name: str) -> None:
+        """Record that a package is no node any more; other Modules may be on."""
+        self._turned = True
+        self._seeing.discard(name)
+
+    def forget(self, name: str) -> None:
+        """Forget a package that is gone."""
+        self._provisional.discard(name)
+
+    def ask_provisional(self) -> None:
+        """Run the scripts again that voted before all installed packages were loaded."""
+        for name in sorted(self._provisional):
+            instance = self._instances.get(name)
+            if instance is not None and instance.files.definition is not None and not self._misses_others(name):
+                self._take(instance, OthersTurned(self._modules.before(instance), forced=True))
+
+    def ask_who_sees_others(self) -> None:
+        """Ask the scripts of module folders again if the Modules before them that are on have changed since they were last
+        asked.
+        """
+        if not self._turned:
+            return
+        self._turned = False
+        for name in sorted(self._seeing):
+            if (instance := self._instances.get(name)) is not None:
+                self.ask_if_it_sees_others(instance)
+
+    def ask_if_it_sees_others(self, instance: Instance) -> None:
+        """Ask the script of one package again if it would see other Modules; remember whether it sees any."""
+        name, definition = instance.id.name, instance.files.definition
+        if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
+            self._seeing.discard(name)
+            return
+        self._seeing.add(name)
+        if not self._lifecycle.is_loading(name):  # otherwise Load asks the script, and its end considers it again
+            self._take(instance, OthersTurned(self._modules.before(instance), forced=False))
+
+    def _misses_others(self, name: str) -> bool:
+        """Return whether any package beside ``name`` is installed but not loaded by this process, also one that failed to
+        load.
+        """
+        return self._unreported.others_unheard(name) or any(
+            instance.status.installed_since is not None
+            and instance.files.definition is None
+            and each != name
+            and not self._lifecycle.is_removing(each)
+            for each, instance in self._instances.items()
+        )

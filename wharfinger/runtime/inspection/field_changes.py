@@ -1,0 +1,78 @@
+"""The fields in which two objects differ, with their values masked where they are secret. Pure.
+
+A change of a secret is shown as a change: the objects are compared as they are, and only the values that are printed are taken
+from their redacted copies.
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from wharfinger.cluster.releases.prediction import as_stored
+from wharfinger.formats.json.pointers import pointer_of
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.redaction.redaction import redact_object
+from wharfinger.formats.redaction.redaction_text import MARK
+from wharfinger.runtime.package_details import FieldChangeSnapshot
+
+MAX_FIELDS: Final = 200
+"""The most fields of one object that are listed."""
+MAX_VALUE_CHARS: Final = 20_000
+_ABSENT: Final = object()
+
+
+def field_changes(
+    before: JsonObject | None, after: JsonObject | None, secrets: Collection[str]
+) -> tuple[tuple[FieldChangeSnapshot, ...], int]:
+    """Return the changed fields, in the order of the object that is there after, and how many more there are.
+
+    A new object is one change, of the whole document: its pointer is "".
+    """
+    if after is None:
+        return (), 0
+    new = as_stored(after)
+    masked_new = redact_object(new, secrets=secrets)
+    if before is None:
+        return (FieldChangeSnapshot("", "", _text(masked_new)),), 0
+    old = as_stored(before)
+    masked_old = redact_object(old, secrets=secrets)
+    found = [
+        FieldChangeSnapshot(pointer_of(path), _shown(masked_old, path, was), _shown(masked_new, path, becomes))
+        for path, was, becomes in differences(old, new)
+    ]
+    return tuple(found[:MAX_FIELDS]), max(len(found) - MAX_FIELDS, 0)
+
+
+def differences(old: object, new: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
+    """Yield the path of each value that differs, and whether there is one before and after.
+
+    Lists of the same length are compared item by item, others as a whole.
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*new, *old]):
+            yield from differences(old.get(key, _ABSENT), new.get(key, _ABSENT), (*path, key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (was, becomes) in enumerate(zip(old, new, strict=True)):
+            yield from differences(was, becomes, (*path, str(index)))
+    elif old != new or isinstance(old, bool) != isinstance(new, bool):
+        yield path, old is not _ABSENT, new is not _ABSENT
+
+
+def _shown(masked: JsonObject, path: tuple[str, ...], is_there: bool) -> str:  # noqa: FBT001
+    """Return the masked value at a path; the mark if masking has renamed a key on the way."""
+    if not is_there:
+        return ""
+    value: JsonValue = masked
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return json.dumps(MARK)
+    return _text(value)
+
+
+def _text(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= MAX_VALUE_CHARS else json.dumps(f"({len(text)} characters)")

@@ -1,0 +1,165 @@
+"""The last log lines of each package, in memory: what `wharfinger logs NAME` prints.
+
+A handler of Python's logging keeps each record of Wharfinger's own loggers that is about a package: the daemon's lines, and the
+output of its hooks, which is logged as it comes. Lines are redacted before they are kept, with the secrets that the package has
+at that moment, and by their form; a traceback is kept as its last line.
+
+Everything is bounded: the length of a line, the lines and characters of one package, and the characters of all packages together,
+where the oldest lines go first. So a package that prints much displaces its own lines, and lines of others only after that.
+"""
+
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, cast
+
+from wharfinger.formats.json.value import JsonValue, canonical_json
+from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.queue.lane import current_package
+from wharfinger.runtime.package_details import LogLineSnapshot, LogSnapshot
+
+MAX_LINE_CHARS: Final = 4_000
+MAX_LINES: Final = 1_000
+MAX_PACKAGE_CHARS: Final = 256 * 1024
+MAX_CHARS: Final = 16 * 1024 * 1024
+CUT: Final = "…"
+_OWN: Final = "wharfinger"
+_HOOK: Final = "hook"
+_HIDDEN_FIELDS: Final = frozenset({_HOOK, "proxyJsonLog"})
+_OVERHEAD: Final = 200
+"""The characters that a line counts for besides its text."""
+
+
+class _Line(NamedTuple):
+    number: int
+    time: float
+    level: str
+    message: str
+    hook: str
+
+    @property
+    def size(self) -> int:
+        return len(self.message) + len(self.hook) + _OVERHEAD
+
+
+@dataclass(slots=True)
+class _Ring:
+    lines: deque[_Line] = field(default_factory=deque)
+    size: int = 0
+    last_dropped: int = 0
+    """The number of the newest line that is not kept any more."""
+    dropped: int = 0
+
+
+class PackageLogs(logging.Handler):
+    """The kept lines. ``secrets_of`` returns the known secrets of a package; ``run`` identifies this process."""
+
+    def __init__(self, secrets_of: Callable[[str], tuple[str, ...]], run: str, max_chars: int = MAX_CHARS) -> None:
+        super().__init__()
+        self._secrets_of = secrets_of
+        self._run = run
+        self._max_chars = max_chars
+        self._rings: OrderedDict[str, _Ring] = OrderedDict()
+        self._order: deque[tuple[int, str]] = deque()
+        self._chars = 0
+        self._number = 0
+        self._is_at_work = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record, if it is about a package."""
+        package = current_package()
+        # What is logged while a line is redacted must not be kept: it would be redacted, and logged again.
+        if not package or self._is_at_work or record.name.partition(".")[0] != _OWN:
+            return
+        self._is_at_work = True
+        try:
+            self._keep(package, self._line(package, record))
+        except Exception:  # noqa: BLE001 - a log line must never fail its caller; logging reports it on stderr
+            self.handleError(record)
+        finally:
+            self._is_at_work = False
+
+    def of(self, package: str, after: int = 0) -> LogSnapshot | None:
+        """Return the kept lines of a package with a number above ``after``; None if there is none of this package at all."""
+        ring = self._rings.get(package)
+        if ring is None:
+            return None
+        lines = tuple(
+            LogLineSnapshot(line.number, datetime.fromtimestamp(line.time, UTC), line.level, line.message, line.hook)
+            for line in ring.lines
+            if line.number > after
+        )
+        return LogSnapshot(package, lines, ring.dropped if ring.last_dropped > after else 0, self._run)
+
+    def empty(self, package: str) -> LogSnapshot:
+        """Return the log of a package that has printed nothing yet."""
+        return LogSnapshot(package, (), run=self._run)
+
+    # -- internal
+
+    def _line(self, package: str, record: logging.LogRecord) -> _Line:
+        fields = _fields(record)
+        hook = fields.get(_HOOK)
+        more = {key: value for key, value in fields.items() if key not in _HIDDEN_FIELDS}
+        text = record.getMessage()
+        if more:
+            text += f" {canonical_json(more).decode()}"
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
+        # Redacted before it is cut: half of a secret would not be recognized.
+        text = TextRedactor(self._secrets_of(package)).redact(text[: 4 * MAX_LINE_CHARS])
+        if len(text) > MAX_LINE_CHARS:
+            text = text[:MAX_LINE_CHARS] + CUT
+        self._number += 1
+        return _Line(
+            self._number, record.created, record.levelname.lower(), text, hook if isinstance(hook, str) else ""
+        )
+
+    def _keep(self, package: str, line: _Line) -> None:
+        ring = self._rings.setdefault(package, _Ring())
+        ring.lines.append(line)
+        ring.size += line.size
+        self._chars += line.size
+        self._order.append((line.number, package))
+        while len(ring.lines) > MAX_LINES or ring.size > MAX_PACKAGE_CHARS:
+            self._drop(ring)
+        while self._chars > self._max_chars:
+            number, name = self._order.popleft()
+            oldest = self._rings.get(name)
+            if oldest is not None and oldest.lines and oldest.lines[0].number == number:
+                self._drop(oldest)
+                if not oldest.lines:
+                    del self._rings[name]
+        if len(self._order) > 2 * self._max_chars // _OVERHEAD:
+            self._forget_order()
+
+    def _drop(self, ring: _Ring) -> None:
+        line = ring.lines.popleft()
+        ring.size -= line.size
+        ring.last_dropped = line.number
+        ring.dropped += 1
+        self._chars -= line.size
+
+    def _forget_order(self) -> None:
+        """Forget the order of lines that are dropped already."""
+        kept = {line.number for ring in self._rings.values() for line in ring.lines}
+        self._order = deque(entry for entry in self._order if entry[0] in kept)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, JsonValue]:
+    fields: object = getattr(record, "fields", None)
+    return cast("Mapping[str, JsonValue]", fields) if isinstance(fields, Mapping) else {}
+
+
+@contextmanager
+def open_package_logs(secrets_of: Callable[[str], tuple[str, ...]], run: str) -> Iterator[PackageLogs]:
+    """Keep the lines of packages while the body runs."""
+    logs, root = PackageLogs(secrets_of, run), logging.getLogger()
+    root.addHandler(logs)
+    try:
+        yield logs
+    finally:
+        root.removeHandler(logs)

@@ -1,0 +1,71 @@
+"""The metrics of the traffic with the API server: when each watch was last heard, and how many requests may be sent at once."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.traffic.heartbeats import WatchSign
+from wharfinger.formats.exposition import Description, MetricKind, plain_text
+
+WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
+MAX_WATCHES: Final = 1_000
+OTHERS: Final = ("(others)", "", "", "")
+
+HEARD: Final = Description(
+    "wharfinger_watch_last_heard_timestamp_seconds",
+    MetricKind.GAUGE,
+    "When the API server last answered or sent anything on a watch, in seconds since 1970; 0 if never.",
+    WATCH,
+)
+STALE: Final = Description(
+    "wharfinger_watch_stale", MetricKind.GAUGE, "Watches that hang; /livez fails while there are any.", ()
+)
+LIMIT: Final = Description(
+    "wharfinger_api_requests_limit", MetricKind.GAUGE, "Requests that may be under way at once now.", ("client",)
+)
+UNDER_WAY: Final = Description(
+    "wharfinger_api_requests_under_way", MetricKind.GAUGE, "Requests that are under way.", ("client",)
+)
+WAITING: Final = Description(
+    "wharfinger_api_requests_waiting", MetricKind.GAUGE, "Requests that wait for their turn.", ("client",)
+)
+REFUSED: Final = Description(
+    "wharfinger_api_requests_refused_total",
+    MetricKind.COUNTER,
+    "Answers by which the API server asked for fewer requests: 429, or 503 with Retry-After.",
+    ("client",),
+)
+WATCH_METRICS: Final = (HEARD, STALE, LIMIT, UNDER_WAY, WAITING, REFUSED)
+
+Rows = Sequence[tuple[Sequence[str], float]]
+
+
+def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float) -> Iterator[tuple[Description, Rows]]:
+    """Yield the families of all clients, each with its name; ``now`` is the wall clock in seconds since 1970.
+
+    Watches with the same labels are one row, the one that was heard first; so are all watches beyond MAX_WATCHES.
+    """
+    signs = [sign for _, client in clients for sign in client.heartbeats.signs()]
+    yield HEARD, list(_heard(signs, now).items())
+    yield STALE, [((), sum(sign.is_stale for sign in signs))]
+    paces = [((name,), client.pace()) for name, client in clients]
+    yield LIMIT, [(name, pace.limit) for name, pace in paces]
+    yield UNDER_WAY, [(name, pace.under_way) for name, pace in paces]
+    yield WAITING, [(name, pace.waiting) for name, pace in paces]
+    yield REFUSED, [(name, pace.refused) for name, pace in paces]
+
+
+def stale_watches(clients: Sequence[tuple[str, HttpClusterClient]]) -> tuple[str, ...]:
+    """Return a sentence for each watch that hangs."""
+    return tuple(str(sign) for _, client in clients for sign in client.heartbeats.signs() if sign.is_stale)
+
+
+def _heard(signs: Sequence[WatchSign], now: float) -> dict[tuple[str, ...], float]:
+    heard: dict[tuple[str, ...], float] = {}
+    for sign in signs:
+        one = sign.followed
+        labels = tuple(map(plain_text, (one.kind, one.namespace, one.label_selector, one.field_selector)))
+        key = labels if labels in heard or len(heard) < MAX_WATCHES else OTHERS
+        at = 0.0 if sign.heard_s_ago is None else now - sign.heard_s_ago
+        heard[key] = min(at, heard.get(key, at))
+    return heard

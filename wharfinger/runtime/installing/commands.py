@@ -1,0 +1,168 @@
+"""``wharfinger install`` and ``wharfinger uninstall``: their arguments, output and exit codes."""
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import ConnectionConfigError, load_connection
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.terminal_text import printable
+from wharfinger.packages.definition.requirements import is_instance_name
+from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.installing.installation import (
+    InstallError,
+    Wish,
+    clean_up,
+    reachable,
+    remove,
+    request,
+    wait_ready,
+)
+from wharfinger.runtime.installing.made_objects import read_settings
+from wharfinger.runtime.installing.target import read_target
+
+EXIT_LATE: Final = 3
+TIMEOUT_S: Final = 600.0
+
+
+def add_install(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger install TARGET`."""
+    parser.description = (
+        "Make an Application, and a PackageRepository if it needs one, with your own rights, and wait until the daemon has "
+        "installed it. TARGET is a folder or a chart's archive of this machine (carried to the daemon in Secrets), "
+        "oci://HOST/PATH/NAME[:VERSION], or NAME[@VERSION or RANGE] of a PackageRepository. Run it again to change the package. "
+        f"Exit code 0: it is Ready; {EXIT_LATE}: it is not Ready in time, and the daemon goes on; 1: it cannot be installed."
+    )
+    parser.add_argument(
+        "target", metavar="TARGET", help="./chart, web-1.2.3.tgz, oci://HOST/PATH/NAME[:VERSION] or NAME[@RANGE]"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of the Application (default: the package's name)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting, such as web.replicas=2 (may be repeated)",
+    )
+    parser.add_argument("--repository", default="", metavar="NAME", help="PackageRepository to use (default: default)")
+    parser.add_argument(
+        "--cluster-scope",
+        action="store_true",
+        help="label the namespace, so that its Applications may reach the whole cluster",
+    )
+    parser.add_argument("--no-wait", action="store_true", help="return when the resources are made")
+    _add_common(parser)
+    parser.set_defaults(handler=_install)
+
+
+def add_uninstall(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger uninstall NAME`."""
+    parser.description = (
+        "Delete an Application with your own rights, wait until the daemon has removed the package, and delete the "
+        f"PackageRepository that `wharfinger install` made for it. Exit code 0: it is gone; {EXIT_LATE}: it is not gone in "
+        "time, and the daemon goes on; 1: there is no such Application, or it cannot be deleted."
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the Application")
+    _add_common(parser)
+    parser.set_defaults(handler=_uninstall)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", default="default", metavar="NS", help="namespace (default: %(default)s)")
+    parser.add_argument(
+        "--timeout", type=float, default=TIMEOUT_S, metavar="SECONDS", help="time to wait (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+    )
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+
+
+async def install(client: ClusterClient, wish: Wish, *, wait: bool) -> list[str]:
+    """Install a package, and return lines about where it can be reached. Raises InstallError, ClusterError."""
+    generation = await request(client, wish, _report)
+    if not wait:
+        return []
+    obj = await wait_ready(client, wish, generation, _report)
+    await clean_up(client, wish)
+    return await reachable(client, wish, obj)
+
+
+def _install(args: argparse.Namespace) -> int:
+    namespace = cast("str", args.namespace)
+    try:
+        settings = read_settings(cast("list[str]", args.set))
+        target = read_target(cast("str", args.target))
+    except (FormatError, PackageError) as error:
+        return _failed(str(error), 2)
+    name = cast("str | None", args.name) or target.name.rpartition("/")[2]
+    if not is_instance_name(name):
+        return _failed(
+            f"--name {name!r:.100}: expected a name of lower-case letters, digits, '-' and '.', at most 53", 2
+        )
+    wish = Wish(target, namespace, name, settings, cast("str", args.repository), cast("bool", args.cluster_scope))
+
+    async def work(client: ClusterClient) -> None:
+        for line in await install(client, wish, wait=not args.no_wait):
+            sys.stdout.write(f"{printable(line)}\n")
+
+    return _run(args, work, f"{namespace}/{name}")
+
+
+def _uninstall(args: argparse.Namespace) -> int:
+    namespace, name = cast("str", args.namespace), cast("str", args.name)
+
+    async def work(client: ClusterClient) -> None:
+        await remove(client, namespace, name, _report)
+        sys.stdout.write(f"{namespace}/{name}: removed\n")
+
+    return _run(args, work, f"{namespace}/{name}")
+
+
+def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[None]], what: str) -> int:
+    """Do the work with a client; return the exit code."""
+
+    async def run() -> bool:
+        connection = await trio.to_thread.run_sync(
+            load_connection, cast("Path | None", args.kubeconfig), cast("str", args.context), abandon_on_cancel=True
+        )
+        async with open_client(connection) as client:
+            with trio.move_on_after(cast("float", args.timeout)) as scope:
+                await work(client)
+            return not scope.cancelled_caught
+
+    try:
+        done = trio.run(run)
+    except InstallError as error:
+        return _failed(f"{what}: {error}", 1)
+    except NotFoundError as error:
+        return _failed(f"{error}; check the name, the namespace, and that the daemon has installed its definitions", 1)
+    except (ClusterError, ConnectionConfigError) as error:
+        return _failed(str(error), 1)
+    except KeyboardInterrupt:
+        return _failed(f"{what}: interrupted; the daemon goes on with it", 1)
+    if done:
+        return 0
+    return _failed(
+        f"{what}: not done in time; the daemon goes on: `wharfinger why {what.replace('/', '.')}`", EXIT_LATE
+    )
+
+
+def _report(line: str) -> None:
+    sys.stderr.write(f"{printable(line)}\n")
+    sys.stderr.flush()
+
+
+def _failed(message: str, code: int) -> int:
+    sys.stderr.write(f"error: {printable(message)}\n")
+    return code

@@ -1,0 +1,220 @@
+"""The work of `wharfinger install` and `uninstall` in a cluster: apply, wait until the daemon is done, and clean up.
+
+Every request has the rights of the user who runs the command. The daemon does the work, so a command that is interrupted leaves
+a resource that the daemon goes on with.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.cluster.objects.ownership import RELEASE_NAME
+from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.installing.made_objects import CARRIED_FOR, INSTALL, MADE_BY, Made, carried_for, made_objects
+from wharfinger.runtime.installing.target import InRegistry, Target
+from wharfinger.runtime.resources.application_scope import NAMESPACE
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY, SECRET
+
+FIELD_MANAGER: Final = "wharfinger-install"
+_READY: Final = "Ready"
+
+Report = Callable[[str], None]
+"""A function that shows one line of progress."""
+
+
+class InstallError(Exception):
+    """The package cannot be installed as it is; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A package to install as an instance in a namespace."""
+
+    target: Target
+    namespace: str
+    name: str
+    settings: JsonObject
+    repository: str = ""
+    cluster_scope: bool = False
+    """True to let the Applications of the namespace reach the whole cluster."""
+
+    @property
+    def key(self) -> ObjectKey:
+        """The Application."""
+        return ObjectKey(APPLICATION, self.namespace, self.name)
+
+
+async def request(client: ClusterClient, wish: Wish, report: Report) -> int:
+    """Make the resources of a package; return the generation of its Application. Raises ClusterError."""
+    if wish.cluster_scope:
+        labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED}
+        await client.merge_patch(ObjectKey(NAMESPACE, "", wish.namespace), {"metadata": {"labels": labels}})
+        report(f"namespace {wish.namespace}: its Applications may reach the whole cluster")
+    repository = wish.repository or await _known_repository(client, wish.target)
+    made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, repository)
+    await _carry(client, made, report)
+    applied = await client.apply(made.application, field_manager=FIELD_MANAGER)
+    report(f"application {wish.namespace}/{wish.name}: requested")
+    return find_int(applied, "metadata", "generation")
+
+
+async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report: Report) -> JsonObject:
+    """Return the Application when it is Ready; report its state whenever that changes.
+
+    Raises InstallError if a user has to change something first, ClusterError. It waits without limit.
+    """
+    selector = f"metadata.name={wish.name}"
+    async with open_informer(client, APPLICATION, wish.namespace, field_selector=selector) as informer:
+        await informer.wait_synced()
+        outcome = await _outcome(informer, wish.key, generation, report)
+    if isinstance(outcome, str):  # raised here, because a nursery of the informer would wrap it
+        raise InstallError(outcome)
+    return outcome
+
+
+async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: Report) -> JsonObject | str:
+    """Return the Application when it is Ready, or the reason why it cannot become so as it is."""
+    last = ""
+    with informer.changes() as changes:
+        while True:
+            obj = informer.get(key)
+            if obj is None:
+                return "the Application was deleted meanwhile; install it again"
+            if find_int(obj, "status", "observedGeneration") >= generation:
+                state, message = (find_str(obj, "status", "summary", field) for field in ("state", "message"))
+                told = f"{state}: {message}" if message else state
+                if told != last:
+                    report(told)
+                    last = told
+                if state == _READY:
+                    return obj
+                if _is_stalled(obj):
+                    return _advice(obj, message)
+            await changes.wait()
+
+
+async def clean_up(client: ClusterClient, wish: Wish) -> None:
+    """Delete the archives that were carried for the instance before; their Secrets go with them. Raises ClusterError."""
+    made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, wish.repository)
+    await _drop_carried(client, wish.namespace, wish.name, keep=find_str(made.repository, "metadata", "name"))
+
+
+async def reachable(client: ClusterClient, wish: Wish, obj: JsonObject) -> list[str]:
+    """Return a line for each place where an installed package can be reached. Raises ClusterError."""
+    urls = [
+        f"{find_str(each, 'url')}  {find_str(each, 'description')}".rstrip()
+        for each in find_list(obj, "status", "urls")
+    ]
+    service = await client.resource_type("v1", "Service")
+    lines: list[str] = []
+    for each in (await client.list(service, wish.namespace)).items:
+        if find(each, "metadata", "annotations", RELEASE_NAME) == wish.name:
+            name = find_str(each, "metadata", "name")
+            ports = ", ".join(_port(port) for port in find_list(each, "spec", "ports"))
+            lines.append(f"service {name}.{wish.namespace}.svc: {ports or 'no port'}")
+    return [*urls, *sorted(lines)]
+
+
+async def remove(client: ClusterClient, namespace: str, name: str, report: Report) -> None:
+    """Delete an Application, wait until it is gone, and delete what `install` made for it. Raises NotFoundError, ClusterError."""
+    key = ObjectKey(APPLICATION, namespace, name)
+    obj = await client.get(key)
+    await client.delete(key)
+    report(f"application {namespace}/{name}: removal requested")
+    last = ""
+    async with open_informer(client, APPLICATION, namespace, field_selector=f"metadata.name={name}") as informer:
+        await informer.wait_synced()
+        with informer.changes() as changes:
+            while (found := informer.get(key)) is not None:
+                message = find_str(found, "status", "summary", "message")
+                if message and message != last:
+                    report(message)
+                    last = message
+                await changes.wait()
+    await _drop_carried(client, namespace, name)
+    await _drop_repository(client, find_str(obj, "spec", "packageRepositoryName"))
+
+
+async def _drop_carried(client: ClusterClient, namespace: str, name: str, *, keep: str = "") -> None:
+    selector = f"{CARRIED_FOR}={carried_for(namespace, name)}"
+    for each in (await client.list(PACKAGE_REPOSITORY, label_selector=selector)).items:
+        if (found := find_str(each, "metadata", "name")) != keep:
+            await _delete(client, ObjectKey(PACKAGE_REPOSITORY, "", found))
+
+
+async def _drop_repository(client: ClusterClient, name: str) -> None:
+    """Delete a repository that `install` made, unless another Application uses it."""
+    key = ObjectKey(PACKAGE_REPOSITORY, "", name)
+    try:
+        found = await client.get(key) if name else {}
+    except NotFoundError:
+        return
+    if find(found, "metadata", "labels", MADE_BY) != INSTALL:
+        return
+    users = (await client.list(APPLICATION)).items
+    if not any(find(each, "spec", "packageRepositoryName") == name for each in users):
+        await _delete(client, key)
+
+
+async def _known_repository(client: ClusterClient, target: Target) -> str:
+    """Return a PackageRepository that has the address of a target; "" if there is none, or another kind of target."""
+    if not isinstance(target, InRegistry):
+        return ""
+    for each in (await client.list(PACKAGE_REPOSITORY)).items:
+        registry = find_object(each, "spec", "registry")
+        scheme = find_str(registry, "scheme", default="HTTPS").upper()
+        if (find(registry, "repo"), scheme) == (str(target.address), target.address.scheme.upper()):
+            return find_str(each, "metadata", "name")
+    return ""
+
+
+async def _carry(client: ClusterClient, made: Made, report: Report) -> None:
+    """Apply the repository of a package, and the Secrets with its archive, which belong to the repository."""
+    for each in made.secrets:
+        await client.apply(each, field_manager=FIELD_MANAGER)
+    if made.repository is None:
+        return
+    applied = await client.apply(made.repository, field_manager=FIELD_MANAGER)
+    name = find_str(applied, "metadata", "name")
+    report(f"package repository {name}: applied")
+    owner: JsonObject = {
+        "apiVersion": PACKAGE_REPOSITORY.api_version,
+        "kind": PACKAGE_REPOSITORY.kind,
+        "name": name,
+        "uid": find_str(applied, "metadata", "uid"),
+    }
+    owners: list[JsonValue] = [owner]
+    for each in made.secrets:
+        key = ObjectKey(SECRET, find_str(each, "metadata", "namespace"), find_str(each, "metadata", "name"))
+        await client.merge_patch(key, {"metadata": {"ownerReferences": owners}})
+
+
+async def _delete(client: ClusterClient, key: ObjectKey) -> None:
+    try:
+        await client.delete(key)
+    except NotFoundError:
+        return
+
+
+def _is_stalled(obj: JsonObject) -> bool:
+    return any(
+        find(each, "type") == "Stalled" and find(each, "status") == "True"
+        for each in find_list(obj, "status", "conditions")
+    )
+
+
+def _advice(obj: JsonObject, message: str) -> str:
+    tip = find_str(obj, "status", "summary", "tip")
+    if CLUSTER_SCOPE_LABEL in message or CLUSTER_SCOPE_LABEL in tip:
+        return f"{message}; the package needs the whole cluster: if you trust it, run the command again with --cluster-scope"
+    return f"{message}; {tip}" if tip else message
+
+
+def _port(port: JsonValue) -> str:
+    number, name = find(port, "port"), find(port, "name")
+    return f"{number} ({name})" if isinstance(name, str) and name else str(number)

@@ -1,0 +1,151 @@
+"""The target of `wharfinger install`: a folder or archive of this machine, a package in a registry, or one of a repository.
+
+==================================  ==========================================================================================
+``./chart``, ``web-1.2.3.tgz``      files of this machine, which are carried to the daemon in Secrets
+``oci://HOST/PATH/NAME[:VERSION]``  a package in a registry; without a version, the newest one, which is followed
+``NAME[@VERSION or RANGE]``         a package of a PackageRepository; a range is followed
+==================================  ==========================================================================================
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.version_constraint import parse_constraint, parse_version
+from wharfinger.packages.charts.chart import pack_folder
+from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
+from wharfinger.packages.definition.definition import read_definition
+from wharfinger.packages.definition.package_file import PackageType
+from wharfinger.packages.digest import Digest, digest_of
+from wharfinger.packages.errors import AddressError, ArtifactError
+from wharfinger.packages.registry.address import RepositoryAddress, is_repository, is_tag, parse_reference
+from wharfinger.packages.registry.pusher import pack_archive
+from wharfinger.packages.sources.archives import MAX_CARRIED
+
+OCI: Final = "oci://"
+ANY: Final = ">=0.0.0"
+"""The range of all versions that are no prereleases."""
+_ARCHIVES: Final = (".tgz", ".tar.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A package of this machine: its name and version, and its archive."""
+
+    name: str
+    version: str
+    data: bytes = field(repr=False)
+
+    @property
+    def digest(self) -> Digest:
+        """The digest of the archive."""
+        return digest_of(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class InRegistry:
+    """A package below an address of a registry, by an exact version or by a range."""
+
+    address: RepositoryAddress
+    name: str
+    version: str = ""
+    range: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InRepository:
+    """A package of a PackageRepository, by an exact version or by a range."""
+
+    name: str
+    version: str = ""
+    range: str = ""
+
+
+Target: TypeAlias = Carried | InRegistry | InRepository
+
+
+def read_target(text: str) -> Target:
+    """Read the target of a command. Blocking. Raises AddressError, ArtifactError."""
+    if text.startswith(OCI):
+        return _in_registry(text)
+    if _is_path(text):
+        return _carried(Path(text))
+    name, at, wanted = text.partition("@")
+    if not is_repository(name) or (at and not wanted):
+        raise AddressError(
+            f"{text!r:.200}: expected a folder, such as ./chart, {OCI}HOST/PATH/NAME[:VERSION], or NAME[@VERSION]; correct it"
+        )
+    version, constraint = _version_or_range(wanted, text)
+    return InRepository(name, version, constraint)
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith((".", "/", "~")) or text.endswith(_ARCHIVES) or os.sep in text or Path(text).is_dir()
+
+
+def _in_registry(text: str) -> InRegistry:
+    reference = parse_reference(text)
+    if reference.digest is not None:
+        raise AddressError(
+            f"{text!r:.200}: a digest is no version; name a tag, and set spec.packageDigest to pin its content"
+        )
+    address = reference.repository
+    above, _, name = address.path.rpartition("/")
+    if not above:
+        raise AddressError(f"{text!r:.200}: expected {OCI}HOST/PATH/NAME with a path before the name of the package")
+    parent = RepositoryAddress(address.registry, above, address.scheme)
+    return InRegistry(parent, name, reference.tag, "" if reference.tag else ANY)
+
+
+def _version_or_range(wanted: str, text: str) -> tuple[str, str]:
+    """Return a version, or else a range. Raises AddressError."""
+    if not wanted:
+        return "", ANY
+    try:
+        parse_version(wanted)
+        if wanted.removeprefix("v").count(".") >= 2:
+            return wanted, ""
+    except FormatError:
+        pass
+    try:
+        parse_constraint(wanted)
+    except FormatError as error:
+        if is_tag(wanted) and not wanted[0].isdigit():
+            return wanted, ""
+        raise AddressError(f"{text!r:.200}: {error}") from error
+    return "", wanted
+
+
+def _carried(path: Path) -> Carried:
+    path = path.expanduser()
+    found = _of_folder(path.resolve(), str(path)) if path.is_dir() else _of_archive(path)
+    if len(found.data) > MAX_CARRIED:
+        raise ArtifactError(
+            f"{path}: {len(found.data)} bytes, and Secrets carry at most {MAX_CARRIED}; push the package with "
+            f"`wharfinger package push`, and install it from there"
+        )
+    return found
+
+
+def _of_folder(folder: Path, what: str) -> Carried:
+    try:
+        definition = read_definition(folder, name=folder.name, version="")
+        if definition.type is PackageType.MODULE:
+            raise ArtifactError("it is a Module, one for the whole cluster; create a Module resource")
+        data = pack_folder(folder)
+    except ArtifactError as error:
+        raise ArtifactError(f"{what}: {str(error).removeprefix(f'{folder}: ')}") from error
+    version = definition.version or f"0.0.0-sha.{digest_of(data).hex[:12]}"
+    return Carried(definition.name, version, data)
+
+
+def _of_archive(path: Path) -> Carried:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_ARCHIVE + 1)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror}; give a folder, or a chart's .tgz") from error
+    package = pack_archive(data, str(path))
+    return Carried(package.name, package.version, data)

@@ -1,0 +1,80 @@
+"""The parts of a package's state that it needs to return to its former revision.
+
+`ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to
+a request: it is in force as long as the resource asks for what it asked for then (``asked``). With ``revision`` 0 there was no
+way back, and it only says so.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, find, find_int, find_object, find_str
+from wharfinger.runtime.resources.recorded_wish import RecordedWish, read_wish
+from wharfinger.runtime.versions.rollback_note import RollbackNote
+
+MAX_MESSAGE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRevision:
+    """A revision with which the package was Ready, the wish that it was made from, and what the resource asked for then.
+
+    ``asked`` is empty if the revision is not what the resource asked for.
+    """
+
+    asked: str
+    revision: int
+    wish: RecordedWish
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A rollback, or the finding that there is none. ``generation`` is that of the resource, ``wish`` None if there is none."""
+
+    asked: str
+    generation: int
+    wish: RecordedWish | None
+    note: RollbackNote
+
+
+def ready_document(ready: ReadyRevision | None) -> JsonObject | None:
+    """Return the form in which a ready revision is kept."""
+    if ready is None:
+        return None
+    return {"asked": ready.asked, "revision": ready.revision, "wish": ready.wish.document}
+
+
+def read_ready(value: JsonObject) -> ReadyRevision | None:
+    """Read a ready revision from the document of a package's state. Raises FormatError."""
+    if find(value, "ready") is None:
+        return None
+    found = find_object(value, "ready")
+    return ReadyRevision(find_str(found, "asked"), find_int(found, "revision"), read_wish(find_object(found, "wish")))
+
+
+def rollback_document(rollback: Rollback | None) -> JsonObject | None:
+    """Return the form in which a rollback is kept."""
+    if rollback is None:
+        return None
+    note = rollback.note
+    return {
+        "asked": rollback.asked,
+        "generation": rollback.generation,
+        "wish": rollback.wish.document if rollback.wish is not None else None,
+        "revision": note.revision,
+        "version": note.version,
+        "wanted": note.wanted,
+        "reason": note.reason,
+        "message": note.message[:MAX_MESSAGE],
+    }
+
+
+def read_rollback(value: JsonObject) -> Rollback | None:
+    """Read a rollback from the document of a package's state. Raises FormatError."""
+    if find(value, "rollback") is None:
+        return None
+    found = find_object(value, "rollback")
+    version, wanted, reason, message = (find_str(found, name) for name in ("version", "wanted", "reason", "message"))
+    wish = read_wish(find_object(found, "wish")) if found.get("wish") is not None else None
+    note = RollbackNote(find_int(found, "revision"), version, wanted, reason, message)
+    return Rollback(find_str(found, "asked"), find_int(found, "generation"), wish, note)

@@ -1,0 +1,66 @@
+"""The offer of a package to the scheduler: its node, and the vote of its enabled script, which is asked before a run. Pure.
+
+A part of the machine (:mod:`~wharfinger.runtime.package.machine`), whose table says when these are called.
+"""
+
+from typing import assert_never
+
+from wharfinger.runtime.package.around import Around, Next
+from wharfinger.runtime.package.effects import BeginVote, Effect, EnqueueVote, Offer, RepeatVote, Simple, Tell
+from wharfinger.runtime.package.events import VoteDone, VoteRecorded, VoteRepeated, VoteStarted
+from wharfinger.runtime.package.facts import Offered, ScriptDone, VoteCast
+from wharfinger.runtime.package.findings import ScriptAsked
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.package.transitions import applied
+from wharfinger.runtime.scheduler.events import Rescheduled
+
+
+def offer(package: Package, *, stored: bool = False) -> Next:
+    """Offer the loaded definition to the scheduler; nothing if none is loaded."""
+    definition, before = package.files.definition, package.crds.established
+    if definition is None:
+        return package, ()
+    fresh = definition is not package.node.joined and not stored
+    established = before
+    if fresh:
+        established = None if definition.crds else ()
+    # Before the scheduler is notified, because that begins operations at once.
+    return applied(package, Offered(established)), (Offer(definition, fresh, stored, before),)
+
+
+def reconfigured(package: Package, reason: str) -> Next:
+    """Act on a changed specification of a loaded package; an enabled script that may read its settings is asked first."""
+    definition = package.files.definition
+    if definition is not None and package.node.refused is not None:
+        return offer(package)  # the reason for the refusal may be gone
+    if definition is None or not definition.enabled_script:
+        return package, (Tell(Rescheduled(package.id.name, reason)),)
+    return package, (BeginVote(reason),)
+
+
+def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteRepeated, around: Around) -> Next:
+    """Return what follows from a vote of the enabled script."""
+    match event:
+        case VoteRecorded(vote):
+            # The vote of a version that is still being loaded, or was refused, does not apply to the node.
+            applies = package.node.refused is None and not around.loading
+            return applied(package, VoteCast(vote)), (Tell(vote),) if applies else ()
+        case VoteStarted(scope, reason, before):
+            if before is not None:
+                package = applied(package, ScriptAsked(before, scope))
+            return package, (EnqueueVote(scope, reason),)
+        case VoteDone(reason):
+            return package, (Simple.RESTATE, Tell(Rescheduled(package.id.name, reason)))
+        case VoteRepeated():
+            return applied(package, ScriptDone()), (Simple.RESTATE,)
+        case _:
+            assert_never(event)
+
+
+def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
+    """Ask about the Modules that are on now, unless the script already runs for exactly these Modules."""
+    vote = package.vote
+    runs = vote.voting is not None and not vote.voting.cancelled
+    if before == vote.saw and (runs or not forced):
+        return ()
+    return (RepeatVote(before),)

@@ -1,0 +1,186 @@
+"""The operations of a package: what follows from the beginning and from the end of each. Pure.
+
+A part of the machine (:mod:`~wharfinger.runtime.package.machine`). The lifecycle store decides whether an operation may begin.
+"""
+
+from typing import assert_never
+
+from wharfinger.runtime.package.around import Around, Next
+from wharfinger.runtime.package.effects import (
+    Attempt,
+    BeginDisable,
+    BeginUpdate,
+    Cancel,
+    Effect,
+    EnqueueDisable,
+    EnqueueReconciliation,
+    EnqueueRemoval,
+    EnqueueSuspend,
+    EnqueueUpdate,
+    Log,
+    Phase,
+    Simple,
+    Tell,
+)
+from wharfinger.runtime.package.events import (
+    DisableDone,
+    DisableStarted,
+    ReconciliationStarted,
+    RemovalStarted,
+    RunDone,
+    StoredLoaded,
+    SuspendStarted,
+    UpdateDone,
+    UpdateStarted,
+)
+from wharfinger.runtime.package.facts import (
+    CrdsEnded,
+    DisableBegun,
+    DisableEnded,
+    DisableMissed,
+    LoadCompleted,
+    ReconciliationBegun,
+    RemovalBegun,
+    SettingsGiven,
+    SuspendBegun,
+    UpdateBegun,
+)
+from wharfinger.runtime.package.findings import ValuesRead
+from wharfinger.runtime.package.offers import offer
+from wharfinger.runtime.package.reports import with_status
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.package.transitions import applied
+from wharfinger.runtime.resources.identity import ModuleId, has_release, is_global
+from wharfinger.runtime.scheduler.events import Completed, Failed, NodeRemoved, Rescheduled
+from wharfinger.runtime.status import transitions as statuses
+
+
+def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around) -> Next:
+    """Return what follows from the beginning or the end of an update."""
+    match event:
+        case UpdateStarted(scope, generation):
+            is_module, is_plain = isinstance(package.id, ModuleId), not is_global(package.id)
+            loads = (Attempt(Phase.LOAD, begins=True),) if is_module and is_plain else ()
+            # After a restart, other packages wait for one attempt to load this one, because they were applied with its kinds.
+            waited_for = is_module and package.status.installed_since is not None and not package.files.loaded_once
+            tries = (Attempt(Phase.CRDS, begins=True),) if waited_for else ()
+            package, ended = _without_crds(applied(package, UpdateBegun(around.now)), "update started")
+            # The interrupted run holds nothing back.
+            interrupted = Tell(Failed(package.id.name, package.node.run))
+            status = statuses.update_started(package.status, generation, around.now, version=package.wish.version)
+            return with_status(package, status), (*loads, *ended, *tries, interrupted, EnqueueUpdate(scope))
+        case UpdateDone():
+            package, ended = _without_crds(applied(package, LoadCompleted()), "loaded anew")
+            package, offered = offer(package)
+            if not offered:
+                raise AssertionError(f"{package.id}: Load succeeded and nothing is loaded")
+            completed = (Simple.UPDATE_COMPLETE, Attempt(Phase.LOAD, begins=False))
+            return package, (*completed, *ended, *offered, Simple.ASK_PROVISIONAL, Simple.SEE_OTHERS)
+        case _:
+            assert_never(event)
+
+
+def reconciled(package: Package, event: ReconciliationStarted | RunDone, around: Around) -> Next:
+    """Return what follows from the beginning of a reconciliation, or from the end of its Run."""
+    name = package.id.name
+    match event:
+        case ReconciliationStarted(run, scope):
+            package = applied(package, ReconciliationBegun())
+            if scope is not None:
+                return package, (EnqueueReconciliation(scope, run),)
+            # Suspended, or being removed: nothing will run. An installed package is still present for its dependents.
+            there = package.status.installed_since is not None and around.suspended
+            return package, (Tell(Completed(name, run) if there else Failed(name, run)),)
+        case RunDone(run):
+            ran = (Simple.ROUND_RAN,) if is_global(package.id) else ()
+            effects = (Simple.RUN_COMPLETE, Tell(Completed(name, run)), *ran)
+            if not package.applied.dirty:
+                return package, effects
+            return applied(package, ValuesRead()), (*effects, Tell(Rescheduled(name, "HookValuesChanged")))
+        case _:
+            assert_never(event)
+
+
+def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
+    """Ensure the definitions of a package that is on, before its turn in the order; all others wait for one attempt.
+
+    A version that is being loaded ensures its own.
+    """
+    scope = package.crds.scope
+    under_way = scope is not None and not scope.cancelled
+    if package.crds.established is not None or under_way or around.suspended or around.loading:
+        return ()
+    return (Simple.CRDS,)
+
+
+def _without_crds(package: Package, cause: str) -> Next:
+    ended = Attempt(Phase.CRDS, begins=False)
+    scope = package.crds.scope
+    if scope is None:
+        return package, (ended,)
+    return applied(package, CrdsEnded()), (Cancel(scope, cause), ended)
+
+
+def disable_ordered(package: Package, reason: str, around: Around, *, uninstall: bool) -> Next:
+    """Begin a Disable, unless that is impossible now; then it is noted as missed."""
+    unread = package.files.definition is None and around.loading
+    if around.suspended or unread:
+        # Nothing is deleted now. The update that resumes the package decides, or the one that loads its hooks.
+        return applied(package, DisableMissed(reason, uninstall)), ()
+    return package, (BeginDisable(reason, uninstall),)
+
+
+def disabled(package: Package, event: DisableStarted | DisableDone, around: Around) -> Next:
+    """Return what follows from the beginning or the end of a Disable."""
+    match event:
+        case DisableStarted(reason, uninstall, scope, updating):
+            package, ended = _without_crds(applied(package, DisableBegun(reason, uninstall)), "disabled")
+            package = with_status(package, statuses.stopped(package.status, around.now))
+            return package, (
+                Log(f"being disabled: {reason}"),
+                *ended,
+                Attempt(Phase.LOAD, begins=False),
+                EnqueueDisable(scope, keep=not uninstall),
+                *((BeginUpdate(package.status.generation),) if updating else ()),
+            )
+        case DisableDone():
+            return applied(package, DisableEnded()), (Simple.RESTATE,)
+        case _:
+            assert_never(event)
+
+
+def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
+    """Return what follows from a suspension, or from the read version of a suspended package."""
+    match event:
+        case SuspendStarted(scope):
+            package, ended = _without_crds(applied(package, SuspendBegun()), "suspended")
+            # An installed package is still present for its dependents, even if its run was interrupted.
+            run, there = package.node.run, package.status.installed_since is not None
+            return package, (
+                Log("suspended"),
+                *((Simple.REST_RELEASE,) if has_release(package.id) else ()),
+                *ended,
+                Attempt(Phase.LOAD, begins=False),
+                Tell(Completed(package.id.name, run) if there else Failed(package.id.name, run)),
+                EnqueueSuspend(scope),
+            )
+        case StoredLoaded():
+            package, offered = offer(package, stored=True)
+            return package, (Simple.NOTIFY, *offered)
+        case _:
+            assert_never(event)
+
+
+def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
+    """Return what follows from the beginning of a removal."""
+    if package.wish.source is None and event.settings is not None:  # this process has not adopted a desired state of it
+        package = applied(package, SettingsGiven(event.settings))
+    deletion = event.deletion or package.wish.directives.upkeep.deletion
+    package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned)), "removal started")
+    status = statuses.removing(package.status, "Removing", "the release is being uninstalled", around.now)
+    return with_status(package, status), (
+        *ended,
+        Attempt(Phase.LOAD, begins=False),
+        Tell(NodeRemoved(package.id.name)),
+        EnqueueRemoval(event.scope),
+    )

@@ -1,0 +1,112 @@
+"""The part of a resource that a revision was made from, as the record of the revision keeps it.
+
+A rollback returns to it: to the same content of the package, by its digest, with the same settings, overrides and patches. The
+settings are complete, with the texts from Secrets that they refer to, because those may have changed since. So the record is
+kept in Secrets only, and the paths of these texts are kept with it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    canonical_json,
+    checksum,
+    decode_json,
+    find,
+    find_int,
+    find_list,
+    find_object,
+    find_str,
+)
+from wharfinger.packages.kustomizing.patches import Patch, patches_document, read_patches
+from wharfinger.packages.rendering.resource_overrides import WorkloadOverride, read_overrides
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.resources.settings import ResolvedSettings, texts_at
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+WHAT: Final = "the recorded wish"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedWish:
+    """The package, its version and digest, and everything that its objects were made from besides."""
+
+    package: str
+    version: str
+    digest: str
+    settings: JsonObject = field(default_factory=dict, repr=False)
+    settings_version: int = 0
+    hidden: frozenset[tuple[str, ...]] = frozenset()
+    """The paths of texts from Secrets in the settings."""
+    overrides: tuple[WorkloadOverride, ...] = ()
+    patches: tuple[Patch, ...] = ()
+
+    @property
+    def resolved(self) -> ResolvedSettings:
+        """Return the settings, with their secrets marked."""
+        secrets = tuple(sorted(texts_at(self.settings, self.hidden)))
+        return ResolvedSettings(self.settings, secrets, self.hidden, self.settings_version)
+
+    @property
+    def content(self) -> str:
+        """Return a checksum of everything but the digest, to compare it with a wish that is not fetched yet."""
+        return checksum({**self.document, "digest": ""})
+
+    @property
+    def document(self) -> JsonObject:
+        """Return the form in which it is kept."""
+        hidden: list[JsonValue] = [list[JsonValue](path) for path in sorted(self.hidden)]
+        return {
+            "package": self.package,
+            "version": self.version,
+            "digest": self.digest,
+            "settings": self.settings,
+            "settingsVersion": self.settings_version,
+            "hidden": hidden,
+            "resourceRequests": [each.document for each in self.overrides],
+            "patches": patches_document(self.patches),
+        }
+
+    def encoded(self) -> bytes:
+        """Return the document as bytes; equal wishes have equal bytes."""
+        return canonical_json(self.document)
+
+
+def wish_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedWish:
+    """Return the wish of a resource whose package is not fetched yet; its digest is the pinned one, or ""."""
+    wanted = spec.directives
+    return RecordedWish(
+        package=spec.package,
+        version=spec.version,
+        digest=wanted.digest,
+        settings=settings.settings,
+        settings_version=settings.version,
+        hidden=settings.hidden,
+        overrides=wanted.overrides,
+        patches=wanted.patches,
+    )
+
+
+def read_wish(document: JsonObject) -> RecordedWish:
+    """Read the form in which a wish is kept. Raises FormatError."""
+    hidden = (path for path in find_list(document, "hidden") if isinstance(path, list))
+    return RecordedWish(
+        package=find_str(document, "package"),
+        version=find_str(document, "version"),
+        digest=find_str(document, "digest"),
+        settings=find_object(document, "settings"),
+        settings_version=find_int(document, "settingsVersion"),
+        hidden=frozenset(tuple(str(part) for part in path) for path in hidden),
+        overrides=read_overrides(find(document, "resourceRequests")),
+        patches=read_patches(find(document, "patches")),
+    )
+
+
+def decode_wish(data: bytes) -> RecordedWish | None:
+    """Read the bytes of `RecordedWish.encoded`; None for no bytes. Raises FormatError."""
+    if not data:
+        return None
+    return read_wish(as_object(decode_json(data, max_bytes=MAX_BYTES, what=WHAT), WHAT))

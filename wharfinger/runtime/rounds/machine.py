@@ -1,0 +1,258 @@
+"""The machine of rounds: the hooks of the Module ``global`` around all other packages (spec hook-protocol §5.3,
+"ConvergeModules"). A pure step from the state of the rounds and an event to the state after it, and what is to be done.
+
+Theory of operation. If there is such a Module, it is the first of all in the order, and its reconciliation begins a round::
+
+    values configured, hooks started → beforeAll hooks → all other packages, by order and requirements → afterAll hooks
+
+A round begins when the Module is loaded or its settings change, when one of its hooks changed the global values or switched a
+Module on or off, and when the set of Modules that are on has changed otherwise. In a round, all packages run again if the
+global values differ from those of the last round. The round ends when no package runs or may still run by itself, and the
+packages that were switched off are gone. A failed run is not waited for; otherwise one broken package would keep the afterAll
+hooks from ever running. After a restart, the first round also waits until every installed package was loaded or has failed to
+load. AfterAll hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row; then the loop is
+reported as a failure, and no further round begins.
+
+The switches that global hooks have set take effect when the beforeAll hooks of a round are done. A round that is cut short (the
+Module is suspended or disabled, or another version of it is loaded) has no further effect: its afterAll hooks are interrupted.
+The values that all packages were run with are recorded at the end of a round. So if a process ends within a round, the next
+process runs all packages.
+
+From the moment the Module is known until it has run once, no other package is run: its node holds the first order even before
+the Module is read. So a broken global hook holds back new packages; installed ones are kept as they are. Packages whose own
+settings change run by themselves, without a round.
+
+What an event does in each phase (``-``: nothing; ``→``: the next phase):
+
+============  ======================  ======================  =======================  ===================================
+event         IDLE                    RUNNING                 SETTLING                 ENDING
+============  ======================  ======================  =======================  ===================================
+RunBegan      → RUNNING               -                       → RUNNING                → RUNNING; a turn that waits is
+                                                                                       cancelled, one at work is superseded
+RunEnded      switch, survey [1]      switch, survey [1]      switch, survey [1]       the turn is cancelled; as before [1]
+Looked        if others are on now,   -                       when all is idle,        -
+              the scheduler is asked                          START_TURN → IDLE
+              for another round
+Looked, not   -                       the superseded turn is  → IDLE                   the turn is cancelled → IDLE
+active                                cancelled
+HookRan       with other switches,    -                       with other switches,     -
+              another round                                   another round
+TurnStarted   → ENDING                its scope is cancelled  its scope is cancelled   its scope is cancelled
+TurnAtWork,   -                       noted [2]               -                        noted [2]
+TurnFailed
+TurnEnded     -                       the turn is over [2]    -                        → IDLE; another round if the hooks
+                                                                                       changed what packages see [2]
+ModuleGone    all switches are off    → IDLE                  → IDLE                   the turn is cancelled → IDLE
+============  ======================  ======================  =======================  ===================================
+
+[1] The survey comes after the switches: its answer (Surveyed) is the set of packages that the round is about. They run again if
+the values changed → SETTLING.
+[2] Only if the event is about the present turn; one that was cancelled may still report.
+
+Invariants: at most one turn is not cancelled; a turn exists only while RUNNING or ENDING; while RUNNING, it is at work or has
+just failed; a round that afterAll hooks began is counted, and the count ends at MAX_ROUNDS.
+
+No trio, no clock, no I/O, no logging.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, TypeAlias, assert_never
+
+from rpds import HashTrieSet
+
+from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
+from wharfinger.runtime.resources.identity import GLOBAL
+from wharfinger.runtime.rounds.events import (
+    Cancel,
+    Effect,
+    EnqueueTurn,
+    Event,
+    FlagsRead,
+    HookRan,
+    Log,
+    Looked,
+    ModuleExpected,
+    ModuleGone,
+    PackageTurned,
+    Purpose,
+    ReportLoop,
+    RunAnew,
+    RunBegan,
+    RunEnded,
+    Simple,
+    Survey,
+    Surveyed,
+    Tell,
+    TurnAtWork,
+    TurnEnded,
+    TurnFailed,
+    TurnStarted,
+)
+from wharfinger.runtime.rounds.state import NO_FLAGS, Phase, Rounds, Turn
+from wharfinger.runtime.scheduler.events import FlagSet, NodeAdded, Rescheduled
+from wharfinger.runtime.scheduler.graph import Node, Verdict
+from wharfinger.runtime.scheduler.package_node import GLOBAL_ORDER
+
+MAX_ROUNDS: Final = 5
+"""The limit on rounds in a row that were begun by afterAll hooks."""
+UNREAD: Final = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verdict.ENABLE, script=True)
+"""The node of the Module ``global`` before it is read."""
+
+Next: TypeAlias = tuple[Rounds, tuple[Effect, ...]]
+"""The rounds after a step, and what is to be done, in this order."""
+
+
+def step(rounds: Rounds, event: Event) -> Next:
+    """Return the rounds after an event, and the effects in this order."""
+    match event:
+        case PackageTurned(name, on):
+            has_turned = name != GLOBAL and on is not (name in rounds.on)
+            turned = rounds.turned.insert(name) if has_turned else rounds.turned.discard(name)
+            return replace(rounds, turned=turned), ()
+        case ModuleExpected() | FlagsRead() | HookRan():
+            return _switched(rounds, event)
+        case RunBegan() | RunEnded() | Surveyed():
+            return _run(rounds, event)
+        case Looked():
+            return _looked(rounds, event)
+        case TurnStarted(scope, made):
+            if rounds.phase is not Phase.IDLE:
+                return rounds, (Cancel(scope, "another round has begun"),)
+            return replace(rounds, phase=Phase.ENDING, turn=Turn(scope, made)), (EnqueueTurn(scope, rounds.seen),)
+        case TurnAtWork() | TurnFailed() | TurnEnded():
+            return _turn(rounds, event)
+        case ModuleGone():
+            rounds, ended = _without_turn(rounds, "the global hooks are gone")
+            rounds, told = _switch(rounds, NO_FLAGS)
+            return replace(rounds, phase=Phase.IDLE, seen="", again=0, flags_known=False), (*ended, *told)
+        case _:
+            assert_never(event)
+
+
+# --- the switches of Modules -----------------------------------------------------------------------------------------------
+
+
+def _switched(rounds: Rounds, event: ModuleExpected | FlagsRead | HookRan) -> Next:
+    match event:
+        case ModuleExpected(installed):
+            # No package runs before global hooks, because global values are part of a package's values. Until the switches are
+            # known, installed Modules count as switched on, so that none is disabled only because no hook was read yet.
+            on = dict.fromkeys(sorted(installed), True)
+            told = (Tell(NodeAdded(UNREAD)), *(Tell(FlagSet(name, enabled=True)) for name in on))
+            return replace(rounds, flags={**rounds.flags, **on}), told
+        case FlagsRead(flags):
+            return _switch(rounds, flags)
+        case HookRan(active, flags):
+            is_new = not rounds.flags_known or flags != rounds.flags
+            if not active or not is_new or rounds.phase is Phase.RUNNING or rounds.turn is not None:
+                return rounds, ()
+            # They take effect after the beforeAll hooks of the next round.
+            return rounds, (Tell(Rescheduled(GLOBAL, "ModulesSwitched")),)
+        case _:
+            assert_never(event)
+
+
+def _switch(rounds: Rounds, flags: Mapping[str, bool]) -> Next:
+    """Switch Modules on or off as the global hooks last requested."""
+    before = rounds.flags
+    changed = sorted(name for name in {*before, *flags} if before.get(name) is not flags.get(name))
+    told = tuple(Tell(FlagSet(name, flags.get(name))) for name in changed)
+    return replace(rounds, flags=flags, flags_known=True), told
+
+
+# --- the Module's own run --------------------------------------------------------------------------------------------------
+
+
+def _run(rounds: Rounds, event: RunBegan | RunEnded | Surveyed) -> Next:
+    match event:
+        case RunBegan(recorded):
+            ended: tuple[Effect, ...] = ()
+            if rounds.turn is not None and not rounds.turn.at_work:
+                rounds, ended = _without_turn(rounds, "another round begins")
+            return replace(rounds, phase=Phase.RUNNING, seen=rounds.seen or recorded), ended
+        case RunEnded(values, flags):
+            rounds, ended = _without_turn(rounds, "another round has run")
+            purpose = Purpose.RUN_OTHERS if values == rounds.seen else Purpose.RUN_ALL
+            rounds, told = _switch(replace(rounds, seen=values), flags)
+            return rounds, (*ended, *told, Survey(purpose))
+        case Surveyed(on, purpose):
+            return _surveyed(replace(rounds, on=on, turned=HashTrieSet()), on, purpose)
+        case _:
+            assert_never(event)
+
+
+def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
+    match purpose:
+        case Purpose.BEGIN:
+            return rounds, (Tell(Rescheduled(GLOBAL, "EnabledModulesChanged")),)
+        case Purpose.RUN_OTHERS:
+            return replace(rounds, phase=Phase.SETTLING), (Simple.LOOK,)
+        case Purpose.RUN_ALL:
+            again: list[Effect] = []
+            for name in sorted(on):
+                again += (RunAnew(name), Tell(Rescheduled(name, "GlobalValuesChanged")))
+            # Only after all were rescheduled: a suspended package completes at once, which would end the round.
+            return replace(rounds, phase=Phase.SETTLING), (*again, Simple.LOOK)
+        case _:
+            assert_never(purpose)
+
+
+# --- the end of a round ----------------------------------------------------------------------------------------------------
+
+
+def _looked(rounds: Rounds, event: Looked) -> Next:
+    """End the round if it is over or cut short, or begin another one that is due."""
+    if event.recorded and not rounds.flags_known:
+        return rounds, (Simple.READ_FLAGS, Simple.LOOK)
+    if not event.active:
+        phase = Phase.RUNNING if rounds.phase is Phase.RUNNING else Phase.IDLE
+        return _without_turn(replace(rounds, phase=phase), "the global hooks are stopped")
+    if not event.started:
+        return rounds, ()
+    if rounds.phase is Phase.SETTLING and event.idle:
+        return replace(rounds, phase=Phase.IDLE), (Simple.START_TURN,)
+    if rounds.phase is Phase.IDLE and rounds.turned:
+        return rounds, (Survey(Purpose.BEGIN),)
+    return rounds, ()
+
+
+def _without_turn(rounds: Rounds, cause: str) -> Next:
+    """Interrupt the afterAll hooks, because the tasks behind them in the lane must not wait for them."""
+    turn = rounds.turn
+    if turn is None:
+        return rounds, ()
+    phase = Phase.IDLE if rounds.phase is Phase.ENDING else rounds.phase
+    return replace(rounds, phase=phase, turn=None), (Cancel(turn.scope, cause),)
+
+
+def _turn(rounds: Rounds, event: TurnAtWork | TurnFailed | TurnEnded) -> Next:
+    turn = rounds.turn
+    if turn is None or turn.scope is not event.scope:
+        return rounds, ()
+    match event:
+        case TurnAtWork():
+            return replace(rounds, turn=replace(turn, at_work=True)), ()
+        case TurnFailed():
+            return replace(rounds, turn=replace(turn, at_work=False)), ()
+        case TurnEnded(_, made):
+            ended = replace(rounds, turn=None)
+            if rounds.phase is not Phase.ENDING:
+                return ended, ()  # the next round, which waits, sees what they changed
+            return _go_on(replace(ended, phase=Phase.IDLE), changed=made != turn.made)
+        case _:
+            assert_never(event)
+
+
+def _go_on(rounds: Rounds, *, changed: bool) -> Next:
+    """End the round after its afterAll hooks, or begin another one if they changed what packages see."""
+    if not changed:
+        return replace(rounds, again=0), (Simple.LOOK,)
+    if rounds.again < MAX_ROUNDS:
+        said = Log("afterAll hooks changed the global values; another round")
+        return replace(rounds, again=rounds.again + 1), (said, Tell(Rescheduled(GLOBAL, "AfterAllChangedGlobalValues")))
+    message = (
+        f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change them "
+        "when nothing else changes"
+    )
+    return replace(rounds, again=0), (ReportLoop(message),)

@@ -1,0 +1,59 @@
+"""The state of the rounds of global hooks: frozen records, which only the machine beside this module replaces."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from rpds import HashTrieSet
+
+from wharfinger.queue.scope import WorkScope
+
+NO_FLAGS: Final[Mapping[str, bool]] = MappingProxyType({})
+
+
+class Phase(Enum):
+    """The phase of a round; each value says what happens in it."""
+
+    IDLE = "no round is under way"
+    RUNNING = "the Module's own run is under way or pending; the other packages run after it"
+    SETTLING = "the other packages run, and the afterAll hooks are still to come"
+    ENDING = "the afterAll hooks run, or are to be retried"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One execution of the afterAll hooks: from when all packages are idle until all of the hooks have succeeded."""
+
+    scope: WorkScope
+    """The scope of the task, which also identifies the turn."""
+    made: str
+    """The checksum of the values and switches that hooks can change, from before the turn."""
+    at_work: bool = False
+    """True while the hooks run; False while they wait, for example for the next attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds of global hooks, with the values and switches that the other packages were run with."""
+
+    phase: Phase = Phase.IDLE
+    turn: Turn | None = None
+    """The turn of the afterAll hooks. While the Module's own run is pending, it is superseded: that run waits for its end."""
+    on: frozenset[str] = frozenset()
+    """The packages that were on when the round began."""
+    turned: "HashTrieSet[str]" = field(default_factory=HashTrieSet)
+    """The packages that were switched on or off since then."""
+    flags: Mapping[str, bool] = field(default_factory=lambda: NO_FLAGS)
+    """The switches of Modules that are in effect; until they are known, those that keep installed Modules on."""
+    flags_known: bool = False
+    """True if the switches are those of the global hooks."""
+    seen: str = ""
+    """The checksum of the global values that packages were last run with."""
+    again: int = 0
+    """The number of rounds in a row that afterAll hooks have begun."""
+
+    def is_superseded(self, scope: WorkScope) -> bool:
+        """Return whether another round has begun while the turn with this scope was at work, or the turn is over."""
+        return self.phase is not Phase.ENDING or self.turn is None or self.turn.scope is not scope

@@ -1,0 +1,64 @@
+"""The part of a package's status that is about a rollback (``status.rollback``): what the resource asks for, and what runs."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+
+FAILED: Final = "UpgradeFailed"
+REQUESTED: Final = "Requested"
+NO_WAY_BACK: Final = "NoWayBack"
+"""The reason if there was no way back: then the package is as its resource asks, and fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackNote:
+    """A rollback: the revision that the package returned to, its version, the version that the resource asks for, and why.
+
+    ``revision`` 0: the package did not return, for the reason in ``message``.
+    """
+
+    revision: int
+    version: str
+    wanted: str
+    reason: str
+    message: str
+
+    @property
+    def is_back(self) -> bool:
+        """Return whether the package is that of the former revision, or on its way to it."""
+        return self.revision > 0
+
+    @property
+    def line(self) -> str:
+        """Return the note as one line."""
+        if not self.is_back:
+            return f"there is no way back from {self.wanted}: {self.message}"
+        return f"rolled back to revision {self.revision} ({self.version}); {self.wanted} is wanted: {self.message}"
+
+
+def rollback_object(note: RollbackNote) -> JsonObject:
+    """Return ``status.rollback``; all fields are always present, so that a merge patch leaves no old field behind."""
+    return {
+        "revision": note.revision,
+        "version": note.version,
+        "wanted": note.wanted,
+        "reason": note.reason,
+        "message": note.message,
+    }
+
+
+def read_rollback_note(written: JsonValue) -> RollbackNote | None:
+    """Read ``status.rollback``; None if there is none, or if it has another form."""
+    if not isinstance(written, dict):
+        return None
+    revision = find(written, "revision")
+    if not isinstance(revision, int) or isinstance(revision, bool):
+        return None
+    version, wanted, reason, message = (_text(written, name) for name in ("version", "wanted", "reason", "message"))
+    return RollbackNote(revision, version, wanted, reason, message)
+
+
+def _text(value: JsonObject, name: str) -> str:
+    found = find(value, name)
+    return found if isinstance(found, str) else ""
