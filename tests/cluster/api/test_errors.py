@@ -6,6 +6,7 @@ from wharfinger.cluster.api.errors import (
     ApiError,
     ClusterError,
     ConflictError,
+    ForbiddenError,
     GoneError,
     InvalidError,
     NotFoundError,
@@ -21,7 +22,7 @@ from wharfinger.cluster.api.errors import (
     [
         (400, InvalidError, False),
         (401, ApiError, True),
-        (403, ApiError, True),
+        (403, ForbiddenError, True),
         (404, NotFoundError, True),
         (405, ApiError, False),
         (409, ConflictError, True),

@@ -7,11 +7,12 @@ import pytest
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient, Propagation, WatchEvent
-from wharfinger.cluster.api.errors import ConflictError, InvalidError, NotFoundError, UnknownKindError
+from wharfinger.cluster.api.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnknownKindError
 from wharfinger.cluster.api.raw_object import RawEvent
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_object, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
+from wharfinger.kube.service_account import ServiceAccount
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
@@ -450,6 +451,18 @@ async def contract_kinds_that_are_served(client: ClusterClient) -> None:
     assert len(kinds) == len(set(kinds)), "each once"
     assert ("authorization.k8s.io", "SelfSubjectAccessReview") not in kinds, "nothing of it can be listed"
     assert served.silent == ()
+
+
+async def contract_requests_for_objects_are_made_as_an_account(client: ClusterClient) -> None:
+    acting = client.acting_as(ServiceAccount("default", "nobody"), comment="test")
+    await client.create(config_map("a"))
+    for request in (acting.get(key("a")), acting.create(config_map("b")), acting.delete(key("a"))):
+        with pytest.raises(ForbiddenError, match='User "system:serviceaccount:default:nobody" cannot'):
+            await request
+    assert await acting.resource_type("v1", "ConfigMap") == CONFIG_MAP
+    assert len((await acting.list(CONFIG_MAP, "default")).items) == 1
+    assert (await acting.served_kinds()).kinds
+    assert await acting.server_version() == await client.server_version()
 
 
 async def contract_a_watch_may_be_silent_for_a_bounded_time(client: ClusterClient) -> None:

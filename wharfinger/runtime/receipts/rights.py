@@ -25,7 +25,7 @@ _LIMIT: Final = 1024 * 1024
 
 
 class Part(StrEnum):
-    """The use of the rights."""
+    """The purpose of rights."""
 
     PACKAGE = "package"
     HOOKS = "hooks"
