@@ -32,6 +32,7 @@ OTHER: dict[str, RenderRequest] = {
     "api_versions": replace(ASKED, api_versions=("apps/v1",)),
     "is_upgrade": replace(ASKED, is_upgrade=True),
     "chart_file": replace(ASKED, chart_file={}),
+    "manifests": replace(ASKED, manifests=True),
 }
 
 scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
@@ -51,7 +52,7 @@ def test_what_is_packed_is_unpacked(rendered: Rendered) -> None:
 
 
 def test_every_field_but_the_place_of_the_chart_makes_another_key() -> None:
-    assert set(OTHER) == {field.name for field in fields(RenderRequest)} - {"chart", "confined"}
+    assert set(OTHER) == {field.name for field in fields(RenderRequest)} - {"chart", "confined", "reader"}
     keys = [
         entry_key(ASKED, "helm v4"),
         entry_key(ASKED, "helm v3"),
@@ -59,6 +60,7 @@ def test_every_field_but_the_place_of_the_chart_makes_another_key() -> None:
     ]
     assert len(set(keys)) == len(keys)
     assert entry_key(replace(ASKED, chart=Path("/elsewhere")), "helm v4") == keys[0]
+    assert entry_key(replace(ASKED, confined=True, reader="somebody"), "helm v4") == keys[0]  # only lookups depend on them
 
 
 def test_the_order_of_versions_and_of_values_makes_no_other_key() -> None:

@@ -29,7 +29,7 @@ FORMAT: Final = 1
 MAX_TEXT: Final = 64 * 1024 * 1024
 """The largest size of a cached render, in bytes of JSON."""
 _MAX_HEADER: Final = 256
-_APART: Final = frozenset({"chart", "api_versions", "confined"})
+_APART: Final = frozenset({"chart", "api_versions", "confined", "reader"})
 _LEVEL: Final = 1
 _HEADER: Final = re.compile(rb"wharfinger-render (\d{1,4}) ([0-9a-f]{64}) ([0-9a-f]{64}) (\d{1,12})\n")
 
