@@ -33,10 +33,17 @@ class Fence:
         self._until = self._boot_until = -math.inf
         self._reason = "it is not held yet"
 
-    def permit(self, until: float) -> None:
-        """Permit writes until that time of the monotonic clock, in seconds."""
+    def moment(self) -> tuple[float, float]:
+        """Return the present time by both clocks, in seconds."""
+        return self._clock(), self._boot_clock()
+
+    def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
+        """Permit writes until that time of the monotonic clock, in seconds. ``since``: when the renewal that permits them was
+        sent, so that a suspension after that counts; None: now.
+        """
         if until != self._until:
-            self._until, self._boot_until = until, self._boot_clock() + (until - self._clock())
+            clock, boot_clock = since or self.moment()
+            self._until, self._boot_until = until, boot_clock + (until - clock)
 
     def close(self, reason: str) -> None:
         """Permit nothing any more; ``reason`` completes "the Lease is not ours: …"."""

@@ -121,6 +121,8 @@ class _Keeper:
         self._fence = fence
         self._seen = seen
         self._told = ""
+        self._sent = fence.moment()
+        """When the last write was begun, by both clocks."""
         self._state: core.State
         self._effect: core.Effect
         self._state, self._effect = core.START
@@ -156,7 +158,7 @@ class _Keeper:
     def _step(self, event: core.Event) -> None:
         self._state, self._effect = self._machine.step(self._state, event, trio.current_time())
         if isinstance(self._state, core.Held):
-            self._fence.permit(self._state.good_until)
+            self._fence.permit(self._state.good_until, self._sent)
         else:
             self._fence.close(self.reason or "it is not held")
         if isinstance(event, core.Read | core.Written) and event.record is not None:
@@ -208,6 +210,7 @@ class _Keeper:
 
     async def _write(self, effect: core.Write) -> core.Event:
         begun = trio.current_time()
+        self._sent = self._fence.moment()
         spec = lease_spec(effect.claim, effect.before, self._now())
         try:
             return core.Written(read_lease(await self._put(spec, effect.before)), begun)

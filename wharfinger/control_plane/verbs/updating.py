@@ -266,6 +266,7 @@ def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
 def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
     """Delete an object whose last finalizer was removed; return the changed object at its old revision."""
     if not options.dry_run:
+        check_converted(served, new)
         metadata = metadata_of(old)
         key = backend.key(served, find_str(metadata, "namespace"), find_str(metadata, "name"))
         backend.delete(key)

@@ -45,6 +45,8 @@ NAME_PREFIX: Final = "wharfinger-hooks-"
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 REVIEW_VERSIONS: Final = ("v1",)
 OWN_CONDITION: Final = "wharfinger.dev/not-of-the-daemon"
+_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+"""The groups of reviews, by which the daemon checks its rights before it takes the Lease."""
 _OWN_SECRETS: Final = ("sh.helm.release.v1.", "wharfinger.")
 """The prefixes of the names of Secrets in which the daemon keeps releases and the state of packages."""
 _HASH: Final = 12
@@ -175,6 +177,7 @@ def _conditions(binding: AdmissionBinding, system_namespace: str, group: str) ->
         (
             f"!(has(request.namespace) && request.namespace == '{system_namespace}')",
             f"request.resource.group != '{group}'",
+            f"!(request.resource.group in [{', '.join(map(repr, _REVIEWS))}])",
             f"!(request.resource.group == 'apiextensions.k8s.io' && {named}.endsWith('.{group}'))",
             *(
                 f"!(request.resource.resource == 'secrets' && {named}.startsWith('{prefix}'))"

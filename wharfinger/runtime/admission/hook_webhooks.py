@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.errors import ClusterError, InvalidError, NotFoundError
+from wharfinger.cluster.api.errors import ClusterError, ForbiddenError, InvalidError, NotFoundError
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.cluster.watch.object_cache import ObjectChange
 from wharfinger.formats.json.value import JsonObject, find_str
@@ -75,24 +75,26 @@ class HookWebhooks:
 
         Raises HookError if another package converts the same definition, and ClusterError.
         """
-        for crd in bound.conversions:
-            owner = next(
-                (name for name, one in self._published.items() if name != package and crd in one.conversions), ""
-            )
-            if owner:
-                hook = next(iter(bound.conversions[crd].pairs.values()))[0]
-                why = f"{crd} is converted by hooks of {owner}, and only one package can do that; remove one of the two"
-                raise HookError(hook.name, why, transient=True)
         before = self._published.get(package, BoundWebhooks())
         if not bound and not before:
             self._published[package] = bound
             return
         await self._trusted.wait()
         async with self._writing:
+            self._check_owners(package, bound)
             self._published[package] = bound
             await self._write(package, bound)
             for crd in before.conversions.keys() - bound.conversions.keys():
                 await self._end_conversion(package, crd)
+
+    def _check_owners(self, package: str, bound: BoundWebhooks) -> None:
+        """Raise HookError if another package converts one of the definitions."""
+        for crd in bound.conversions:
+            for name, one in self._published.items():
+                if name != package and crd in one.conversions:
+                    hook = next(iter(bound.conversions[crd].pairs.values()))[0]
+                    why = f"{crd} is converted by hooks of {name}, and only one package can do that; remove one of the two"
+                    raise HookError(hook.name, why, transient=True)
 
     async def withdraw(self, package: str, *, conversions: bool) -> None:
         """Remove a package's webhooks, those of an earlier daemon included; conversions only if ``conversions`` is true.
@@ -104,6 +106,8 @@ class HookWebhooks:
             return
         kept = BoundWebhooks() if conversions or before is None else replace(before, validating=(), mutating=())
         async with self._writing:
+            if self._left is not None:
+                self._left.add(package)  # until all is erased: a withdrawal that fails is repeated
             self._published[package] = kept
             await self._erase(package, conversions=conversions)
 
@@ -140,12 +144,17 @@ class HookWebhooks:
     async def keep(self) -> None:
         """Write everything published again, where it differs. Raises ClusterError; what an API server refuses is only logged."""
         async with self._writing:
+            failure: ClusterError | None = None
             for package, bound in self.published().items():
                 try:
                     if bound:
                         await self._write(package, bound)
-                except InvalidError as error:
+                except (ForbiddenError, InvalidError) as error:
                     log.warning("%s: the webhooks of its hooks are not kept: %s", package, error)
+                except ClusterError as error:
+                    failure = error  # those of other packages are kept nevertheless
+        if failure is not None:
+            raise failure
 
     async def sweep(self, known: frozenset[str]) -> None:
         """Remove what an earlier daemon published for packages that have no webhooks any more, or are not ``known``: nothing will

@@ -110,7 +110,10 @@ class PackageLogs(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             text += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
         # Redacted before it is cut: half of a secret would not be recognized.
-        text = TextRedactor(self._secrets_of(package)).redact(text[: 4 * MAX_LINE_CHARS])
+        secrets, is_long = self._secrets_of(package), len(text) > 4 * MAX_LINE_CHARS
+        text = TextRedactor(secrets).redact(text[: 4 * MAX_LINE_CHARS])
+        if is_long:  # its end may be a part of a secret
+            text = text[: max(len(text) - max(map(len, secrets), default=0), 0)] + CUT
         if len(text) > MAX_LINE_CHARS:
             text = text[:MAX_LINE_CHARS] + CUT
         self._number += 1

@@ -9,6 +9,8 @@ from wharfinger.formats.exposition import Description, MetricKind, plain_text
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_WATCHES: Final = 1_000
+REQUESTING: Final = frozenset({"listing", "opening"})
+"""The actions of a watch in which it may wait for its turn behind other requests."""
 OTHERS: Final = ("(others)", "", "", "")
 
 HEARD: Final = Description(
@@ -56,8 +58,13 @@ def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float)
 
 
 def stale_watches(clients: Sequence[tuple[str, HttpClusterClient]]) -> tuple[str, ...]:
-    """Return a sentence for each watch that hangs."""
-    return tuple(str(sign) for _, client in clients for sign in client.heartbeats.signs() if sign.is_stale)
+    """Return a sentence for each watch that hangs. One that may wait for a turn of its client does not hang."""
+    return tuple(
+        str(sign)
+        for _, client in clients
+        for sign in client.heartbeats.signs()
+        if sign.is_stale and not (sign.action in REQUESTING and client.pace().waiting)
+    )
 
 
 def _heard(signs: Sequence[WatchSign], now: float) -> dict[tuple[str, ...], float]:
