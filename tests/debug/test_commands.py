@@ -138,13 +138,12 @@ async def test_get_packages(tmp_path: Path) -> None:
 
 
 async def test_get_leader(tmp_path: Path) -> None:
-    leader = LeaderSnapshot("ns/lease", "host_1", 3, "host_\x1b[2J", leads=False, shard="team=a")
+    leader = LeaderSnapshot("ns/lease", "host_1", 3, "host_\x1b[2J", leads=False)
     inspector = CannedInspector(base=replace(DAEMON, leader=leader))
     code, out, err = await run_against(inspector, "get leader", tmp_path / "s")
     assert (code, err) == (0, "")
     assert out == (
-        "LEASE      LEADER   FENCE   THIS DAEMON    ROLE      SHARD\n"
-        "ns/lease   host_1   3       host_\\x1b[2J   standby   team=a\n"
+        "LEASE      LEADER   FENCE   THIS DAEMON    ROLE\nns/lease   host_1   3       host_\\x1b[2J   standby\n"
     )
     assert await run_against(inspector, "get leader -o name", tmp_path / "s") == (0, "host_1\n", "")
     _, out, _ = await run_against(inspector, "get leader -o json", tmp_path / "s")

@@ -207,7 +207,7 @@ def test_who_leads_can_be_asked_of_the_leader_and_of_a_standby(tmp_path: Path) -
             ask(one, "get", "leader", "-o", "name") == ask(two, "get", "leader", "-o", "name") == f"{identity(one)}\n"
         )
         header, row = ask(one, "get", "leader").splitlines()
-        assert header.split() == ["LEASE", "LEADER", "FENCE", "THIS", "DAEMON", "ROLE", "SHARD"]
+        assert header.split() == ["LEASE", "LEADER", "FENCE", "THIS", "DAEMON", "ROLE"]
         assert row.split() == [lease, identity(one), "1", identity(one), "leader"]
         assert ready(one) == f"ready\nleader: {identity(one)}\n"
         assert ready(two).startswith("not ready: ")

@@ -356,8 +356,7 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 class LeaderSnapshot:
     """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
 
-    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own. ``shard`` is the
-    selector of the namespaces that the Lease is about; "" for all.
+    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own.
     """
 
     lease: str = ""
@@ -365,7 +364,6 @@ class LeaderSnapshot:
     fence: int = 0
     identity: str = ""
     leads: bool = False
-    shard: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,9 @@ def test_every_field_but_the_place_of_the_chart_makes_another_key() -> None:
     ]
     assert len(set(keys)) == len(keys)
     assert entry_key(replace(ASKED, chart=Path("/elsewhere")), "helm v4") == keys[0]
-    assert entry_key(replace(ASKED, confined=True, reader="somebody"), "helm v4") == keys[0]  # only lookups depend on them
+    assert (
+        entry_key(replace(ASKED, confined=True, reader="somebody"), "helm v4") == keys[0]
+    )  # only lookups depend on them
 
 
 def test_the_order_of_versions_and_of_values_makes_no_other_key() -> None:

@@ -55,6 +55,8 @@ _SOCKET_OPTIONS: Final[list[SocketOption]] = [
 A closed connection discards what the peer has not received (SO_LINGER), also when the process is killed. Otherwise the kernel
 would deliver a write of a dead daemon minutes later, when the network works again.
 """
+_IMPERSONATE: Final = "impersonate-"
+_USER: Final = f"{_IMPERSONATE}user"
 
 
 class ResponseTooLargeError(ClusterError):
@@ -292,7 +294,12 @@ class HttpSession:
     def _request(self, call: Call, header: str, read_s: float) -> httpx.Request:
         headers = [("accept", call.accept), ("accept-encoding", "gzip")]
         headers.append(("user-agent", f"{self.options.user_agent} {call.comment}".rstrip()))
-        headers += [*self._connection.headers, *call.headers]
+        own = self._connection.headers
+        if any(name.lower() == _USER for name, _ in call.headers):
+            own = tuple(
+                each for each in own if not each[0].lower().startswith(_IMPERSONATE)
+            )  # the server takes the first
+        headers += [*own, *call.headers]
         if call.body:
             headers.append(("content-type", call.content_type))
         if header:

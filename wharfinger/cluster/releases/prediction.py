@@ -114,7 +114,9 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
     leaving = [row for identity, row in there.items() if identity not in wanted and not _comes(row, coming)]
     if not objects and not request.prune_to_empty:
         check_not_emptied(owner, leaving)
-    foretelling = _Foretelling(tools, ObjectWriter(tools.client, tools.manager, force, dry_run=True), survey, there)
+    foretelling = _Foretelling(
+        tools, ObjectWriter(tools.acting(owner), tools.manager, force, dry_run=True), survey, there
+    )
     changes = [*await foretelling.definitions(request.crds), *await foretelling.objects()]
     scoped = _scopes([*request.crds, *objects])
     changes += [
@@ -180,7 +182,7 @@ class _Foretelling:
         staying = frozenset(
             find_str(live, "metadata", "uid") for live in self._survey.lives.values() if live is not None
         )
-        farewell = await judge_leaving(self._tools.client, rows, staying=staying)
+        farewell = await judge_leaving(self._writer.client, rows, staying=staying)
         deleted = [
             ObjectChange(str(row.identity), Change.DELETE, Source.RULES)
             for row in rows
@@ -197,7 +199,7 @@ class _Foretelling:
         # Also objects that are known to be as applied are read: somebody may have changed one just now.
         live = self._survey.lives.get(row.identity)
         if live is None and row.identity not in self._survey.lives:
-            live = await look_up(self._tools.client, row.key)
+            live = await look_up(self._writer.client, row.key)
         before = self._there.get(row.identity)
         return await self._dry_run(row, row.object(), live, None if before is None else before.object(), row.drift)
 

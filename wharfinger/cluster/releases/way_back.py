@@ -6,6 +6,7 @@ the opposite direction (`one_way`), and again before a rollback, on the live obj
 touch are no reason before an upgrade: the upgrade itself would be refused then, and the object would stay as it was.
 """
 
+import base64
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,7 +16,6 @@ from wharfinger.formats.quantity import parse_quantity
 from wharfinger.kube.resource import kind_of
 
 _CLAIM: Final = ("spec", "resources", "requests", "storage")
-_DATA: Final = ("data", "binaryData", "stringData")
 _FIXED: Final[dict[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
     ("apps", "Deployment"): (("spec", "selector"),),
     ("apps", "DaemonSet"): (("spec", "selector"),),
@@ -61,11 +61,27 @@ def _refusals(present: JsonObject, wanted: JsonObject, manager: str) -> Iterator
             yield f"{'.'.join(path)} cannot be changed"
     if (group, kind) == ("", "PersistentVolumeClaim"):
         yield from _of_claim(present, wanted)
+    found = _data(present)
     if group == "" and kind in ("ConfigMap", "Secret") and present.get("immutable") is True:
         if wanted.get("immutable") is not True:
             yield "it is immutable, and stays so"
-        elif any(present.get(name) != wanted.get(name) for name in _DATA if name in wanted):
+        elif any(found.get(name) != value for name, value in _data(wanted).items()):
             yield "it is immutable, so its data cannot be changed"
+
+
+def _data(obj: JsonObject) -> JsonObject:
+    """Return the data as the API server stores it: ``stringData`` is encoded, and is put over ``data``."""
+    texts = find(obj, "stringData")
+    encoded = {
+        name: base64.b64encode(text.encode()).decode()
+        for name, text in (texts.items() if isinstance(texts, dict) else ())
+        if isinstance(text, str)
+    }
+    stored: JsonObject = {name: obj[name] for name in ("data", "binaryData") if name in obj}
+    if encoded:
+        data = find(obj, "data")
+        stored["data"] = {**(data if isinstance(data, dict) else {}), **encoded}
+    return stored
 
 
 def _of_claim(present: JsonObject, wanted: JsonObject) -> Iterator[str]:
@@ -93,4 +109,12 @@ def _differs(present: JsonValue, wanted: JsonValue) -> bool:
     if isinstance(present, list) and isinstance(wanted, list):
         pairs = zip(present, wanted, strict=False)
         return len(present) != len(wanted) or any(_differs(old, new) for old, new in pairs)
-    return present != wanted
+    if present == wanted:
+        return False
+    have, want = (_amount(value) for value in (present, wanted))
+    return have is None or have != want
+
+
+def _amount(value: JsonValue) -> object:
+    """Return a quantity as a number, because the API server stores ``1024Mi`` as ``1Gi``; None for anything else."""
+    return parse_quantity(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None

@@ -8,7 +8,7 @@ from wharfinger.debug.listing.listing import Column, Listing, Row, Selection
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.inspector import Inspector
 
-_COLUMNS: Final = tuple(map(Column, ("LEASE", "LEADER", "FENCE", "THIS DAEMON", "ROLE", "SHARD")))
+_COLUMNS: Final = tuple(map(Column, ("LEASE", "LEADER", "FENCE", "THIS DAEMON", "ROLE")))
 
 
 def leader_list() -> Listing:
@@ -29,7 +29,7 @@ async def _read(inspector: Inspector, _selection: Selection) -> tuple[Row, ...]:
     if not found.lease:
         return ()
     leader, role = found.leader or "(none)", "leader" if found.leads else "standby"
-    cells = (found.lease, leader, str(found.fence), found.identity, role, found.shard)
+    cells = (found.lease, leader, str(found.fence), found.identity, role)
     return (Row((found.lease,), leader, cells, record_to_json(found)),)
 
 

@@ -18,13 +18,18 @@ from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
 
-LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024)
+LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024, memory_bytes=1024**3)
 _KEPT: Final = (
     *("PATH", "HOME", "SSH_AUTH_SOCK"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
 )
 """Variables of this process that git gets."""
-_SETTINGS: Final = {"safe.directory": "*", "core.hooksPath": os.devnull}
+_SETTINGS: Final = {
+    "safe.directory": "*",
+    "core.hooksPath": os.devnull,
+    "core.bigFileThreshold": "16m",
+    "pack.threads": "1",
+}
 _PROTOCOLS: Final = "file:git:http:https:ssh"
 _TRANSIENT: Final = re.compile(
     r"could not resolve host|connection (?:reset|refused|timed out)|failed to connect|early eof|timed out|unexpected disconnect"

@@ -29,7 +29,7 @@ from wharfinger.process.command import Command, Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
 
 OUTPUT_BYTES: Final = 64 * 1024 * 1024
-LIMITS: Final = Limits(wall_s=120.0, stdout_bytes=OUTPUT_BYTES, term_grace_s=0.3)
+LIMITS: Final = Limits(wall_s=120.0, stdout_bytes=OUTPUT_BYTES, term_grace_s=0.3, memory_bytes=2 * 1024**3)
 _VERSION: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024)
 MAX_MESSAGE: Final = 1_000
 _NOWHERE: Final = "http://127.0.0.1:9"

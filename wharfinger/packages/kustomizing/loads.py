@@ -24,6 +24,8 @@ _PLUGINS: Final = ("generators", "transformers", "validators")
 """Lists of files that may name files themselves, relative to the kustomization. An entry may also be such a file's text."""
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
+_ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
+"""The start of an address that kustomize reads itself. Go's clients reach this machine past every proxy."""
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
 """Parts of which the text of an object has at least one."""
 _NO_PATHS: Final = frozenset(
@@ -59,7 +61,7 @@ def read_kustomization(path: Path) -> JsonValue:
     return read_yaml(data, what=path.name)  # that refuses a larger one
 
 
-def check_loads(folder: Path, limit: Path, more: Iterable[str] = ()) -> None:
+def check_loads(folder: Path, limit: Path, more: Iterable[str] = (), *, remote: bool = True) -> None:
     """Check everything that a build of a folder would load; ``more`` are further paths, relative to it.
 
     ``limit`` is the folder that all files must lie in. Blocking. Raises LoadError.
@@ -78,6 +80,8 @@ def check_loads(folder: Path, limit: Path, more: Iterable[str] = ()) -> None:
         if path is None:
             continue
         for text in _texts_of(path):
+            if not remote and _ADDRESS.match(text):
+                raise LoadError(f"names {text!r}, and a package is built without a network", path)
             pending += _checked(place, text, top, path, paths)
 
 

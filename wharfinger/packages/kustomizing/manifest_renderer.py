@@ -7,6 +7,7 @@ other place of the machine, nor of the network, is reached.
 The text of the release is written in the form of Helm's output, so hooks (``helm.sh/hook``) are found as in a chart.
 """
 
+from functools import partial
 from typing import Final
 
 import trio
@@ -64,7 +65,7 @@ class ManifestRenderer:
     async def _built(self, request: RenderRequest) -> Rendered:
         folder = await trio.to_thread.run_sync(request.chart.resolve)
         try:
-            await trio.to_thread.run_sync(check_loads, folder, folder)
+            await trio.to_thread.run_sync(partial(check_loads, folder, folder, remote=False))
             objects = await self._builder.build(Folder(folder, _PACKAGE))
         except LoadError as error:
             at = error.file.relative_to(folder).as_posix() if error.file.is_relative_to(folder) else error.file.name

@@ -76,8 +76,8 @@ class _Tags:
     until: float
 
 
-_Key = tuple[str, str, str, str]
-"""The URL, the commit, the folder, and the name with the version."""
+_Key = tuple[str, str, str, str, Credentials | None]
+"""The URL, the commit, the folder, the name with the version, and the login: another login may not read the same."""
 
 
 class GitRepositories:
@@ -107,8 +107,8 @@ class GitRepositories:
     async def package(self, place: GitSource, name: str, version: str, tag: str, commit: str) -> Package:
         """Return a package of a commit; ``tag`` is the tag that points there, "" if none does. Raises PackageError."""
         folder = place.folder(name)
-        key = place.url, commit, folder, f"{name} {version}"
-        async with self._locks.held(" ".join(key)):
+        key = place.url, commit, folder, f"{name} {version}", place.credentials
+        async with self._locks.held(" ".join(key[:4])):
             known = self._kept.get(key)
             if known is None:
                 async with _open_access(place) as access:

@@ -255,7 +255,8 @@ def source_text(source: Source) -> str:
         case HelmSource(url):
             return f"helm:{url}"
         case GitSource(url, path):
-            return f"git:{url}" + (f"//{path}" if path else "") + f"@{source.tags.text}"
+            place = (f"//{path}" if path else "") + (f"#{source.package}" if source.package else "")
+            return f"git:{url}{place}@{source.tags.text}"
         case ArchiveSource(files):
             listed = " ".join(f"{each.name} {each.version} {each.digest}" for each in files)
             return f"archives:sha256:{hashlib.sha256(listed.encode()).hexdigest()}"

@@ -48,11 +48,17 @@ def judge_upgrade(
     ready: ReadyRevision | None,
     content: str,
     now: datetime,
+    digest: str = "",
 ) -> Verdict:
     """Judge the attempt; ``content`` is the checksum of what it installs (:class:`RecordedWish`), ``ready`` the revision that
     was Ready before, None if none is recorded.
     """
-    if not policy.rollback or attempt.settled or attempt.since is None or not _is_upgrade(attempt, ready, content):
+    if (
+        not policy.rollback
+        or attempt.settled
+        or attempt.since is None
+        or not _is_upgrade(attempt, ready, content, digest)
+    ):
         return Continues()
     problem = open_condition(status)
     aside = status.suspended or status.maintenance is not None or status.removal is not None or status.held is not None
@@ -70,10 +76,10 @@ def judge_upgrade(
     return Continues(left)
 
 
-def _is_upgrade(attempt: Attempt, ready: ReadyRevision | None, content: str) -> bool:
+def _is_upgrade(attempt: Attempt, ready: ReadyRevision | None, content: str, digest: str) -> bool:
     if ready is None:
         return attempt.changed
-    return ready.asked != attempt.asked and ready.wish.content != content
+    return ready.asked != attempt.asked and ready.wish.differs(content, digest)
 
 
 def _seconds(time: timedelta) -> str:

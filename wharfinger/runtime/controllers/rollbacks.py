@@ -25,6 +25,7 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.wishes import asked_checksum, desired_state
 from wharfinger.runtime.lifecycle.package_state import PackageState, PackageStateError, StateRecord, state_record
 from wharfinger.runtime.lifecycle.way_back_record import Rollback
+from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import PackageId, has_release
 from wharfinger.runtime.resources.recorded_wish import RecordedWish, decode_wish, wish_of
 from wharfinger.runtime.resources.resources import PackageSpec
@@ -129,7 +130,7 @@ class Rollbacks:
         if due.request and not history:
             await record.update(lambda state: state.answered(due.request))
             return
-        found = await self._find(due, record.state, history)
+        found = await self._find(due, record.state, history, _digest(due.spec, instance))
         wanted, why = due.spec.version, instance.masked(due.why)
         if isinstance(found, NoTarget):
             text = found.why if due.request else f"{found.why}; the upgrade failed: {why}"
@@ -139,7 +140,12 @@ class Rollbacks:
             note = RollbackNote(revision, wish.version, wanted, REQUESTED if due.request else FAILED, why)
         log.warning("%s: %s", instance.id, note.line)
         rollback = Rollback(due.spec.directives.asked, due.spec.generation, wish, note)
-        await record.update(lambda state: state.rolled_back(rollback, due.request))
+        try:
+            await record.update(lambda state: state.rolled_back(rollback, due.request))
+        except PackageStateError as error:
+            note = RollbackNote(0, "", wanted, NO_WAY_BACK, f"{error}; it failed: {why}")
+            none = Rollback(rollback.asked, rollback.generation, None, note)
+            await record.update(lambda state: state.rolled_back(none, due.request))
         self._look(name)
 
     # --- internal ------------------------------------------------------------------------------------------------------------
@@ -155,7 +161,9 @@ class Rollbacks:
         if instance is None or instance.wish.attempt.asked != spec.directives.asked:
             return
         policy = spec.directives.upgrade
-        verdict = judge_upgrade(policy, instance.wish.attempt, instance.status, state.ready, content, now)
+        verdict = judge_upgrade(
+            policy, instance.wish.attempt, instance.status, state.ready, content, now, _digest(spec, instance)
+        )
         match verdict:
             case HasFailed(why):
                 self._due[name] = _Due(spec, content, why)
@@ -163,19 +171,19 @@ class Rollbacks:
                 if again is not None:
                     self._later(name, max(again.total_seconds(), LEAST_WAIT_S))
 
-    async def _find(self, due: _Due, state: PackageState, history: Sequence[Release]) -> Found | NoTarget:
+    async def _find(self, due: _Due, state: PackageState, history: Sequence[Release], digest: str) -> Found | NoTarget:
         """Return the revision to return to, and what it was made from. Raises ClusterError."""
         if not due.request and state.ready is not None:
             return state.ready.revision, state.ready.wish
         if not due.revision:
-            return await self._former(history, due.content)
+            return await self._former(history, due.content, digest)
         target = find_target(history, due.revision)
         if isinstance(target, NoTarget):
             return target
         wish = await self._wish(target.release)
         return wish if isinstance(wish, NoTarget) else (due.revision, wish)
 
-    async def _former(self, history: Sequence[Release], content: str) -> Found | NoTarget:
+    async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
         """Return the newest revision that was deployed, and was made from something else than the package now."""
         why = "no revision of the package with another version, or other settings, is recorded"
         for release in reversed(history):
@@ -183,7 +191,7 @@ class Rollbacks:
                 wish = await self._wish(release)
                 if isinstance(wish, NoTarget):
                     why = wish.why
-                elif wish.content != content:
+                elif wish.differs(content, digest):
                     return release.revision, wish
         return NoTarget(why)
 
@@ -200,6 +208,12 @@ class Rollbacks:
                 f"{what} does not say what it was made from: another program, or an older version, wrote it"
             )
         return wish
+
+
+def _digest(spec: PackageSpec, instance: Instance) -> str:
+    """Return the digest of what a package is to be, or is; "" if neither is known."""
+    manifest = instance.files.manifest
+    return spec.directives.digest or (manifest.descriptor.digest.text if manifest is not None else "")
 
 
 def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:

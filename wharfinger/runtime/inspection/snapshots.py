@@ -134,7 +134,7 @@ class RuntimeInspector:
     def lease_seen(self, lease: str, identity: str, record: LeaseRecord) -> None:
         """Take note of a reading of the Lease ``lease``; ``identity`` is this daemon's own."""
         leads = record.holder == identity and bool(identity)
-        self.leader = LeaderSnapshot(lease, record.holder, record.fence, identity, leads, self.leader.shard)
+        self.leader = LeaderSnapshot(lease, record.holder, record.fence, identity, leads)
 
     async def statistics(self) -> StatisticsSnapshot | None:
         """Return the daemon's counts, or None before the runtime is up."""

@@ -18,7 +18,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.installing.made_objects import CARRIED_FOR, INSTALL, MADE_BY, Made, carried_for, made_objects
 from wharfinger.runtime.installing.target import InRegistry, Target
 from wharfinger.runtime.resources.application_scope import NAMESPACE
-from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY, SECRET
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, SECRET
 
 FIELD_MANAGER: Final = "wharfinger-install"
 _READY: Final = "Ready"
@@ -148,7 +148,7 @@ async def _drop_carried(client: ClusterClient, namespace: str, name: str, *, kee
 
 
 async def _drop_repository(client: ClusterClient, name: str) -> None:
-    """Delete a repository that `install` made, unless another Application uses it."""
+    """Delete a repository that `install` made, unless another package uses it."""
     key = ObjectKey(PACKAGE_REPOSITORY, "", name)
     try:
         found = await client.get(key) if name else {}
@@ -156,7 +156,7 @@ async def _drop_repository(client: ClusterClient, name: str) -> None:
         return
     if find(found, "metadata", "labels", MADE_BY) != INSTALL:
         return
-    users = (await client.list(APPLICATION)).items
+    users = [*(await client.list(APPLICATION)).items, *(await client.list(MODULE)).items]
     if not any(find(each, "spec", "packageRepositoryName") == name for each in users):
         await _delete(client, key)
 

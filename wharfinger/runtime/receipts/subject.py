@@ -96,7 +96,7 @@ def place(source: Path, target: Path, version: str) -> None:
         shutil.copytree(source, target, symlinks=True)
         for name in _VERSION_FILES:
             file = target / name
-            if file.is_file():
+            if file.is_file() and not file.is_symlink():
                 file.write_text(_VERSION_LINE.sub(f"version: {version}", file.read_text(), count=1))
     except OSError as error:
         raise ArtifactError(f"{source}: cannot be copied: {error.strerror or error}") from error

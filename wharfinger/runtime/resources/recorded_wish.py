@@ -55,6 +55,10 @@ class RecordedWish:
         """Return a checksum of everything but the digest, to compare it with a wish that is not fetched yet."""
         return checksum({**self.document, "digest": ""})
 
+    def differs(self, content: str, digest: str) -> bool:
+        """Return whether it is another one than that with this content and digest; "" for a digest that is not known."""
+        return self.content != content or (bool(digest and self.digest) and self.digest != digest)
+
     @property
     def document(self) -> JsonObject:
         """Return the form in which it is kept."""

@@ -149,11 +149,11 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
 async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
     """Record the revision as one to return to, if a failed upgrade is rolled back, or the package returned to it itself."""
     wanted = instance.wish.directives
-    if not instance.loaded().chart or not (wanted.upgrade.rollback or wanted.rolled_back):
+    record = await instance.recorded(tools)
+    if not instance.loaded().chart or not (wanted.upgrade.rollback or wanted.rolled_back or record.state.ready):
         return
     back = wanted.rolled_back is not None and wanted.rolled_back.is_back
     ready = ReadyRevision("" if back else wanted.asked, instance.status.revision, recorded_wish(instance))
-    record = await instance.recorded(tools)
     await record.update(lambda state: state.ready_as(ready, instance.status.generation))
     host.emit(instance, WarnedOf(ROLLBACK, ()))
 
