@@ -29,8 +29,9 @@ removal             RemovalBegun, DeletionChosen,                  delete hooks 
 Each record is replaced here and nowhere else. No trio, no clock, no I/O: a fact carries what it needs.
 """
 
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from wharfinger.runtime.package.facts import (
     AdoptedForRemoval,
@@ -129,10 +130,10 @@ _NEVER_RAN: Final = HookHistory()
 def applied(package: Package, event: Fact) -> Package:
     """Return the package after a fact."""
     match event:
+        case HooksBase():  # first, because hooks run more often than anything else happens
+            return replace(package, hooks=_hooks(package.hooks, event))
         case StatusSet() | Warned() | Renamed() | Downloaded() | Offered() | JoinRefused():
             return _whole(package, event)
-        case HooksBase():
-            return replace(package, hooks=_hooks(package.hooks, event))
         case ReleaseBase():
             return replace(package, applied=_release(package.applied, event))
         case NodeBase():
@@ -295,6 +296,9 @@ def _release(release: Applied, event: ReleaseFact) -> Applied:
 
 def _hooks(hooks: HookState, event: HooksFact) -> HookState:
     match event:
+        case HookRan(hook, error, at):
+            ran = HookHistory(hooks.history.get(hook, _NEVER_RAN).runs + 1, at, error)
+            return replace(hooks, history={**hooks.history, hook: ran})
         case HooksStarting(scope):
             return replace(hooks, scope=scope)
         case HooksStarted(started):
@@ -303,9 +307,6 @@ def _hooks(hooks: HookState, event: HooksFact) -> HookState:
             return HookState(history=hooks.history)
         case StartupHookDone(hook):
             return replace(hooks, startup_done=hooks.startup_done | {hook})
-        case HookRan(hook, error, at):
-            ran = HookHistory(hooks.history.get(hook, _NEVER_RAN).runs + 1, at, error)
-            return replace(hooks, history={**hooks.history, hook: ran})
         case LaneFailed(hook, lane, error):
             return replace(hooks, failing={**hooks.failing, (hook, lane): error})
         case LaneRecovered(hook, lane):
