@@ -329,7 +329,6 @@ async def _open_runtime(
     writer = StatusWriter(keys.add, keys.add_later)
 
     def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
-        recorder.status(name, before, after)
         writer.changed(name, before, after, trio.current_time())
         events.status_changed(name, before, after)
 
@@ -424,7 +423,7 @@ async def _open_runtime(
                 backoff=config.backoff,
                 limited=limited,
                 engine=replace(holding, expressions=HealthExpressions(rules)),
-                observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue),
+                observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue, recorder.package),
             ) as runtime,
             open_controller(
                 client,

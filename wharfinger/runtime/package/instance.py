@@ -8,7 +8,7 @@ lock to read it.
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import trio
 
@@ -132,6 +132,12 @@ class Signal:
         await self._event.wait()
 
 
+Observe: TypeAlias = Callable[[Package, Event | Fact, Around | None, Package, tuple[Effect, ...]], None]
+"""A callback for each step: the state before, the event with its surroundings or the fact without any, the state after it, and
+the effects.
+"""
+
+
 @dataclass(slots=True)
 class Instance:
     """One package: its state, which only `apply` and `take` change, and the resources that its tasks share."""
@@ -151,14 +157,22 @@ class Instance:
     """The throttles of hooks that limit how often they run."""
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
+    observe: Observe | None = None
+    """The callback for each step, which the recorder provides."""
 
     def apply(self, fact: Fact) -> None:
         """Record a fact."""
-        self.state = applied(self.state, fact)
+        before = self.state
+        self.state = applied(before, fact)
+        if self.observe is not None:
+            self.observe(before, fact, None, self.state, ())
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
         """Take the step of an event, and return what is to be done."""
-        self.state, effects = step(self.state, event, around)
+        before = self.state
+        self.state, effects = step(before, event, around)
+        if self.observe is not None:
+            self.observe(before, event, around, self.state, effects)
         return effects
 
     @property
@@ -223,7 +237,8 @@ class Instance:
 
     def rename(self, identity: PackageId) -> None:
         """Give the package another identity of the same name; its record is that of the other one from now on."""
-        self.state, self.record = applied(self.state, Renamed(identity)), None
+        self.apply(Renamed(identity))
+        self.record = None
 
     def know_record(self, record: StateRecord) -> None:
         """Keep a record that was read already."""
