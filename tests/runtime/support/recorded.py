@@ -9,6 +9,7 @@ from random import Random
 from typing import Final
 
 from tests.runtime.support.nodes import group, node
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
 from wharfinger.packages.rendering.chart_use import ChartUse
@@ -298,7 +299,8 @@ class Story:
         return scope
 
     def _fact(self, instance: Instance) -> facts.Fact:
-        text, values = self.text(), {"auth": {"token": self.text()}}
+        text = self.text()
+        values: JsonObject = {"auth": {"token": self.text()}}
         directives = Directives(requested=text, maintenance="")
         definition, settings, key = self._definition(), self._settings(), self.random.choice(("a", "b"))
         source = FolderSource(Path("/packages"))

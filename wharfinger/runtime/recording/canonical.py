@@ -205,6 +205,11 @@ class Codec:
                 if tag not in opaque and (quick := _quick_of(tag, kind, kept)) is not None:
                     self._quick[kind] = quick
 
+    @property
+    def kinds(self) -> frozenset[type]:
+        """The classes of records that the codec knows."""
+        return frozenset(self._records)
+
     def encode(self, value: object, text: Text = unmasked) -> JsonValue:
         """Return the canonical form of a value. Raises CanonicalError for a value of an unknown class."""
         return self._encoded(value, text, self.encode)

@@ -69,6 +69,8 @@ def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple
         told = [(record.machine, state_of(record.machine, base), words_of(plain(record), base))]
         if record.machine == PACKAGE.name and (status := words_of_status(record.state)) is not None:
             told.append((STATUS, state_of(STATUS, base), status))
+            if isinstance(record.event, list) and record.event[0] == "Changed":
+                del told[0]  # the event is only that change
         base.fold(record)
         at = datetime.fromtimestamp(record.time, UTC)
         events += [

@@ -56,7 +56,11 @@ _KEPT: Final = {
     "AppId": frozenset({"namespace", "instance"}),
     "ModuleId": frozenset({"name", "namespace"}),
     **dict.fromkeys(("Wished", "FoundInstalled"), frozenset({"package", "version"})),
-    **{f"Scheduler{name}": frozenset({"name", "reason"}) for name in kinds_of(scheduler_events)},
+    **{f"Scheduler{name}": frozenset({"name"}) for name in kinds_of(scheduler_events)},
+    **dict.fromkeys(
+        ("SchedulerRescheduled", "SchedulerDecided", "SchedulerDisable", "SchedulerSchedule"),
+        frozenset({"name", "reason"}),
+    ),
 }
 _KINDS: Final = {
     **kinds_of(events, facts, effects, desired_state, enabled_vote),

@@ -189,9 +189,7 @@ class Ring:
                     yield _part_record(kept, self.name, text)
                 else:
                     if kept.before is not status:
-                        whole: JsonValue = {
-                            "status": normal(status_changes(None, kept.before, text))
-                        }
+                        whole: JsonValue = {"status": normal(status_changes(None, kept.before, text))}
                         yield StateRecord(kept.number, kept.time, PACKAGE.name, kept.key, whole, Why.REPLACED)
                     status = kept.after
                     yield _package_record(kept, text)

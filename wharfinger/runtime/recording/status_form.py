@@ -16,8 +16,9 @@ from wharfinger.runtime.status.package_status import Condition, PackageStatus, S
 from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.versions.version_note import VersionNote
 
-_OTHERS: Final = tuple(each.name for each in fields(PackageStatus) if each.name not in ("stages", "told"))
-_FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*_OTHERS))
+OTHERS: Final = tuple(each.name for each in fields(PackageStatus) if each.name not in ("stages", "told"))
+"""The fields besides the conditions, in their order."""
+_FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
 _NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})
 """The fields whose texts are names: they are not masked."""
 _VALUES: Final = Codec(
@@ -47,9 +48,9 @@ def status_changes(before: PackageStatus | None, after: PackageStatus, text: Tex
             stages[stage._value_] = _condition(new, text)
     others: JsonObject = {}
     now = _FIELDS(after)
-    was_fields = _FIELDS(before) if before is not None else (None,) * len(_OTHERS)
+    was_fields = _FIELDS(before) if before is not None else (None,) * len(OTHERS)
     if before is None or was_fields != now:
-        for name, one, other in zip(_OTHERS, was_fields, now, strict=True):
+        for name, one, other in zip(OTHERS, was_fields, now, strict=True):
             if before is None or (one is not other and one != other):
                 others[name] = cast("str", other) if name in _NAMES else _VALUES.encode(other, text)
     told: JsonObject = {}

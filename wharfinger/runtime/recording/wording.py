@@ -9,6 +9,7 @@ from wharfinger.runtime.lifecycle.lifecycle_machine import Operation
 from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.recording.status_form import OTHERS
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
@@ -262,7 +263,7 @@ def _status(changed: JsonObject, more: JsonObject) -> Words:
                 causes.append(f"{reason}: {message}" if message else reason)
             case _:
                 pass
-    others = [name.replace("_", " ") for name in more]
+    others = [name.replace("_", " ") for name in OTHERS if name in more]
     return Words(
         ", ".join(stages or others) or "conditions", "; ".join(dict.fromkeys(causes)), decides=bool(stages or others)
     )
