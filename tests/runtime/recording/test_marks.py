@@ -7,7 +7,7 @@ from wharfinger.cluster.objects.drift_policy import DriftMode
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.recording.canonical import CanonicalError, unmasked
-from wharfinger.runtime.recording.marks import Marks, StandIn, form_of, plain, stand_in
+from wharfinger.runtime.recording.marks import MOST_OBJECTS, Marks, StandIn, form_of, plain, stand_in
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.resources.settings import ResolvedSettings
@@ -30,10 +30,12 @@ def test_an_object_has_its_attributes_only_at_first() -> None:
 def test_numbers_are_not_given_again() -> None:
     marks, kept = Marks(), WorkScope("a")
     marks.form(kept, unmasked)
-    marks.form(WorkScope("b"), unmasked)
+    others = [WorkScope("b") for _ in range(MOST_OBJECTS)]
+    for other in others:
+        marks.form(other, unmasked)
     marks.forget((kept,))
     assert marks.form(kept, unmasked) == ["~", 1]
-    assert marks.form(WorkScope("c"), unmasked) == ["~", 3, "Scope", "c"]
+    assert marks.form(others[0], unmasked) == ["~", MOST_OBJECTS + 2, "Scope", "b"]
 
 
 def test_a_stand_in_has_what_the_machine_reads() -> None:

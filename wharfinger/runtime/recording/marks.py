@@ -21,6 +21,8 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 MARK: Final = "~"
 """The tag of a mark."""
+MOST_OBJECTS: Final = 40
+"""The number of objects of one package beyond which those that it does not refer to are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +68,11 @@ class Marks:
         self._objects: dict[int, tuple[object, int]] = {}
         self._mentioned: set[int] = set()
 
+    @property
+    def has_many(self) -> bool:
+        """Return whether there are so many objects that those without a use should be forgotten."""
+        return len(self._objects) > MOST_OBJECTS
+
     def form(self, value: object, text: Text) -> JsonValue:
         """Return the mark of an object; with its attributes if it is mentioned for the first time."""
         known = self._objects.get(id(value))
@@ -84,10 +91,9 @@ class Marks:
 
     def forget(self, kept: tuple[object, ...]) -> None:
         """Forget all objects but these."""
-        if len(self._objects) > len(kept):
-            found = ((id(each), self._objects.get(id(each))) for each in kept)
-            self._objects = {key: known for key, known in found if known is not None}
-            self._mentioned &= {number for _, number in self._objects.values()}
+        found = ((id(each), self._objects.get(id(each))) for each in kept)
+        self._objects = {key: known for key, known in found if known is not None}
+        self._mentioned &= {number for _, number in self._objects.values()}
 
 
 def form_of(value: object) -> JsonValue:

@@ -229,7 +229,7 @@ class Recorder:
         self._write(
             _Written(number, moment, PACKAGE, name, before, event, at, after, effects), codec, text, text.derived
         )
-        if codec.marks is not None:
+        if codec.marks is not None and codec.marks.has_many:
             codec.marks.forget(marked_objects(after))
 
     def _write(self, step: "_Written", codec: Codec, text: Text, derived: Text) -> None:
