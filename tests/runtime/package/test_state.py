@@ -75,8 +75,8 @@ def test_records_are_made_in_one_module_and_as_empty_ones() -> None:
         and node.func.id in names
         and imports(tree, node)
     }
-    # A hook that never ran is shown with an empty history.
-    assert makers <= {WRITER, "runtime/core/package_snapshot.py"}
+    # A hook that never ran is shown with an empty history, and a state is read from a recording.
+    assert makers <= {WRITER, "runtime/core/package_snapshot.py", "runtime/recording/package_form.py"}
 
 
 def imports(tree: ast.Module, call: ast.Call) -> bool:
