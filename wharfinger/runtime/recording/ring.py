@@ -40,7 +40,7 @@ from wharfinger.runtime.recording.machines import (
 from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC
 from wharfinger.runtime.recording.past import MENTION, Past
 from wharfinger.runtime.recording.record import EventRecord, StateRecord, Why
-from wharfinger.runtime.recording.status_form import status_changes
+from wharfinger.runtime.recording.status_form import status_after, status_changes
 from wharfinger.runtime.scheduler.events import Event, NodeAdded
 from wharfinger.runtime.scheduler.state import Entry
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -167,7 +167,8 @@ class Ring:
                 event = kept.event if kept.subject == self.name else None
                 past.update(SCHEDULER.name, kept.time, event, _entry(kept, text))
             elif isinstance(kept, PackageStep):
-                past.update(PACKAGE.name, kept.time, None, _phase_form(kept.phase), kept.after)
+                masked = status_after(None, normal(status_changes(None, kept.after, text)))
+                past.update(PACKAGE.name, kept.time, None, _phase_form(kept.phase), masked)
             else:
                 before = _BEFORE[kept.machine.name]
                 state = kept.machine.changes(kept.machine.codec, before, kept.after, lambda _: text)
