@@ -11,12 +11,12 @@ import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 import trio
+from msgspec.structs import replace
 
 from bench.measure import Ratio, Unit
 from tests.packages.support.charts import write

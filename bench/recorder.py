@@ -52,7 +52,6 @@ from wharfinger.runtime.recording.flight_log import FlightLog, open_flight_log
 from wharfinger.runtime.recording.recorder import Recorder
 from wharfinger.runtime.resources.custom_resources import ensure_crds
 from wharfinger.runtime.resources.resources import APPLICATION, REQUESTED
-from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import summarize
 
 PACKAGES: Final = 200
@@ -85,13 +84,15 @@ class _Switch:
     in_memory: Recorder
     on_disk: Recorder
     written: FlightLog
-    recorder: Recorder | None = None
 
     def turn(self, recorder: Recorder | None) -> None:
-        self.recorder, runtime = recorder, self.runtime
+        runtime = self.runtime
         runtime.lifecycle.observe = recorder.lifecycle if recorder is not None else None
         runtime.scheduler.observe = recorder.scheduler if recorder is not None else None
         runtime.tools.journal.observe = recorder.journal if recorder is not None else None
+        runtime.packages.observe = recorder.package if recorder is not None else None
+        for instance in runtime.instances.values():
+            instance.observe = runtime.packages.observe
         queues = runtime.queues
         queues._yard = replace(queues._yard, observe=recorder.queue if recorder is not None else None)  # noqa: SLF001 - not switched elsewhere
 
@@ -160,16 +161,6 @@ async def _serve(
     ):
         inspector = RuntimeInspector("bench", runtime.now(), runtime)
         switch = _Switch(runtime, Recorder(inspector.secrets_of), Recorder(inspector.secrets_of, written), written)
-        changes = runtime.packages.changes
-        told = changes.on_status
-
-        def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
-            if switch.recorder is not None:
-                switch.recorder.status(name, before, after)
-            if told is not None:
-                told(name, before, after)
-
-        runtime.packages.changes = replace(changes, on_status=changed)
         yield switch
 
 

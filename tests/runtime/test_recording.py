@@ -43,7 +43,7 @@ def test_what_happened_is_told_and_stepped_again(tmp_path: Path) -> None:
     assert "requires update, version" in told
     assert reason in told
     machines = {event["machine"] for event in document["events"]}
-    assert machines == {"lifecycle", "scheduler", "queue", "status", "journal"}
+    assert machines == {"lifecycle", "scheduler", "queue", "status", "journal", "package"}
     assert at_ready.returncode == 0, at_ready.stdout
     assert "ready; nothing blocks it" in at_ready.stdout
     assert now.returncode == 3

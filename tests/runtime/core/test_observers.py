@@ -7,7 +7,7 @@ from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 
 
 def test_nothing_is_observed_unless_it_is_asked_for() -> None:
-    assert Observers(None, None, None) == UNOBSERVED
+    assert Observers(None, None, None, None) == UNOBSERVED
 
 
 async def test_each_machine_is_observed(tmp_path: Path) -> None:
@@ -15,6 +15,7 @@ async def test_each_machine_is_observed(tmp_path: Path) -> None:
     observers = Observers(
         lifecycle=lambda name, *_: seen.append(f"lifecycle {name}"),
         scheduler=lambda _before, event, *_: seen.append(f"scheduler {type(event).__name__}"),
+        package=lambda _before, event, *_: seen.append(f"package {type(event).__name__}"),
         queue=lambda name, _number, _before, event, *_: seen.append(f"queue {name} {type(event).__name__}"),
     )
     async with open_world(tmp_path, observers=observers) as world:
@@ -23,3 +24,6 @@ async def test_each_machine_is_observed(tmp_path: Path) -> None:
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
     assert {"lifecycle prod.shop", "scheduler Resumed", "scheduler NodeAdded", "queue prod.shop Enqueued"} <= set(seen)
+    assert {"package Wished", "package Downloaded", "package UpdateDone", "package RunDone"} <= set(seen), (
+        "facts and events"
+    )

@@ -1,8 +1,7 @@
 """The decisions of the scheduler: what a package does about its answers and its orders."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from tests.runtime.package.test_machine import (
     CYCLE,
@@ -100,7 +99,7 @@ def test_a_disable_that_is_ordered(known: Package, around: Around, missed: bool)
 )
 def test_a_package_that_may_be_on_ensures_its_definitions(known: Package, around: Around, begins: bool) -> None:
     if known.files.definition is WITH_CRDS and known.node.refused is None:
-        known = replace(known, crds=replace(known.crds, established=None))
+        known = structs.replace(known, crds=structs.replace(known.crds, established=None))
     assert effects(known, DecisionMade(allowed=True), around) == ((Simple.CRDS,) if begins else ())
     assert effects(known, DecisionMade(allowed=False), around) == ()
 
@@ -144,7 +143,7 @@ def test_a_node_that_is_refused_leaves_the_one_before() -> None:
 
 def test_a_node_that_is_settled() -> None:
     on, off = NodeSettled(enabled=True, unwanted=False), NodeSettled(enabled=False, unwanted=True)
-    crds = replace(loaded(WITH_CRDS), crds=replace(loaded().crds, established=None))
+    crds = structs.replace(loaded(WITH_CRDS), crds=structs.replace(loaded().crds, established=None))
     assert effects(crds, on) == (Simple.CRDS,)
     assert effects(loaded(), off) == ()
     missed = after(loaded(), DisableOrdered("gone", uninstall=False), SUSPENDED)
@@ -152,5 +151,5 @@ def test_a_node_that_is_settled() -> None:
     assert effects(missed, on) == ()
     assert after(missed, on).node.missed_disable is None
     assert effects(loaded(SCRIPTED), on) == (BeginVote("SettingsChanged"),)
-    asked = replace(loaded(SCRIPTED), vote=replace(loaded().vote, asked_about=NO_SETTINGS.checksum))
+    asked = structs.replace(loaded(SCRIPTED), vote=structs.replace(loaded().vote, asked_about=NO_SETTINGS.checksum))
     assert effects(asked, on) == ()

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec import structs
 
 from tests.scale import scaled
 from wharfinger.packages.definition.definition import Definition, Layout
@@ -148,7 +149,7 @@ def refused(definition: Definition = PLAIN) -> Package:
 
 
 def installed(known: Package) -> Package:
-    return replace(known, status=replace(known.status, installed_since=NOW, version="1.0.0"))
+    return structs.replace(known, status=replace(known.status, installed_since=NOW, version="1.0.0"))
 
 
 def after(known: Package, event: Event, around: Around = IDLE) -> Package:

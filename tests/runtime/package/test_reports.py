@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.runtime.package.test_machine import IDLE, NOW, PLAIN, after, effects, installed, loaded, operations, package
 from wharfinger.cluster.objects.drift_policy import DriftMode
@@ -168,7 +169,9 @@ def test_health_counts_once_the_package_was_ready(seen: HealthSeen, truth: Truth
 
 def test_a_package_that_an_earlier_process_found_ready_is_judged_early_only_if_something_is_stalled() -> None:
     known = ready()
-    known = replace(known, status=replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"]))
+    known = structs.replace(
+        known, status=replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"])
+    )
     assert known.status.is_being_verified
     assert told(known, HealthSeen(rolling="x")) is known
     seen = told(known, HealthSeen(stalled="x", any_stalled=True))
@@ -192,7 +195,7 @@ def test_drift_is_a_warning_if_it_is_not_corrected() -> None:
     assert told(known, ForeignRevision("release: helm")).warnings[DRIFT] == ("drift: a by x",)
     directives = known.wish.directives
     upkeep = replace(directives.upkeep, drift=replace(directives.upkeep.drift, mode=DriftMode.WARN))
-    warned = replace(ready(), wish=replace(known.wish, directives=replace(directives, upkeep=upkeep)))
+    warned = structs.replace(ready(), wish=structs.replace(known.wish, directives=replace(directives, upkeep=upkeep)))
     assert told(warned, DriftReported(("a by x",), ())).warnings[DRIFT] == ("drift: a by x",)
     _, said = step(known, DriftReported(("a by x", "b by y"), ()), IDLE)
     assert said == (Log("drift: b by y"),)

@@ -14,10 +14,9 @@ from wharfinger.queue.events import Enqueued, Failed
 from wharfinger.queue.fifo import Fifo
 from wharfinger.queue.state import QueueState
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
-from wharfinger.runtime.recording.machines import QUEUE, SCHEDULER, STATUS
+from wharfinger.runtime.recording.machines import PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.scheduler.state import Graph
-from wharfinger.runtime.status.package_status import Stage
-from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.status.package_status import Stage, Truth
 
 JSON = st.recursive(
     st.none()
@@ -67,8 +66,8 @@ def test_ranges_keep_what_they_allow(text: str) -> None:
 
 
 def test_a_word_that_the_machine_takes_for_a_text_is_that_text() -> None:
-    assert STATUS.codec.encode(Reason.PENDING) == STATUS.codec.encode("Pending") == "Pending"
-    assert STATUS.codec.decode(STATUS.codec.encode(Stage.LOADED)) is Stage.LOADED
+    assert SCHEDULER.codec.encode(Truth.TRUE) == SCHEDULER.codec.encode("True") == "True"
+    assert PACKAGE.codec.decode(PACKAGE.codec.encode(Stage.LOADED)) is Stage.LOADED
 
 
 def test_texts_are_masked_but_names_are_not() -> None:
@@ -86,6 +85,6 @@ def test_values_of_other_classes_are_refused() -> None:
 
 @given(JSON)
 def test_any_json_is_read_or_refused(value: JsonValue) -> None:
-    for machine in (QUEUE, SCHEDULER, STATUS):
+    for machine in (QUEUE, PACKAGE, SCHEDULER):
         with contextlib.suppress(CanonicalError):
             machine.codec.decode(value)

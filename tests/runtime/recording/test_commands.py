@@ -105,7 +105,7 @@ def test_a_recording_of_another_form_is_an_error(tmp_path: Path) -> None:
     (tmp_path / file_name(1)).write_bytes(MAGIC + frame(b"{}"))
     with pytest.raises(RecordingError, match="another version"):
         history_from(tmp_path, WEB)
-    bad = EventRecord(1, 1.0, "status", WEB, ["Unknown"], None, [], [])
+    bad = EventRecord(1, 1.0, "queue", f"{WEB}#1", ["Unknown"], None, [], [])
     (tmp_path / file_name(1)).write_bytes(MAGIC + frame(encoded(bad)))
     with pytest.raises(RecordingError, match="another version"):
         explanation_from(tmp_path, WEB, T0 + timedelta(days=365))

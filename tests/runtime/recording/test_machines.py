@@ -2,35 +2,40 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import T0
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.queue.events import Enqueued, Failed
 from wharfinger.queue.machine import step
 from wharfinger.queue.state import QueueState
+from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.recording.canonical import as_bytes, unmasked
-from wharfinger.runtime.recording.machines import MACHINES, MOST_WAITING, QUEUE, SCHEDULER, STATUS
-from wharfinger.runtime.recording.reported import reported
+from wharfinger.runtime.recording.machines import MACHINES, MOST_WAITING, PACKAGE, QUEUE, SCHEDULER
+from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.scheduler.events import NodeAdded, Resumed
 from wharfinger.runtime.scheduler.scheduler import Scheduler
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.progress import Progress
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 
 def test_all_machines_are_known_by_their_names() -> None:
-    assert set(MACHINES) == {"lifecycle", "journal", "queue", "scheduler", "status"}
+    assert set(MACHINES) == {"lifecycle", "journal", "queue", "scheduler", "package"}
     assert all(machine.name == name for name, machine in MACHINES.items())
 
 
 def test_the_choice_of_a_version_can_be_recorded() -> None:
     """Each class in a status must be known to the codec, or neither history nor replay works."""
-    before = statuses.fresh(1, T0)
+    before = Package(AppId("shop", "web"), statuses.fresh(1, T0))
     note = VersionNote("range >=1", "1.0.0", "AwaitsApproval", "1.1.0 waits", pending="1.1.0")
-    after = replace(before, update=note, progress=Progress(1, 1, ("a",)))
-    event = reported(before, after)
-    assert "1.1.0 waits" in str(STATUS.codec.encode(event))
-    assert STATUS.codec.decode(STATUS.codec.encode(event)) == event
+    back = RollbackNote(2, "1.0.0", "1.1.0", "Requested", "1.1.0 is slow")
+    status = replace(before.status, update=note, rollback=back, progress=Progress(1, 1, ("a",)))
+    changed = PACKAGE.changes(PACKAGE.codec, before, structs.replace(before, status=status), lambda _: unmasked)
+    assert "1.1.0 waits" in str(changed)
+    assert "1.1.0 is slow" in str(changed)
 
 
 def test_only_changed_lanes_are_in_a_step_of_a_queue() -> None:

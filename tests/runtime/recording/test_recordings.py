@@ -34,7 +34,9 @@ def test_what_is_not_a_recording_is_an_error_with_a_remedy(tmp_path: Path) -> No
     with pytest.raises(RecordingError, match="another version of wharfinger"):
         list(read_recording(tmp_path))
     file.write_bytes(MAGIC + frame(encoded(HeadRecord(0, 1.0, FORMAT + 1, "9.9.9", 1, first=True))))
-    with pytest.raises(RecordingError, match=r"found 2, of wharfinger 9\.9\.9; replay it with that version"):
+    with pytest.raises(
+        RecordingError, match=rf"found {FORMAT + 1}, of wharfinger 9\.9\.9; replay it with that version"
+    ):
         list(read_recording(tmp_path))
 
 

@@ -2,12 +2,16 @@
 
 import pytest
 
-from tests.runtime.support.recorded import Story
+from tests.runtime.support.recorded import T0, Story
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.recording.canonical import normal, unmasked
 from wharfinger.runtime.recording.history import history_of
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import EventRecord
-from wharfinger.runtime.recording.wording import Words, state_of, words_of
+from wharfinger.runtime.recording.status_form import status_changes
+from wharfinger.runtime.recording.wording import Words, state_of, words_of, words_of_status
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 
 
 def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past | None = None) -> Words:
@@ -37,11 +41,30 @@ def words(machine: str, event: JsonValue, effects: JsonValue = None, past: Past 
          Words("an operation is cancelled", "removal started")),
         ("queue", ["Draining", "the daemon is stopping", False], [], Words("the queue drains", "the daemon is stopping", False)),
         ("queue", ["Enqueued", 1, "Load", 1, 0.0, "main"], [], Words("Load is queued", decides=False)),
+        ("package", ["RunOrdered", 3, "Loaded"], [["BeginReconciliation", 3, "Loaded"]],
+         Words("run 3 is ordered", "Loaded; asks for reconciliation")),
+        ("package", ["DisableOrdered", "Unwanted", True], [], Words("is to be uninstalled", "Unwanted", decides=False)),
+        ("package", ["StageFailed", ["=Stage", "APPLIED"], ["Failure", ["=Reason", "APPLY_FAILED"], "no", True, None]],
+         [["GiveWay", 3, True]], Words("ManifestsApplied failed", "ApplyFailed: no")),
+        ("package", ["NodeRefused", ["Failure", ["=Reason", "DEPENDENCY_CYCLE"], "a cycle", True, None], True, None], [],
+         Words("its definition was refused", "DependencyCycle: a cycle", decides=False)),
+        ("package", ["EventHookDone", "a.sh", "main", "exit 1"], [], Words("a.sh: event hook done", "exit 1")),
+        ("package", ["ValuesChanged", "a.sh"], [["Tell", ["SchedulerRescheduled", "shop.web", "HookValuesChanged"]]],
+         Words("a.sh: values changed", "asks to run again: HookValuesChanged")),
+        ("package", ["OthersTurned", ["()"], True], [["RepeatVote", ["()"]]], Words("others turned", "asks for another vote")),
         ("journal", ["Complete", ["=Operation", "UPDATE"], "Load", ""], [], Words("complete update Load ", decides=False)),
     ],
 )  # fmt: skip
 def test_events(machine: str, event: JsonValue, effects: JsonValue, expected: Words) -> None:
     assert words(machine, event, effects) == expected
+
+
+@pytest.mark.parametrize(("revision", "said"), [(3, "returns to revision 3 (1.0.0)"), (0, "no way back")])
+def test_a_rollback(revision: int, said: str) -> None:
+    note = RollbackNote(revision, "1.0.0", "2.0.0", "UpgradeFailed", "broken")
+    before = statuses.fresh(1, T0)
+    changed = status_changes(before, statuses.rolled_back(before, note, T0), unmasked)
+    assert words_of_status({"status": normal(changed)}) == Words(said, "UpgradeFailed: 2.0.0: broken")
 
 
 def test_a_run_is_named_by_its_task() -> None:

@@ -1,9 +1,11 @@
 """A Host that writes down what it is told and records what tasks found, and instances without a world."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
+
+from msgspec import structs
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.running.inbox import Inbox
@@ -115,5 +117,5 @@ def learn(one: Instance, finding: Finding) -> None:
 
 def put(one: Instance, status: PackageStatus | None = None, **records: Mapping[str, object]) -> None:
     """Set fields of an instance's records, as if its machine had made them: ``put(one, wish={"version": "1.2.3"})``."""
-    made = {name: replace(getattr(one.state, name), **fields) for name, fields in records.items()}
-    one.state = replace(one.state, status=status or one.state.status, **made)
+    made = {name: structs.replace(getattr(one.state, name), **fields) for name, fields in records.items()}
+    one.state = structs.replace(one.state, status=status or one.state.status, **made)

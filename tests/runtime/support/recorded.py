@@ -4,32 +4,59 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Final
 
 from tests.runtime.support.nodes import group, node
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.definition.definition import Definition, Layout
+from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
+from wharfinger.packages.rendering.chart_use import ChartUse
+from wharfinger.packages.sources.source import FolderSource
 from wharfinger.queue import events as queue_events
 from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.machine import step as queue_step
+from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Completing, Ending, QueueState, Rules, Running
-from wharfinger.runtime.lifecycle.desired_state import DesiredState
+from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind, DesiredState
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.package import events, findings
+from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.enabled_vote import KeptVote
+from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.package.state import Brought, Package
 from wharfinger.runtime.recording.log_file import MAGIC, frame
 from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Record, encoded, read_record
 from wharfinger.runtime.recording.recorder import Log, Recorder
+from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.resources.release_policy import DeletionPolicy
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.resources.upgrade_policy import UpgradePolicy
 from wharfinger.runtime.scheduler import events as scheduler_events
 from wharfinger.runtime.scheduler.graph import CycleError
 from wharfinger.runtime.scheduler.rules import Facts
 from wharfinger.runtime.scheduler.scheduler import Scheduler
 from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import PackageStatus, Stage
+from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.versions.rollback_note import RollbackNote
 
 T0: Final = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES: Final = ("shop.web", "shop.db", "ingress", "shop.cache")
 STEPS: Final = ("Download", "Load", "Configure", "Run")
 SECRETS: Final = ("hunter2-planted", "s3cr3t value with spaces", "ünïcödé-sécret", 'quo"ted\\secret')
+
+DEFINITION: Final = Definition(
+    Layout.PACKAGE, None, "web", "1.0.0", "", "", NO_REQUIREMENTS, 900, critical=False, chart=None,
+    static_values={}, settings_schema=None, values_schema=None, helm_schema=None, hooks=False, enabled_script=False,
+    crds=False, images={},
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -76,7 +103,7 @@ class Story:
         self.scheduler.observe = self.recorder.scheduler
         self.journal = Journal(None)
         self.journal.observe = self.recorder.journal
-        self.statuses: dict[str, PackageStatus] = {}
+        self.instances: dict[str, Instance] = {}
         self.queues: dict[str, _Lane] = {}
         self.queues_begun = 0
         self.scheduler.apply(scheduler_events.FactsChanged(Facts("1.31.0", "1.70.0")), self.clock)
@@ -91,7 +118,8 @@ class Story:
             self._journal,
             self._queue,
             self._queue,
-            self._status,
+            self._package,
+            self._package,
         )
         for _ in range(steps):
             self.clock += timedelta(milliseconds=self.random.randrange(5_000))
@@ -141,7 +169,7 @@ class Story:
             case _:
                 store.finish_removal(name)
                 if store.complete_removal(name):
-                    self.statuses.pop(name, None)
+                    self.instances.pop(name, None)
 
     def _scheduler(self, name: str) -> None:
         events = scheduler_events
@@ -243,8 +271,160 @@ class Story:
             )
         ]
 
-    def _status(self, name: str) -> None:
-        before = self.statuses.get(name) or statuses.fresh(1, self.clock)
+    def _package(self, name: str) -> None:
+        namespace, dot, own = name.partition(".")
+        identity: PackageId = AppId(namespace, own) if dot else ModuleId(name)
+        instance = self.instances.get(name)
+        if instance is None:
+            fresh = Package(identity, statuses.fresh(1, self.clock))
+            instance = self.instances[name] = Instance(fresh, observe=self.recorder.package)
+        event = self._finding(instance) if self.random.random() < 0.4 else self._event(name, instance)
+        instance.take(event, Around(self.clock, self.lifecycle.package(name)))
+
+    def _settings(self) -> ResolvedSettings:
+        secret = self.text() or "nothing"
+        return ResolvedSettings(
+            {"password": secret, "size": self.random.randrange(3)}, (secret,), frozenset({("password",)})
+        )
+
+    def _definition(self) -> Definition:
+        draw = self.random.random
+        return replace(
+            DEFINITION, version=self.random.choice(("1.0.0", "2.0.0")), crds=draw() < 0.5, enabled_script=draw() < 0.5
+        )
+
+    def _scope(self) -> WorkScope:
+        scope = WorkScope(self.random.choice(("update of x", "vote of x")))
+        if self.random.random() < 0.2:
+            scope.cancel("superseded")
+        return scope
+
+    def _directives(self) -> Directives:
+        choice, text = self.random.choice, self.text()
+        note = RollbackNote(choice((0, 3)), "1.0.0", "2.0.0", "UpgradeFailed", text)
+        return Directives(
+            requested=text,
+            account=choice(("", "package")),
+            upgrade=UpgradePolicy(rollback=choice((True, False))),
+            asked=choice(("sha256:1", "sha256:2")),
+            rolled_back=choice((note, None)),
+        )
+
+    def _wished(self) -> Wished:
+        source, first = FolderSource(Path("/packages")), self.random.random() < 0.5
+        return Wished(
+            "web", self.random.choice(("1.0.0", "2.0.0")), source, self._settings(), self._directives(), first=first
+        )
+
+    def _finding(self, instance: Instance) -> findings.Finding:
+        text = self.text()
+        values: JsonObject = {"auth": {"token": self.text()}}
+        definition, settings, key = self._definition(), self._settings(), self.random.choice(("a", "b"))
+        kinds: tuple[findings.Finding, ...] = (
+            findings.FoundInstalled("web", "1.0.0", self._directives() if self.random.random() < 0.5 else None),
+            findings.AccountGiven(self.random.choice(("", "deployer"))),
+            findings.DeletionChosen(DeletionPolicy.ORPHAN),
+            findings.Unpacked(Path("/store/a")),
+            findings.PackageRead(definition, ()),
+            findings.PackageRead(definition, ()),
+            findings.ChartSearched("sha256:a", ChartUse()),
+            findings.WebhooksSearched("sha256:a", mentioned=True),
+            findings.ScriptAsked((key,), self._scope()),
+            findings.ScriptAnswered(KeptVote("k", True, text)),
+            findings.VoteReported(settings.checksum),
+            findings.SettingsConverted(settings),
+            findings.Configured(definition, settings, settings.settings, values),
+            findings.AdoptedForRemoval(settings, values),
+            findings.ValuesPatched(values),
+            findings.ObjectsKnown(()),
+            findings.ChartApplied((), "sha256:i", Brought("sha256:i", "f")),
+            findings.OverridesMatched((text,)),
+            findings.ValuesRead(),
+            findings.Verified(),
+            findings.HooksStarting(self._scope()),
+            findings.HooksStopped(),
+            findings.StartupHookDone(key),
+            findings.CrdsEstablished(("v1/A",)),
+            findings.Renamed(instance.id),
+        )
+        return self.random.choice(kinds)
+
+    def _event(self, name: str, instance: Instance) -> events.Event:
+        text, draw, choice = self.text(), self.random.random, self.random.choice
+        stage, key, run, on = choice(tuple(Stage)), choice(("a", "b")), self.random.randrange(5), draw() < 0.5
+        failure = Failure(choice((Reason.RENDER_FAILED, Reason.HOOK_FAILED)), text, permanent=on)
+        definition = instance.files.definition or self._definition()
+        vote = scheduler_events.ScriptVoted(name, on, text)
+        kind = choice(
+            (
+                DecisionKind.NONE,
+                DecisionKind.RECONFIGURE,
+                DecisionKind.UPDATE,
+                DecisionKind.RESUME,
+                DecisionKind.SUSPEND,
+            )
+        )
+        kinds: tuple[events.Event, ...] = (
+            *(events.Changed(self._any_status(instance.status)) for _ in range(12)),
+            events.Progressed(stage, "Pending", text),
+            events.Succeeded(stage),
+            events.StageFailed(stage, failure),
+            events.StageFailed(stage, failure),
+            events.Placed(),
+            events.Released(run),
+            events.Tracked(("a",), (text or "b",)),
+            events.Reachable((("https://shop.example", text),)),
+            events.WarnedOf(key, (text,)),
+            events.Uninstalled(),
+            events.Removing("Waiting", text),
+            events.Voted(on, text, failed=draw() < 0.5),
+            events.HookDone(key, text),
+            events.EventHookDone(key, "main", text),
+            events.ValuesChanged(key),
+            events.HealthSeen(failed=text, any_stalled=on),
+            events.DriftReported((text,), (text,) if on else ()),
+            events.ForeignRevision(text),
+            events.Troubled((text,)),
+            events.UpdateStarted(self._scope(), run),
+            events.NodeAccepted(definition, fresh=on, stored=draw() < 0.1),
+            events.NodeRefused(failure, fresh=on, established=()),
+            events.NodeSettled(enabled=on, unwanted=draw() < 0.5),
+            events.VoteRecorded(vote),
+            events.VoteStarted(self._scope(), "again", (key,) if on else None),
+            events.VoteDone("again"),
+            events.VoteRepeated(),
+            events.ReconciliationStarted(run, self._scope() if on else None),
+            events.RunDone(run),
+            events.DisableStarted("Unwanted", on, self._scope(), updating=draw() < 0.5),
+            events.DisableDone(),
+            events.SuspendStarted(self._scope()),
+            events.StoredLoaded(),
+            events.CrdsStarted(self._scope()),
+            events.RemovalStarted(
+                self._scope(), self._settings(), DeletionPolicy.ORPHAN if on else None, disowned=False
+            ),
+            events.RemovalDone(),
+            *(self._adopted(kind, run) for _ in range(4)),
+            *((events.UpdateDone(),) if instance.files.definition is not None else ()),
+            events.UpdateWanted(run),
+            events.ReconfigureWanted("SettingsChanged"),
+            events.NeedsChanged(),
+            events.OthersTurned((key,), forced=on),
+            events.DecisionReported(scheduler_events.Decided(name, on, "DependencyNotEnabled", text)),
+            events.DecisionMade(on),
+            events.RunOrdered(run, "Loaded"),
+            events.DisableOrdered("Unwanted", uninstall=on),
+            events.DeletionChanged(DeletionPolicy.DELETE_ALL),
+            events.SkipDeleteHooks(),
+        )
+        return choice(kinds)
+
+    def _adopted(self, kind: DecisionKind, generation: int) -> events.WishAdopted:
+        scope = self._scope() if kind in (DecisionKind.UPDATE, DecisionKind.RESUME) else None
+        new_login, needs_changed = self.random.random() < 0.5, self.random.random() < 0.5
+        return events.WishAdopted(self._wished(), Decision(kind), generation, scope, new_login, needs_changed)
+
+    def _any_status(self, before: PackageStatus) -> PackageStatus:
         stage, now, text = self.random.choice(tuple(Stage)), self.clock, self.text()
         generation = before.generation + self.random.randrange(2)
         permanent = self.random.random() < 0.3
@@ -255,6 +435,7 @@ class Story:
             lambda: statuses.failed(before, stage, "RenderFailed", text, now, permanent=permanent),
             lambda: statuses.progressing(before, stage, "Pending", text, now),
             lambda: statuses.rolling_out(before, text, now),
+            lambda: statuses.rolled_back(before, RollbackNote(2, "1.0.0", "2.0.0", "Requested", text), now),
             lambda: statuses.update_started(before, generation, now, version="2.0.0"),
             lambda: statuses.reconfigure_started(before, generation, now),
             lambda: statuses.observed(before, generation, now),
@@ -275,10 +456,7 @@ class Story:
             lambda: statuses.restored(generation, statuses.external(before), now),
             lambda: replace(before, ready_kept=None),
         )
-        after = self.random.choice(changes)()
-        if after != before:
-            self.recorder.status(name, before, after)
-        self.statuses[name] = after
+        return self.random.choice(changes)()
 
     def _all_done(self, status: PackageStatus) -> PackageStatus:
         for stage in Stage:

@@ -13,8 +13,13 @@ from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.events import Changed
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.recording.log_file import file_name
 from wharfinger.runtime.recording.recorder import Recorder
+from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.scheduler import events as scheduler_events
 from wharfinger.runtime.scheduler.scheduler import Scheduler
 from wharfinger.runtime.status import transitions as statuses
@@ -40,6 +45,7 @@ class Install:
         self.journal = Journal(None)
         self.journal.observe = self.recorder.journal
         self.statuses: dict[str, PackageStatus] = {}
+        self.instances: dict[str, Instance] = {}
         self.queue = QueueState()
         self._begin()
         self._wait()
@@ -60,13 +66,16 @@ class Install:
         self.clock += timedelta(milliseconds=250)
 
     def _status(self, name: str, after: PackageStatus) -> None:
-        self.recorder.status(name, self.statuses[name], after)
+        around = Around(self.clock, self.store.package(name))
+        self.instances[name].take(Changed(after), around)
         self.statuses[name] = after
 
     def _begin(self) -> None:
         self.scheduler.apply(scheduler_events.Resumed(), self.clock)
         for name in (WEB, DB):
             self.statuses[name] = statuses.fresh(1, self.clock)
+            state = Package(AppId(*name.split(".")), self.statuses[name])
+            self.instances[name] = Instance(state, observe=self.recorder.package)
         self.store.reconcile(WEB, V1)
         self.store.begin_update(WEB)
         self._status(WEB, statuses.update_started(self.statuses[WEB], 1, self.clock, version="1.0.0"))

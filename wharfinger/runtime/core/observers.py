@@ -5,6 +5,7 @@ from typing import Final
 
 from wharfinger.queue.worker import Observe as ObserveQueue
 from wharfinger.runtime.lifecycle.store import Observe as ObserveLifecycle
+from wharfinger.runtime.package.instance import Observe as ObservePackage
 from wharfinger.runtime.scheduler.scheduler import Observe as ObserveScheduler
 
 
@@ -15,6 +16,7 @@ class Observers:
     lifecycle: ObserveLifecycle | None = None
     scheduler: ObserveScheduler | None = None
     queue: ObserveQueue | None = None
+    package: ObservePackage | None = None
 
 
 UNOBSERVED: Final = Observers()

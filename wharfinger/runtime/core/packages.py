@@ -112,6 +112,7 @@ class Packages:
         self.departures = Departures()
         self.lifecycle = LifecycleStore(observe=observers.lifecycle)
         self.scheduler = Scheduler(observers.scheduler)
+        self.observe = observers.package
         self.unreported = UnreportedDecisions(self.scheduler)
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues

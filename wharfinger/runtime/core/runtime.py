@@ -300,7 +300,9 @@ class Runtime:
         """Add and return a package that was not known until now, with the status that an earlier process wrote."""
         status = statuses.restored(generation, written, self.now())
         secrets = tuple if is_global(identity) else self.packages.modules.global_secrets
-        instance = self.instances[identity.name] = Instance(Package(identity, status), secrets_of_all=secrets)
+        instance = self.instances[identity.name] = Instance(
+            Package(identity, status), secrets_of_all=secrets, observe=self.packages.observe
+        )
         return instance
 
     def _owner_of(self, owner: Owner) -> Instance | None:

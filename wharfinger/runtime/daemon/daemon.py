@@ -298,7 +298,6 @@ async def _open_runtime(
     writer = StatusWriter(keys.add, keys.add_later)
 
     def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
-        recorder.status(name, before, after)
         writer.changed(name, before, after, trio.current_time())
         events.status_changed(name, before, after)
 
@@ -389,7 +388,7 @@ async def _open_runtime(
                 limited=limited,
                 engine=replace(holding, expressions=HealthExpressions(rules)),
                 require_account=config.require_account,
-                observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue),
+                observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue, recorder.package),
                 watches=standby.watches,
                 heads=standby.heads,
             ) as runtime,

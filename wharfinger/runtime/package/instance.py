@@ -8,7 +8,7 @@ everything that changed a package is an event.
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import trio
 
@@ -154,6 +154,10 @@ class Signal:
         await self._event.wait()
 
 
+Observe: TypeAlias = Callable[[Package, Event, Around, Package, tuple[Effect, ...]], None]
+"""A callback for each step: the state before, the event with its surroundings, the state after it, and the effects."""
+
+
 @dataclass(slots=True)
 class Instance:
     """One package: its state, which only `take` changes, and the resources that its tasks share."""
@@ -173,10 +177,15 @@ class Instance:
     """The throttles of hooks that limit how often they run."""
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
+    observe: Observe | None = None
+    """The callback for each step, which the recorder provides."""
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
         """Take the step of an event, and return what is to be done."""
-        self.state, effects = step(self.state, event, around)
+        before = self.state
+        self.state, effects = step(before, event, around)
+        if self.observe is not None:
+            self.observe(before, event, around, self.state, effects)
         return effects
 
     @property
@@ -304,7 +313,8 @@ class Instance:
     @property
     def account(self) -> ServiceAccount | None:
         """Return the service account that the package acts as; None for the daemon itself."""
-        name = self.wish.directives.account
+        given = self.wish.account
+        name = self.wish.directives.account if given is None else given
         return ServiceAccount(self.id.namespace, name) if name else None
 
     def acting(self, tools: Tools, *, comment: str = "") -> ClusterClient:

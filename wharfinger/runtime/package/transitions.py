@@ -31,8 +31,9 @@ removal             RemovalBegun, DeletionChosen,                  delete hooks 
 Each record is replaced here and nowhere else. No trio, no clock, no I/O: a fact carries what it needs.
 """
 
-from dataclasses import replace
 from typing import Final, assert_never
+
+from msgspec.structs import replace
 
 from wharfinger.runtime.package.facts import (
     AttemptBegun,
@@ -140,10 +141,10 @@ _NEVER_RAN: Final = HookHistory()
 def applied(package: Package, event: Fact) -> Package:
     """Return the package after a fact."""
     match event:
+        case HooksBase():  # first, because hooks run more often than anything else happens
+            return replace(package, hooks=_hooks(package.hooks, event))
         case StatusSet() | Warned() | Renamed() | Downloaded() | Offered() | JoinRefused():
             return _whole(package, event)
-        case HooksBase():
-            return replace(package, hooks=_hooks(package.hooks, event))
         case ReleaseBase():
             return replace(package, applied=_release(package.applied, event))
         case NodeBase():
@@ -196,11 +197,14 @@ def _wish(wish: Wish, event: WishFact) -> Wish:
             refresh = wish.refresh or again
             return Wish(package, version, source, settings, directives, wish.begun, refresh, wish.attempt)
         case FoundInstalled(package, version, directives):
-            return replace(wish, package=package, version=version, directives=directives or wish.directives)
+            # The account that was given for a removal is in place of that of these directives only.
+            account = wish.account if directives is None else None
+            directives = directives or wish.directives
+            return replace(wish, package=package, version=version, directives=directives, account=account)
         case SettingsGiven(settings):
             return replace(wish, settings=settings)
         case AccountGiven(account):
-            return replace(wish, directives=replace(wish.directives, account=account))
+            return replace(wish, account=account)
         case RefreshWanted():
             return replace(wish, refresh=True)
         case UpdateBegun(at):
@@ -311,6 +315,9 @@ def _release(release: Applied, event: ReleaseFact) -> Applied:
 
 def _hooks(hooks: HookState, event: HooksFact) -> HookState:
     match event:
+        case HookRan(hook, error, at):
+            ran = HookHistory(hooks.history.get(hook, _NEVER_RAN).runs + 1, at, error)
+            return replace(hooks, history={**hooks.history, hook: ran})
         case HooksStarting(scope):
             return replace(hooks, scope=scope)
         case HooksStarted(started):
@@ -319,9 +326,6 @@ def _hooks(hooks: HookState, event: HooksFact) -> HookState:
             return HookState(history=hooks.history)
         case StartupHookDone(hook):
             return replace(hooks, startup_done=hooks.startup_done | {hook})
-        case HookRan(hook, error, at):
-            ran = HookHistory(hooks.history.get(hook, _NEVER_RAN).runs + 1, at, error)
-            return replace(hooks, history={**hooks.history, hook: ran})
         case LaneFailed(hook, lane, error):
             return replace(hooks, failing={**hooks.failing, (hook, lane): error})
         case LaneRecovered(hook, lane):

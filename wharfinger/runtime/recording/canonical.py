@@ -13,12 +13,13 @@ A `Codec` knows the records of one machine by their names, and makes no other ob
 that masks secrets, except in fields that hold names and checksums, because a masked name would be a different one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
 from operator import attrgetter
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast, get_args, get_type_hints
+from types import ModuleType, UnionType
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from rpds import HashTrieMap, HashTrieSet
@@ -31,7 +32,9 @@ from wharfinger.queue.fifo import Fifo
 Text: TypeAlias = Callable[[str], str]
 """A function that masks secrets in a text."""
 
-_Encode: TypeAlias = Callable[[object, Text], JsonValue]
+Encode: TypeAlias = Callable[[object, Text], JsonValue]
+"""A function that returns the form of a value within another one."""
+_NOTHING: Final[Mapping[str, frozenset[str]]] = {}
 
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _SCALARS: Final = frozenset((int, bool, float, type(None)))
@@ -56,16 +59,22 @@ class _Record:
 
     __slots__ = ("get", "kept", "make", "names", "tag")
 
-    def __init__(self, tag: str, kind: type, kept: frozenset[str]) -> None:
-        names = [each.name for each in fields(kind)] if is_dataclass(kind) else list(cast("_Named", kind)._fields)
+    def __init__(self, tag: str, kind: type, kept: frozenset[str], opaque: Collection[str]) -> None:
+        names = _names_of(kind)
         self.tag = tag
         self.names = tuple(names)
-        self.kept = tuple(name in kept for name in names)
+        self.kept = tuple(None if name in opaque else name in kept for name in names)
         self.get: Callable[[object], tuple[object, ...]] = _getter(names)
         self.make = cast("_Constructor", kind)
 
 
 T = TypeVar("T")
+
+
+def _names_of(kind: type) -> list[str]:
+    if issubclass(kind, msgspec.Struct):
+        return list(kind.__struct_fields__)
+    return [each.name for each in fields(kind)] if is_dataclass(kind) else list(cast("_Named", kind)._fields)
 
 
 def _getter(names: list[str]) -> "Callable[[object], tuple[T, ...]]":
@@ -82,33 +91,85 @@ class _Named(Protocol):
 
 
 class _Quick(NamedTuple):
-    """A class of records that the library can write: the tag, and a function that returns the texts that may need a mask."""
+    """A class of records that the library can write: the tag, and functions that return the texts that may need a mask."""
 
     tag: str
     texts: Callable[[object], tuple[str | None, ...]]
+    lists: Callable[[object], tuple[tuple[str, ...] | None, ...]] | None
 
 
-def _texts_of(kind: type, record: _Record) -> list[str] | None:
-    """Return the names of the fields with texts that may need a mask; None if other fields are not of the simplest types."""
+_Kept: TypeAlias = Mapping[str, frozenset[str]]
+
+
+def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
+    """Return how the library writes a class; None if it cannot, because fields are not of the simplest types."""
+    found = _texts_of(tag, kind, kept, "")
+    if found is None:
+        return None
+    lists = [path for path, many in found if many]
+    return _Quick(f"#{tag}", _getter([path for path, many in found if not many]), _getter(lists) if lists else None)
+
+
+def _texts_of(tag: str, kind: type, kept: _Kept, prefix: str) -> list[tuple[str, bool]] | None:
+    """Return the paths of the texts that may need a mask, each with the truth that it leads to a tuple of texts.
+
+    None: there are fields of other types.
+    """
     if not is_dataclass(kind):
         return None
     try:
         hints = get_type_hints(kind)
-    except TypeError:  # of persistent maps, which are not simple either
+    except (TypeError, NameError):  # of persistent maps, which are not simple either
         return None
-    names = []
-    for name, kept in zip(record.names, record.kept, strict=True):
-        kinds = set(get_args(hints[name])) or {hints[name]}
-        if not all(each in _SIMPLE or (isinstance(each, type) and issubclass(each, Enum)) for each in kinds):
+    found: list[tuple[str, bool]] = []
+    for each in fields(kind):
+        hint, path = hints[each.name], f"{prefix}{each.name}"
+        if isinstance(hint, type) and is_dataclass(hint):
+            inner = _texts_of(hint.__name__, hint, kept, f"{path}.")
+            if inner is None:
+                return None
+            found += inner
+            continue
+        kinds = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+        many = {one for one in kinds if get_origin(one) is tuple}
+        if many and kinds - many - {type(None)}:
             return None
-        if str in kinds and not kept:
-            names.append(name)
-    return names
+        members = {member for one in many for member in get_args(one)} - {Ellipsis}
+        if not all(_is_simple(one) for one in (kinds - many) | members):
+            return None
+        if (str in kinds or str in members) and each.name not in kept.get(tag, ()):
+            found.append((path, bool(many)))
+    return found
+
+
+def _is_simple(kind: object) -> bool:
+    return kind in _SIMPLE or (isinstance(kind, type) and issubclass(kind, Enum))
+
+
+def kinds_of(*modules: ModuleType) -> dict[str, type]:
+    """Return the records and enumerations that modules define, by their names."""
+    return {
+        name: kind
+        for module in modules
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and _is_value(kind)
+    }
+
+
+def _is_value(kind: type) -> bool:
+    if issubclass(kind, Enum | msgspec.Struct):
+        return True
+    return is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
 
 
 def as_bytes(value: JsonValue) -> bytes:
     """Return a value as JSON, with the keys of objects sorted."""
     return _ENCODER.encode(value)
+
+
+def normal(value: JsonValue) -> JsonValue:
+    """Return a value as it is read from a recording, if parts of it are objects that the library writes."""
+    return cast("JsonValue", msgspec.json.decode(_ENCODER.encode(value)))
 
 
 def unmasked(text: str) -> str:
@@ -119,10 +180,16 @@ def unmasked(text: str) -> str:
 class Codec:
     """The canonical form of the records and enumerations of one machine, by their tags.
 
-    ``kept`` are the fields whose texts are names or checksums: they are not masked.
+    ``kept`` are the fields whose texts are names or checksums: they are not masked. Of ``opaque`` fields only `other` knows the
+    form.
     """
 
-    def __init__(self, kinds: Mapping[str, type], kept: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, type],
+        kept: Mapping[str, frozenset[str]],
+        opaque: Mapping[str, Collection[str]] = _NOTHING,
+    ) -> None:
         self._records: dict[type, _Record] = {}
         self._enums: dict[type, str] = {}
         self._by_tag: dict[str, _Record] = {}
@@ -133,16 +200,21 @@ class Codec:
                 self._enums[kind] = f"={tag}"
                 self._members[f"={tag}"] = dict(kind.__members__)
             else:
-                record = _Record(tag, kind, kept.get(tag, frozenset()))
+                record = _Record(tag, kind, kept.get(tag, frozenset()), opaque.get(tag, ()))
                 self._records[kind] = self._by_tag[tag] = record
-                if (texts := _texts_of(kind, record)) is not None:
-                    self._quick[kind] = _Quick(f"#{tag}", _getter(texts))
+                if tag not in opaque and (quick := _quick_of(tag, kind, kept)) is not None:
+                    self._quick[kind] = quick
+
+    @property
+    def kinds(self) -> frozenset[type]:
+        """The classes of records that the codec knows."""
+        return frozenset(self._records)
 
     def encode(self, value: object, text: Text = unmasked) -> JsonValue:
         """Return the canonical form of a value. Raises CanonicalError for a value of an unknown class."""
         return self._encoded(value, text, self.encode)
 
-    def _encoded(self, value: object, text: Text, inner: _Encode) -> JsonValue:
+    def _encoded(self, value: object, text: Text, inner: Encode) -> JsonValue:
         kind = type(value)
         if kind is str:
             return text(cast("str", value))
@@ -163,15 +235,16 @@ class Codec:
                 elif of_field in enums:
                     append([enums[of_field], cast("Enum", found)._name_])  # `name` costs a call
                 else:
-                    append(inner(found, unmasked if kept else text))
+                    append(self.other(found, text) if kept is None else inner(found, unmasked if kept else text))
             return encoded
         if kind in self._enums:
             return [self._enums[kind], cast("Enum", value)._name_]
         if isinstance(value, StrEnum):
             return value.value
-        return self._container(value, text, inner)
+        return self.container(value, text, inner)
 
-    def _container(self, value: object, text: Text, inner: _Encode) -> JsonValue:
+    def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
+        """Return the form of a value that is no record and no member of an enumeration. Raises CanonicalError."""
         match value:
             case datetime():
                 return ["@", value.isoformat()]
@@ -193,14 +266,22 @@ class Codec:
             case Mapping():
                 return ["dict", *([inner(key, text), inner(item, text)] for key, item in value.items())]
             case _:
-                raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
+                return self.other(value, text)
+
+    def other(self, value: object, _text: Text) -> JsonValue:
+        """Return the form of any other value. Raises CanonicalError, because there is none."""
+        raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
 
     def quick(self, value: object, text: Text) -> JsonValue:
         """Return a form of a value that is fast to write; parts of it are the records themselves."""
         quick = self._quick.get(type(value))
-        if quick is not None and all(each is None or text(each) is each for each in quick.texts(value)):
-            return [quick.tag, cast("JsonValue", value)]
-        return self._encoded(value, text, self.quick)
+        if quick is None or not _is_open(quick, value, text):
+            return self._encoded(value, text, self.quick)
+        return [quick.tag, cast("JsonValue", value)]
+
+    def is_simple(self, value: object) -> bool:
+        """Return whether a value is a record of numbers, truths, texts, times and members of enumerations only."""
+        return type(value) in self._quick
 
     def plain(self, form: JsonValue) -> JsonValue:
         """Return the canonical form of a form that was read. Raises CanonicalError."""
@@ -254,6 +335,19 @@ class Codec:
                 raise CanonicalError("expected pairs of a key and a value, found something else")
             pairs.append((self.decode(pair[0]), self.decode(pair[1])))
         return pairs
+
+
+def _is_open(quick: _Quick, value: object, text: Text) -> bool:
+    """Return whether no text of a record has to be masked."""
+    for each in quick.texts(value):
+        if each is not None and text(each) != each:
+            return False
+    if quick.lists is not None:
+        for texts in quick.lists(value):
+            for each in texts or ():
+                if text(each) != each:
+                    return False
+    return True
 
 
 def _sorted(values: Iterable[JsonValue]) -> list[JsonValue]:

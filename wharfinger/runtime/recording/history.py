@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.inspector import EventSnapshot, HistorySnapshot
-from wharfinger.runtime.recording.machines import MACHINES, QUEUE, SCHEDULER
+from wharfinger.runtime.recording.machines import MACHINES, PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.recording.past import MENTION, UNCHANGED, Past, is_mention
 from wharfinger.runtime.recording.record import EventRecord, HeadRecord, Record, StateRecord
 from wharfinger.runtime.recording.ring import Rings
-from wharfinger.runtime.recording.wording import state_of, words_of
+from wharfinger.runtime.recording.wording import STATUS, state_of, words_of, words_of_status
 
 
 def history_of(rings: Rings, name: str) -> HistorySnapshot | None:
@@ -66,19 +66,17 @@ def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple
         if isinstance(record, StateRecord):
             base.fold(record)
             continue
-        before, words = state_of(record.machine, base), words_of(plain(record), base)
+        told = [(record.machine, state_of(record.machine, base), words_of(plain(record), base))]
+        if record.machine == PACKAGE.name and (status := words_of_status(record.state)) is not None:
+            told.append((STATUS, state_of(STATUS, base), status))
+            if isinstance(record.event, list) and record.event[0] == "Changed":
+                del told[0]  # the event is only that change
         base.fold(record)
-        events.append(
-            EventSnapshot(
-                datetime.fromtimestamp(record.time, UTC),
-                record.machine,
-                words.event,
-                words.cause,
-                before,
-                state_of(record.machine, base),
-                words.decides,
-            )
-        )
+        at = datetime.fromtimestamp(record.time, UTC)
+        events += [
+            EventSnapshot(at, machine, words.event, words.cause, before, state_of(machine, base), words.decides)
+            for machine, before, words in told
+        ]
     return tuple(events)
 
 
@@ -103,7 +101,8 @@ def plain(record: EventRecord) -> EventRecord:
     if record.machine not in MACHINES:
         return record
     codec = MACHINES[record.machine].codec
-    event = record.event if is_mention(record.event) else codec.plain(record.event)
+    is_tag = is_mention(record.event) or (isinstance(record.event, list) and len(record.event) == 1)
+    event = record.event if is_tag else codec.plain(record.event)
     effects: list[JsonValue] = [codec.plain(effect) for effect in _lists(record.effects)]
     return replace(record, event=event, effects=effects)
 

@@ -7,7 +7,7 @@ lifecycle  :func:`wharfinger.runtime.lifecycle.lifecycle_machine.step`          
 journal    :func:`wharfinger.runtime.lifecycle.journal_machine.step`            each package
 queue      :func:`wharfinger.queue.machine.step`                                each queue of a package, by its number
 scheduler  :func:`wharfinger.runtime.scheduler.machine.step`                    all packages together
-status     :func:`wharfinger.runtime.recording.reported.step`                   each package
+package    :func:`wharfinger.runtime.package.machine.step`                      each package, with its status
 =========  ===================================================================  ==========================================
 
 A whole state is written only when a machine is first seen in a file. After that, each step is written with the parts of the
@@ -16,10 +16,8 @@ computes it again, and compares the bytes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
-from types import ModuleType
 from typing import Final, TypeAlias, cast
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -31,23 +29,20 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.runtime.fixpoint import model as engine_model
 from wharfinger.runtime.fixpoint import state as engine_state
 from wharfinger.runtime.lifecycle import desired_state, journal_machine, lifecycle_machine
-from wharfinger.runtime.recording import reported as status_machine
-from wharfinger.runtime.recording.canonical import Codec, Text
-from wharfinger.runtime.recording.reported import Reported
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.recording.canonical import Codec, Text, kinds_of
+from wharfinger.runtime.recording.package_form import package_changes
+from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec, package_step
 from wharfinger.runtime.scheduler import events as scheduler_events
 from wharfinger.runtime.scheduler import gates, graph, rules, soft_edges, tiers
 from wharfinger.runtime.scheduler import machine as scheduler_machine
 from wharfinger.runtime.scheduler import state as scheduler_state
-from wharfinger.runtime.status import package_status
-from wharfinger.runtime.status.progress import Progress
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.versions.rollback_note import RollbackNote
-from wharfinger.runtime.versions.version_note import VersionNote
 
 MOST_WAITING: Final = 16
 """The most waiting tasks of a lane that a state lists; beyond that, only their number is compared."""
 
-Step: TypeAlias = Callable[[object, object, datetime | None], tuple[object, tuple[object, ...]]]
+Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[object, ...]]]
 TextOf: TypeAlias = Callable[[str], Text]
 """A function that returns, for a package, the function that masks its texts."""
 Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
@@ -55,28 +50,15 @@ Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine. ``step`` takes a state, an event and its time. ``changes`` takes the codec, the states before and after, and
-    a function that returns how texts are masked, by the name of a package ("" is the package that the state belongs to).
+    """One machine. ``step`` takes a state, an event, and its time or surroundings. ``changes`` takes the codec, the states before
+    and after, and a function that returns how texts are masked, by the name of a package ("" is the package that the state
+    belongs to).
     """
 
     name: str
     codec: Codec
     step: Step
     changes: Changes
-
-
-def _kinds(*modules: ModuleType) -> dict[str, type]:
-    """Return the records and enumerations that modules define, by their names."""
-    return {
-        name: kind
-        for module in modules
-        for name, kind in vars(module).items()
-        if isinstance(kind, type) and kind.__module__ == module.__name__ and _is_value(kind)
-    }
-
-
-def _is_value(kind: type) -> bool:
-    return is_dataclass(kind) or issubclass(kind, Enum) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
 
 
 # --- lifecycle ---------------------------------------------------------------------------------------------------------------
@@ -100,7 +82,7 @@ def _lifecycle_changes(codec: Codec, before: object, after: object, text_of: Tex
     return [scopes, after.applying, after.leaving, desired]
 
 
-def _lifecycle_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+def _lifecycle_step(state: object, event: object, _at: JsonValue) -> tuple[object, tuple[object, ...]]:
     return lifecycle_machine.step(
         cast("lifecycle_machine.Package | None", state), cast("lifecycle_machine.Event", event)
     )
@@ -127,7 +109,7 @@ def _journal_changes(_codec: Codec, before: object, after: object, text_of: Text
     return changed
 
 
-def _journal_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+def _journal_step(state: object, event: object, _at: JsonValue) -> tuple[object, tuple[object, ...]]:
     return journal_machine.step(cast("journal_machine.State", state), cast("journal_machine.Event", event))
 
 
@@ -171,7 +153,7 @@ def _lane(lane: queue_state.Lane, text: Text) -> JsonValue:
     ]
 
 
-def _queue_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
+def _queue_step(state: object, event: object, _at: JsonValue) -> tuple[object, tuple[object, ...]]:
     return queue_machine.step(cast("queue_state.QueueState", state), cast("queue_events.Event", event))
 
 
@@ -215,42 +197,32 @@ def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Tex
     ]
 
 
-def _scheduler_step(state: object, event: object, at: datetime | None) -> tuple[object, tuple[object, ...]]:
-    return scheduler_machine.step(cast("scheduler_state.Graph", state), cast("scheduler_events.Event", event), at)
+def _scheduler_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:
+    moment = None if at is None else datetime.fromisoformat(str(at))
+    return scheduler_machine.step(cast("scheduler_state.Graph", state), cast("scheduler_events.Event", event), moment)
 
 
-# --- status ------------------------------------------------------------------------------------------------------------------
+# --- package -----------------------------------------------------------------------------------------------------------------
 
 
-def _status_changes(_codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
-    text = text_of("")
-    old, new = cast("package_status.PackageStatus", before), cast("package_status.PackageStatus", after)
-    if old.told is new.told:
-        return [{}]
-    told: JsonObject = {kind: None for kind in old.told if kind not in new.told}
-    for kind, one in new.told.items():
-        if (earlier := old.told.get(kind)) is not one and earlier != one:
-            told[kind] = [one.truth.value, str(one.reason), text(one.message), one.since.isoformat(), one.generation]
-    return [told]
-
-
-def _status_step(state: object, event: object, _at: datetime | None) -> tuple[object, tuple[object, ...]]:
-    return status_machine.step(cast("package_status.PackageStatus", state), cast("Reported", event)), ()
+def _package_changes(codec: Codec, before: object, after: object, text_of: TextOf) -> JsonValue:
+    package = cast("PackageCodec", codec)
+    return package_changes(package, cast("Package", before), cast("Package", after), text_of(""), package.mark)
 
 
 _NAMES: Final = frozenset({"name"})
 _OF_SCHEDULER: Final = {
-    **_kinds(scheduler_events, gates, graph, rules, soft_edges, tiers, scheduler_state),
-    **_kinds(requirements),
-    **{name: kind for name, kind in _kinds(engine_model).items() if name == "Id"},
-    **{f"Engine{name}": kind for name, kind in _kinds(engine_state, engine_model).items() if name != "Id"},
+    **kinds_of(scheduler_events, gates, graph, rules, soft_edges, tiers, scheduler_state),
+    **kinds_of(requirements),
+    **{name: kind for name, kind in kinds_of(engine_model).items() if name == "Id"},
+    **{f"Engine{name}": kind for name, kind in kinds_of(engine_state, engine_model).items() if name != "Id"},
     "Reason": Reason,
 }
 
 LIFECYCLE: Final = Machine(
     "lifecycle",
     Codec(
-        _kinds(lifecycle_machine, desired_state),
+        kinds_of(lifecycle_machine, desired_state),
         {
             "DesiredState": frozenset(
                 {
@@ -273,7 +245,7 @@ LIFECYCLE: Final = Machine(
 JOURNAL: Final = Machine(
     "journal",
     Codec(
-        _kinds(journal_machine),
+        kinds_of(journal_machine),
         {
             **dict.fromkeys(("Begin", "Entry"), frozenset({"fingerprint"})),
             **dict.fromkeys(("Start", "Complete"), frozenset({"step"})),
@@ -286,7 +258,7 @@ JOURNAL: Final = Machine(
 QUEUE: Final = Machine(
     "queue",
     Codec(
-        {**_kinds(queue_events, queue_state), "BackoffPolicy": BackoffPolicy},
+        {**kinds_of(queue_events, queue_state), "BackoffPolicy": BackoffPolicy},
         {"Enqueued": frozenset({"name", "lane"})},
     ),
     _queue_step,
@@ -309,23 +281,5 @@ SCHEDULER: Final = Machine(
     _scheduler_step,
     _scheduler_changes,
 )
-STATUS: Final = Machine(
-    "status",
-    Codec(
-        {
-            **_kinds(package_status),
-            "Reported": Reported,
-            "Progress": Progress,
-            "VersionNote": VersionNote,
-            "RollbackNote": RollbackNote,
-        },
-        {
-            **dict.fromkeys(("Condition", "Told"), frozenset({"reason"})),
-            "RollbackNote": frozenset({"reason", "version", "wanted"}),
-            "PackageStatus": frozenset({"version", "digest", "namespace", "wanted"}),
-        },
-    ),
-    _status_step,
-    _status_changes,
-)
-MACHINES: Final = {machine.name: machine for machine in (LIFECYCLE, JOURNAL, QUEUE, SCHEDULER, STATUS)}
+PACKAGE: Final = Machine("package", PACKAGE_CODEC, package_step, _package_changes)
+MACHINES: Final = {machine.name: machine for machine in (LIFECYCLE, JOURNAL, QUEUE, SCHEDULER, PACKAGE)}

@@ -11,6 +11,7 @@ the same part of a text always gets the same number: ``cannot log in with ***1``
 Known secrets are never forgotten while the package exists: the secret before the last change may still be in a state.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,6 +22,7 @@ MOST_TEXTS: Final = 2_000
 """The most texts that are kept of one package."""
 MOST_NUMBERS: Final = 100_000
 """The most parts of texts that have a number."""
+_NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class Renewals:
 
     def number(self, hidden: str) -> int:
         """Return the number for a part that is masked."""
+        if (known := _NUMBERED.fullmatch(hidden)) is not None:  # a text that was masked before
+            return int(known[1])
         if len(self.numbers) >= MOST_NUMBERS:
             self.numbers.clear()
             self.count += 1
@@ -90,8 +94,10 @@ class Masking:
             last = place == len(others) - 1
             end = len(text) - len(piece) if last else text.find(piece, start) if piece else start
             hidden = text[start:end] if end >= start else text
-            number = self._all.number(hidden)
-            result += f"{MARK}{number}{piece}"
+            if hidden == MARK and piece[:1].isdigit():  # masked before
+                result += f"{MARK}{piece}"
+            else:
+                result += f"{MARK}{self._all.number(hidden)}{piece}"
             start = max(end, start) + len(piece)
         return result
 
@@ -99,3 +105,30 @@ class Masking:
         self._texts.clear()
         self.renewed += 1
         self._all.count += 1
+
+
+class Derived:
+    """The masking of one step of a package: of the texts of its event, and of those that the machine made of them.
+
+    A text that contains a text of the event gets the masked form of that, so that a replay, which only has the masked one, makes
+    the same text.
+    """
+
+    __slots__ = ("_masked", "_masking")
+
+    def __init__(self, masking: Masking) -> None:
+        self._masking = masking
+        self._masked: list[tuple[str, str]] = []
+
+    def __call__(self, text: str) -> str:
+        """Return a text of the event without secrets."""
+        masked = self._masking(text)
+        if masked != text:
+            self._masked.append((text, masked))
+        return masked
+
+    def derived(self, text: str) -> str:
+        """Return a text of the state or the effects without secrets."""
+        for original, masked in self._masked:
+            text = text.replace(original, masked)
+        return self._masking(text)

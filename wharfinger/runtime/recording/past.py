@@ -11,17 +11,16 @@ from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.queue.events import Enqueued, Failed
-from wharfinger.runtime.recording import reported
-from wharfinger.runtime.recording.canonical import CanonicalError
-from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, MACHINES, QUEUE, SCHEDULER, STATUS
+from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, MACHINES, PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.recording.record import EventRecord, StateRecord
-from wharfinger.runtime.recording.reported import Reported
+from wharfinger.runtime.recording.status_form import status_after
 from wharfinger.runtime.scheduler.events import NodeAdded
 from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.status.package_status import PackageStatus
 
 MENTION: Final = "mention"
 """The tag of the event of another package, in the records of a package that it concerns: its own tag and the package follow."""
+_OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"
 """The state of the scheduler's part of a record that mentions a package and does not change its node."""
 
@@ -36,6 +35,8 @@ class Past:
     node: Node | None = None
     """The node of the last NodeAdded event."""
     status: PackageStatus | None = None
+    phase: dict[str, bool] = field(default_factory=dict)
+    """The records that tell the phase of the package: there is a ``definition``, one has ``joined``, the last was ``refused``."""
     lanes: JsonObject = field(default_factory=dict)
     tasks: JsonObject = field(default_factory=dict)
     """The tasks that wait in each lane, in order: pairs of a number and a name."""
@@ -48,6 +49,7 @@ class Past:
         """Return a copy that later records do not change."""
         return replace(
             self,
+            phase=dict(self.phase),
             lanes=dict(self.lanes),
             tasks=dict(self.tasks),
             retries=dict(self.retries),
@@ -57,7 +59,7 @@ class Past:
     def fold(self, record: EventRecord | StateRecord) -> None:
         """Add a record, which follows all records that were added. Raises CanonicalError if it cannot be read."""
         status = None
-        if record.machine == STATUS.name:
+        if record.machine == PACKAGE.name:
             status = self._status_after(record)
         if isinstance(record, EventRecord):
             codec = MACHINES[record.machine].codec if record.machine in MACHINES else None
@@ -65,15 +67,16 @@ class Past:
             event = codec.decode(record.event) if codec is not None and read else None
             self.update(record.machine, record.time, event, record.state, status)
         elif status is not None:
-            self.status, self.time = status, record.time
+            self.update(record.machine, record.time, None, record.state, status)
 
     def update(
         self, machine: str, time: float, event: object, state: JsonValue, status: PackageStatus | None = None
     ) -> None:
         """Add a step: its event and the parts of the state that it changed; for a status also the ``status`` itself."""
         self.time = time
-        if machine == STATUS.name:
+        if machine == PACKAGE.name:
             self.status = status
+            self._phase_changed(state)
         elif machine == LIFECYCLE.name:
             self._lifecycle_changed(state)
         elif machine == SCHEDULER.name:
@@ -84,15 +87,21 @@ class Past:
             self._journal_changed(state)
 
     def _status_after(self, record: EventRecord | StateRecord) -> PackageStatus | None:
-        if isinstance(record, StateRecord):
-            found = STATUS.codec.decode(record.state)
-            if not isinstance(found, PackageStatus):
-                raise CanonicalError("expected a status, found another state")
-            return found
-        event = STATUS.codec.decode(record.event)
-        if self.status is None or not isinstance(event, Reported):
-            return self.status
-        return reported.step(self.status, event)
+        match record.state:
+            case {"status": changes}:
+                if isinstance(record, StateRecord):
+                    return status_after(None, changes)
+                return self.status if self.status is None else status_after(self.status, changes)
+            case _:
+                return self.status
+
+    def _phase_changed(self, state: JsonValue) -> None:
+        for part, names in _OF_PHASE:
+            match state:
+                case {**parts} if isinstance(fields := parts.get(part), dict):
+                    self.phase |= {name: fields[name] is not None for name in names if name in fields}
+                case _:
+                    pass
 
     def _lifecycle_changed(self, state: JsonValue) -> None:
         match self.lifecycle, state:

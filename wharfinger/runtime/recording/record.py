@@ -21,7 +21,7 @@ import msgspec
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The version of the form of records and states."""
 
 
@@ -40,14 +40,16 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """One step. ``key`` is the package, with the number of its queue after ``#`` for a queue; ``at`` is the event's own time."""
+    """One step. ``key`` is the package, with the number of its queue after ``#`` for a queue; ``at`` is the event's own
+    time, with the surroundings if it is of a package.
+    """
 
     number: int
     time: float
     machine: str
     key: str
     event: JsonValue
-    at: str | None
+    at: JsonValue
     state: JsonValue
     effects: JsonValue
 
@@ -132,7 +134,7 @@ def read_record(data: bytes) -> Record:
             str(machine),
             str(key),
             event,
-            None | str() as at,
+            at,
             state,
             effects,
         ]:

@@ -16,22 +16,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.queue import events as queue_events
 from wharfinger.queue.state import QueueState
 from wharfinger.runtime.lifecycle import journal_machine, lifecycle_machine
-from wharfinger.runtime.recording.canonical import as_bytes
-from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, QUEUE, SCHEDULER, STATUS, Machine, entry_form
-from wharfinger.runtime.recording.masking import Masking, Renewals
+from wharfinger.runtime.package import state as package_state
+from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.effects import Effect
+from wharfinger.runtime.package.events import Event
+from wharfinger.runtime.recording.canonical import Codec, Text, as_bytes
+from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, PACKAGE, QUEUE, SCHEDULER, Machine, entry_form
+from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
+from wharfinger.runtime.recording.package_form import marked_objects
+from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec, surroundings
 from wharfinger.runtime.recording.record import StateRecord, Why, encoded
-from wharfinger.runtime.recording.reported import reported
-from wharfinger.runtime.recording.ring import Part, Rings, Step
+from wharfinger.runtime.recording.ring import Part, Rings, Step, package_step_of
 from wharfinger.runtime.scheduler import events as scheduler_events
 from wharfinger.runtime.scheduler.state import Graph
-from wharfinger.runtime.status.package_status import PackageStatus
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +69,20 @@ class _Known:
     renewed: int
 
 
+class _Written(NamedTuple):
+    """A step that is written to the log."""
+
+    number: int
+    time: float
+    machine: Machine
+    key: str
+    before: object
+    event: object
+    at: JsonValue
+    after: object
+    effects: Effects
+
+
 class Recorder:
     """The recorder of one daemon. ``secrets_of`` returns the known secrets of a package."""
 
@@ -84,6 +102,7 @@ class Recorder:
         self._known: dict[tuple[str, str], _Known] = {}
         self._maskings: dict[str, Masking] = {}
         self._renewals = Renewals()
+        self._codecs: dict[str, PackageCodec] = {}
 
     @property
     def records(self) -> int:
@@ -106,7 +125,8 @@ class Recorder:
         self._guarded(lambda: self._step(LIFECYCLE, name, name, before, event, after, effects))
         if after is None:
             self._known.pop((LIFECYCLE.name, name), None)
-            self._known.pop((STATUS.name, name), None)
+            self._known.pop((PACKAGE.name, name), None)
+            self._codecs.pop(name, None)
             for dropped in self.rings.gone(name):
                 self._maskings.pop(dropped, None)
 
@@ -150,9 +170,16 @@ class Recorder:
         """Record a step of the scheduler, in the records of each package that it concerns."""
         self._guarded(lambda: self._scheduler_step(before, event, at, after, effects))
 
-    def status(self, name: str, before: PackageStatus, after: PackageStatus) -> None:
-        """Record a change of a package's status."""
-        self._guarded(lambda: self._step(STATUS, name, name, before, None, after, ()))
+    def package(
+        self,
+        before: package_state.Package,
+        event: Event,
+        around: Around,
+        after: package_state.Package,
+        effects: tuple[Effect, ...],
+    ) -> None:
+        """Record a step of a package: an event with its surroundings."""
+        self._guarded(lambda: self._package_step(before, event, around, after, effects))
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
@@ -171,26 +198,65 @@ class Recorder:
     ) -> None:
         moment, number = self._now(), self._next()
         self.rings.add(name, Step(number, moment, machine, key, before, event, after, effects))
+        if self._sink is not None:
+            masking = self.masking(name)
+            self._write(
+                _Written(number, moment, machine, key, before, event, None, after, effects),
+                machine.codec,
+                masking,
+                masking,
+            )
+
+    def _package_step(
+        self,
+        before: package_state.Package,
+        event: Event,
+        around: Around,
+        after: package_state.Package,
+        effects: tuple[Effect, ...],
+    ) -> None:
+        moment, number, name = self._now(), self._next(), after.id.name
+        self.rings.add(name, package_step_of(number, moment, before, event, after, effects))
         if self._sink is None:
             return
-        if isinstance(before, PackageStatus) and isinstance(after, PackageStatus):
-            event = reported(before, after)
-        codec, masking = machine.codec, self.masking(name)
+        codec = self._codecs.get(name)
+        if codec is None:
+            codec = self._codecs[name] = PACKAGE_CODEC.writer()
+        codec.status = before.status
+        text = Derived(self.masking(name))
+        at = surroundings(before, around)
+        self._write(
+            _Written(number, moment, PACKAGE, name, before, event, at, after, effects), codec, text, text.derived
+        )
+        if codec.marks is not None and codec.marks.has_many:
+            codec.marks.forget(marked_objects(after))
+
+    def _write(self, step: "_Written", codec: Codec, text: Text, derived: Text) -> None:
+        """Pass a step to the log; with the whole state before it if it does not continue the last record."""
+        sink, machine, key, before = self._sink, step.machine, step.key, step.before
+        if sink is None:
+            return
+        masking = self.masking(key.partition("#")[0])
         while True:
             renewed = masking.renewed
-            form = codec.quick(event, masking)
-            state = machine.changes(codec, before, after, masking.of)
-            given: JsonValue = [codec.quick(effect, masking) for effect in effects] if effects else []
+            why = self._why(machine, key, before, renewed)
+            whole: JsonValue = None
+            if why is not None:
+                if isinstance(codec, PackageCodec) and codec.marks is not None:
+                    codec.marks.begin()
+                whole = codec.encode(before, text)
+            form = codec.quick(step.event, text)
+            state = machine.changes(codec, before, step.after, lambda _: derived)
+            given: JsonValue = [codec.quick(effect, derived) for effect in step.effects] if step.effects else []
             if masking.renewed == renewed:
                 break
-        step = as_bytes(["e", number, moment, machine.name, key, form, None, state, given])
-        why, file = self._why(machine, key, before, renewed), self._sink.file
+        data = as_bytes(["e", step.number, step.time, machine.name, key, form, step.at, state, given])
+        file = sink.file
         if why is None:
-            self._sink.append(step)
+            sink.append(data)
         else:
-            whole = StateRecord(number, moment, machine.name, key, codec.encode(before, masking), why)
-            self._sink.append(encoded(whole), step)
-        self._known[machine.name, key] = _Known(after, file, renewed)
+            sink.append(encoded(StateRecord(step.number, step.time, machine.name, key, whole, why)), data)
+        self._known[machine.name, key] = _Known(step.after, file, renewed)
 
     def _scheduler_step(
         self, before: Graph, event: scheduler_events.Event, at: datetime | None, after: Graph, effects: Decisions
@@ -237,7 +303,7 @@ class Recorder:
         if known is None:
             return Why.BEGINS
         if known.state is not before and not (machine is LIFECYCLE and known.state == before):
-            return Why.REPLACED if machine is STATUS else Why.UNEXPLAINED
+            return Why.REPLACED if machine is PACKAGE else Why.UNEXPLAINED
         if known.renewed != renewed:
             return Why.RENEWED
         return Why.CONTINUES if self._sink is not None and known.file != self._sink.file else None

@@ -7,11 +7,12 @@ event. The replay stops at the first difference of each machine's state, because
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes, unmasked
-from wharfinger.runtime.recording.machines import LIFECYCLE, MACHINES, QUEUE, Machine
+from wharfinger.runtime.recording.canonical import CanonicalError, Codec, as_bytes, unmasked
+from wharfinger.runtime.recording.machines import LIFECYCLE, MACHINES, PACKAGE, QUEUE, Machine
+from wharfinger.runtime.recording.marks import plain
+from wharfinger.runtime.recording.package_machine import PackageCodec
 from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
 
 MOST_SHOWN = 200
@@ -44,6 +45,8 @@ class Replay:
     lost: int = 0
     packages: set[str] = field(default_factory=set)
     _states: dict[tuple[str, str], object] = field(default_factory=dict)
+    _codecs: dict[tuple[str, str], Codec] = field(default_factory=dict)
+    """The codecs of packages: each knows the objects that were mentioned since the package's whole state."""
     _off: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, record: Record) -> Difference | None:
@@ -69,7 +72,10 @@ class Replay:
     def _state(self, record: StateRecord) -> Difference | None:
         machine, key = _machine(record.machine), (record.machine, record.key)
         self.states += 1
-        adopted = machine.codec.decode(record.state)
+        codec = machine.codec
+        if isinstance(codec, PackageCodec):
+            codec = self._codecs[key] = codec.reader()
+        adopted = codec.decode(record.state)
         known = key in self._states
         before = self._states.get(key)
         self._states[key] = adopted
@@ -82,10 +88,11 @@ class Replay:
             what = "the whole state"
         else:
             return None
-        replayed = machine.codec.encode(before, unmasked) if known else None
-        if as_bytes(replayed) == as_bytes(record.state):
+        replayed = codec.encode(before, unmasked) if known else None
+        recorded = plain(record.state) if machine is PACKAGE else record.state
+        if as_bytes(replayed) == as_bytes(recorded):
             return None
-        return _difference(record, None, what, record.state, replayed)
+        return _difference(record, None, what, recorded, replayed)
 
     def _event(self, record: EventRecord) -> Difference | None:
         machine, key = _machine(record.machine), (record.machine, record.key)
@@ -97,21 +104,20 @@ class Replay:
         if key not in self._states:
             self._off.add(key)
             return _difference(record, record.event, "there is no state before it", None, None)
-        before = self._states[key]
+        before, codec = self._states[key], self._codecs.get(key, machine.codec)
         try:
-            event = machine.codec.decode(record.event)
-            at = None if record.at is None else datetime.fromisoformat(record.at)
-            after, effects = machine.step(before, event, at)
-            state = machine.changes(machine.codec, before, after, lambda _: unmasked)
-            given: JsonValue = [machine.codec.encode(effect) for effect in effects]
-            told: JsonValue = [machine.codec.plain(effect) for effect in _list(record.effects)]
+            after, effects = machine.step(before, codec.decode(record.event), record.at)
+            state = machine.changes(codec, before, after, lambda _: unmasked)
+            given: JsonValue = [codec.encode(effect) for effect in effects]
+            told: JsonValue = [codec.plain(effect) for effect in _list(record.effects)]
         except CanonicalError:
             raise
         except Exception as error:  # noqa: BLE001 - a machine refuses an event by an exception of its own
             self._off.add(key)
             return _difference(record, record.event, "the step", record.state, f"{type(error).__name__}: {error}")
         self._states[key] = after
-        for what, recorded, replayed in (("the state", record.state, state), ("the effects", told, given)):
+        told_state = plain(record.state) if machine is PACKAGE else record.state
+        for what, recorded, replayed in (("the state", told_state, state), ("the effects", told, given)):
             if as_bytes(recorded) != as_bytes(replayed):
                 self._off.add(key)
                 return _difference(record, record.event, what, recorded, replayed)

@@ -14,22 +14,33 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.queue.events import Failed
 from wharfinger.queue.state import BackingOff, QueueState
-from wharfinger.runtime.recording.canonical import Text
+from wharfinger.runtime.package.effects import (
+    BeginDisable,
+    BeginReconciliation,
+    BeginUpdate,
+    BeginVote,
+    GiveWay,
+    RepeatVote,
+    Tell,
+)
+from wharfinger.runtime.package.state import Package
+from wharfinger.runtime.recording.canonical import Text, normal
 from wharfinger.runtime.recording.machines import (
     JOURNAL,
     LIFECYCLE,
+    PACKAGE,
     QUEUE,
     SCHEDULER,
-    STATUS,
     Machine,
     entry_form,
 )
+from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC
 from wharfinger.runtime.recording.past import MENTION, Past
 from wharfinger.runtime.recording.record import EventRecord, StateRecord, Why
-from wharfinger.runtime.recording.reported import reported
+from wharfinger.runtime.recording.status_form import status_after, status_changes
 from wharfinger.runtime.scheduler.events import Event, NodeAdded
 from wharfinger.runtime.scheduler.state import Entry
 from wharfinger.runtime.status.package_status import PackageStatus
@@ -39,6 +50,8 @@ MOST_OF_ONE: Final = 200
 LEAST_OF_ONE: Final = 8
 MOST_GONE: Final = 100
 
+_TOLD: Final = frozenset({BeginUpdate, BeginReconciliation, BeginDisable, BeginVote, RepeatVote, Tell, GiveWay})
+"""The effects of a package that are kept: they tell what was decided."""
 _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
 """The states of machines at which nothing has happened yet."""
 
@@ -72,7 +85,37 @@ class Part(NamedTuple):
     effects: tuple[object, ...]
 
 
-Kept: TypeAlias = Step | Part
+class PackageStep(NamedTuple):
+    """A step of a package, without what would keep large objects alive: of the states only the status and the phase.
+
+    ``event`` is the tag of an event that refers to such an object.
+    """
+
+    number: int
+    time: float
+    key: str
+    before: PackageStatus
+    event: object
+    after: PackageStatus
+    phase: tuple[bool, bool, bool]
+    """A definition was read, a definition is the node, the last one was refused."""
+    effects: tuple[object, ...]
+
+
+Kept: TypeAlias = Step | Part | PackageStep
+
+
+def package_step_of(
+    number: int, time: float, before: Package, event: object, after: Package, effects: tuple[object, ...]
+) -> PackageStep:
+    """Return the step as it is kept in memory."""
+    node = after.node
+    phase = (after.files.definition is not None, node.joined is not None, node.refused is not None)
+    if not PACKAGE_CODEC.is_simple(event):
+        event = type(event).__name__
+    if effects:
+        effects = tuple(effect for effect in effects if type(effect) in _TOLD)
+    return PackageStep(number, time, after.id.name, before.status, event, after.status, phase, effects)
 
 
 @dataclass(slots=True)
@@ -101,6 +144,8 @@ class Ring:
         self._newer.kept.append(kept)
         if isinstance(kept, Part):
             self._add_last(kept)
+        elif isinstance(kept, PackageStep):
+            self.lasts[PACKAGE.name] = kept
         elif kept.machine is QUEUE and isinstance(kept.after, QueueState) and not kept.after.lanes:
             self.lasts.pop(kept.key, None)
         else:
@@ -121,8 +166,9 @@ class Ring:
             if isinstance(kept, Part):
                 event = kept.event if kept.subject == self.name else None
                 past.update(SCHEDULER.name, kept.time, event, _entry(kept, text))
-            elif isinstance(kept.after, PackageStatus):
-                past.update(STATUS.name, kept.time, None, None, kept.after)
+            elif isinstance(kept, PackageStep):
+                masked = status_after(None, normal(status_changes(None, kept.after, text)))
+                past.update(PACKAGE.name, kept.time, None, _phase_form(kept.phase), masked)
             else:
                 before = _BEFORE[kept.machine.name]
                 state = kept.machine.changes(kept.machine.codec, before, kept.after, lambda _: text)
@@ -134,16 +180,20 @@ class Ring:
     def records(self, text: Text) -> Iterator[EventRecord | StateRecord]:
         """Iterate over the steps as records, oldest first. A status that does not follow from the last one has one of its own."""
         base = self._older.base if self._older.kept else self._newer.base
-        known = base.get(STATUS.name)
-        status: object = known.after if isinstance(known, Step) else None
+        known = base.get(PACKAGE.name)
+        status = known.after if isinstance(known, PackageStep) else None
         for generation in (self._older, self._newer):
             for kept in generation.kept:
-                if isinstance(kept, Step) and kept.machine is STATUS:
+                if isinstance(kept, Step):
+                    yield _record(kept, text)
+                elif isinstance(kept, Part):
+                    yield _part_record(kept, self.name, text)
+                else:
                     if kept.before is not status:
-                        whole = STATUS.codec.encode(kept.before, text)
-                        yield StateRecord(kept.number, kept.time, STATUS.name, kept.key, whole, Why.REPLACED)
+                        whole: JsonValue = {"status": normal(status_changes(None, kept.before, text))}
+                        yield StateRecord(kept.number, kept.time, PACKAGE.name, kept.key, whole, Why.REPLACED)
                     status = kept.after
-                yield _part_record(kept, self.name, text) if isinstance(kept, Part) else _record(kept, text)
+                    yield _package_record(kept, text)
 
     def __len__(self) -> int:
         return len(self._older.kept) + len(self._newer.kept)
@@ -165,7 +215,9 @@ class Rings:
         """
         ring = self._rings.get(name)
         if ring is None:
-            is_late = isinstance(kept, Part) or kept.machine is JOURNAL  # the journal is forgotten after the package
+            is_late = (
+                not isinstance(kept, Step) or kept.machine is JOURNAL
+            )  # the journal is forgotten after the package
             ring = self._gone.get(name) if is_late else None
             if ring is None:
                 ring = self._rings[name] = self._gone.pop(name) if name in self._gone else Ring(name)
@@ -203,12 +255,26 @@ class Rings:
 
 def _record(step: Step, text: Text) -> EventRecord:
     machine, codec = step.machine, step.machine.codec
-    event = step.event
-    if isinstance(step.before, PackageStatus) and isinstance(step.after, PackageStatus):
-        event = reported(step.before, step.after)
     state = machine.changes(codec, step.before, step.after, lambda _: text)
     effects: JsonValue = [codec.encode(effect, text) for effect in step.effects]
-    return EventRecord(step.number, step.time, machine.name, step.key, codec.encode(event, text), None, state, effects)
+    return EventRecord(
+        step.number, step.time, machine.name, step.key, codec.encode(step.event, text), None, state, effects
+    )
+
+
+def _package_record(step: PackageStep, text: Text) -> EventRecord:
+    event: JsonValue = [step.event] if isinstance(step.event, str) else PACKAGE.codec.encode(step.event, text)
+    state = _phase_form(step.phase)
+    if step.before is not step.after:
+        state["status"] = normal(status_changes(step.before, step.after, text))
+    effects: JsonValue = [PACKAGE.codec.encode(effect, text) for effect in step.effects]
+    return EventRecord(step.number, step.time, PACKAGE.name, step.key, event, None, state, effects)
+
+
+def _phase_form(phase: tuple[bool, bool, bool]) -> JsonObject:
+    """Return the parts of a package's form that tell its phase; an absent object is None there."""
+    read, joined, refused = (True if each else None for each in phase)
+    return {"files": {"definition": read}, "node": {"joined": joined, "refused": refused}}
 
 
 def _part_record(part: Part, name: str, text: Text) -> EventRecord:

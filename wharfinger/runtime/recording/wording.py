@@ -1,16 +1,21 @@
 """The words for recorded events and states, as `wharfinger history` prints them. Pure; the input is canonical forms."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.lifecycle.lifecycle_machine import Operation
-from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, QUEUE, SCHEDULER
+from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.recording.status_form import OTHERS
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
+
+STATUS: Final = "status"
+"""The name of the status in a history; in a recording it is a part of the package."""
 
 _PHASES: Final = {
     "Running": "runs",
@@ -52,7 +57,16 @@ def words_of(record: EventRecord, before: Past) -> Words:
         return _queue(tag, fields, effects, before)
     if record.machine == JOURNAL.name:
         return Words(" ".join([tag.lower(), *_texts(fields)]), decides=False)
-    return _status(fields)
+    return _package(tag, fields, effects)
+
+
+def words_of_status(state: JsonValue) -> Words | None:
+    """Return the words for a change of the status, which is part of a package's step; None if it did not change."""
+    match state:
+        case {"status": [dict() as stages, dict() as others, _]}:
+            return _status(stages, others)
+        case _:
+            return None
 
 
 def state_of(machine: str, past: Past) -> str:
@@ -65,6 +79,8 @@ def state_of(machine: str, past: Past) -> str:
         return "; ".join(_lane_state(name, lane) for name, lane in past.lanes.items()) or "empty"
     if machine == JOURNAL.name:
         return "; ".join(_steps_state(name, form) for name, form in past.steps.items()) or "empty"
+    if machine == PACKAGE.name:
+        return _phase(past.phase)
     return summarize(past.status).state if past.status is not None else "not known"
 
 
@@ -230,40 +246,89 @@ def _steps_state(operation: str, form: JsonValue) -> str:
             return operation
 
 
-def _status(fields: list[JsonValue]) -> Words:
+def _status(changed: JsonObject, more: JsonObject) -> Words:
     stages: list[str] = []
-    others: list[str] = []
     causes: list[str] = []
-    match fields:
-        case [["dict", *changed], ["dict", *more], *_]:
-            for pair in changed:
-                match pair:
-                    case [[_, str(stage)], ["Condition", [_, str(truth)], reason, str(message), *_]]:
-                        stages.append(f"{Stage[stage].value} {truth.capitalize()}")
-                        if truth != "TRUE":
-                            causes.append(f"{reason}: {message}" if message else str(reason))
-                    case _:
-                        pass
-            for pair in more:
-                match pair:
-                    case [str(name), ["Condition", _, reason, str(message), *_]]:
-                        others.append(name.replace("_", " "))
-                        causes.append(f"{reason}: {message}" if message else str(reason))
-                    case [
-                        "rollback",
-                        ["RollbackNote", int(revision), str(version), str(wanted), str(reason), str(message)],
-                    ]:
-                        others.append(f"returns to revision {revision} ({version})" if revision else "no way back")
-                        causes.append(f"{reason}: {wanted}: {message}")
-                    case [str(name), _]:
-                        others.append(name.replace("_", " "))
-                    case _:
-                        pass
-        case _:
-            pass
+    for stage, form in changed.items():
+        match form:
+            case [str(truth), str(reason), str(message), *_]:
+                stages.append(f"{stage} {truth}")
+                if truth != "True":
+                    causes.append(f"{reason}: {message}" if message else reason)
+            case _:
+                pass
+    others: list[str] = []
+    for name in (each for each in OTHERS if each in more):
+        words = name.replace("_", " ")
+        match more[name]:
+            case ["Condition", _, str(reason), str(message), *_]:
+                causes.append(f"{reason}: {message}" if message else reason)
+            case ["RollbackNote", int(revision), str(version), str(wanted), str(reason), str(message)]:
+                words = f"returns to revision {revision} ({version})" if revision else "no way back"
+                causes.append(f"{reason}: {wanted}: {message}")
+            case _:
+                pass
+        others.append(words)
     return Words(
         ", ".join(stages or others) or "conditions", "; ".join(dict.fromkeys(causes)), decides=bool(stages or others)
     )
+
+
+# --- package -----------------------------------------------------------------------------------------------------------------
+
+_CARRIED_OUT: Final = frozenset(
+    {"Progressed", "Succeeded", "Tracked", "Released", "Placed", "Changed", "DecisionReported"}
+)
+"""Events of a package that its status shows."""
+
+
+def _package(tag: str, fields: list[JsonValue], effects: list[JsonValue]) -> Words:
+    causes = [text for effect in effects if (text := _consequence(effect))]
+    event, cause = _spaced(tag), "; ".join(dict.fromkeys(causes))
+    match tag, fields:
+        case "RunOrdered", [int(run), str(reason)]:
+            event, cause = f"run {run} is ordered", "; ".join([reason, *causes])
+        case "DisableOrdered", [str(reason), bool(uninstall)]:
+            event, cause = f"is to be {'uninstalled' if uninstall else 'stopped'}", "; ".join([reason, *causes])
+        case ("StageFailed", [[_, str(stage)], ["Failure", reason, str(message), *_]]):
+            event, cause = f"{Stage[stage].value} failed", f"{_reason(reason)}: {message}"
+        case ("NodeRefused", [["Failure", reason, str(message), *_], *_]):
+            event, cause = "its definition was refused", f"{_reason(reason)}: {message}"
+        case (("HookDone" | "EventHookDone" | "ValuesChanged"), [str(hook), *more]):
+            errors = [each for each in more[-1:] if isinstance(each, str) and each]
+            event, cause = f"{hook}: {event}", "; ".join([*errors, *causes])
+            return Words(event, cause, decides=bool(cause))
+        case _:
+            pass
+    return Words(event, cause, decides=bool(causes) and tag not in _CARRIED_OUT)
+
+
+def _consequence(effect: JsonValue) -> str:
+    match effect:
+        case [("BeginUpdate" | "BeginReconciliation" | "BeginDisable" | "BeginVote" | "RepeatVote") as tag, *_]:
+            return f"asks for {_spaced(tag.removeprefix('Begin'))}" if tag != "RepeatVote" else "asks for another vote"
+        case ["GiveWay", _, True]:
+            return "lets others go first"
+        case ["Tell", ["SchedulerRescheduled", _, str(reason)]]:
+            return f"asks to run again: {reason}"
+        case _:
+            return ""
+
+
+def _reason(form: JsonValue) -> str:
+    match form:
+        case [_, str(member)]:
+            return Reason[member].value
+        case _:
+            return str(form)
+
+
+def _phase(phase: Mapping[str, bool]) -> str:
+    if phase.get("refused"):
+        return "refused"
+    if phase.get("joined"):
+        return "joined"
+    return "read" if phase.get("definition") else "unread"
 
 
 # --- parts -------------------------------------------------------------------------------------------------------------------

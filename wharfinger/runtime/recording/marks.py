@@ -1,0 +1,173 @@
+"""Marks: the form of objects that a package refers to, but that are not recorded themselves.
+
+A definition, the settings and values, the monitors of hooks or the scope of an operation are too large, too secret, or alive. The
+machine of a package only looks at few of their attributes, and compares them by identity. So a recording has a number for each
+such object, and with its first mention the attributes that the machine reads (`_details`). When a recording is read, a `StandIn`
+takes the object's place: the same number always gives the same stand-in, so comparisons by identity come out the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.objects.drift_policy import DriftMode
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.registry.registry import Manifest
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.recording.canonical import CanonicalError, Text
+from wharfinger.runtime.resources.release_policy import DeletionPolicy
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.versions.rollback_note import RollbackNote
+
+MARK: Final = "~"
+"""The tag of a mark."""
+MOST_OBJECTS: Final = 40
+"""The number of objects of one package beyond which those that it does not refer to are forgotten."""
+
+
+@dataclass(slots=True, eq=False)
+class StandIn:
+    """An object of a recording: its number, its kind, and the attributes by their names. Compared by identity."""
+
+    number: int
+    kind: str = ""
+    attributes: tuple[JsonValue, ...] = ()
+    cancelled: bool = False
+    """True for a scope that is cancelled, which is recorded with each event that may depend on it."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return an attribute of the object. Raises AttributeError for one that is not recorded."""
+        names = _ATTRIBUTES.get(object.__getattribute__(self, "kind"), ())
+        if name in names:
+            found = object.__getattribute__(self, "attributes")[names.index(name)]
+            return _READ[name](found) if name in _READ else found
+        if name in _SELF:  # ``directives.upkeep.drift.mode`` is an attribute of the directives here
+            return self
+        raise AttributeError(f"{self.kind or 'an object'}: {name} is not recorded")
+
+
+_ATTRIBUTES: Final = {
+    "Definition": ("name", "version", "crds", "enabled_script"),
+    "Settings": ("checksum",),
+    "Directives": ("requested", "maintenance", "deletion", "mode", "asked", "rollback", "rolled_back"),
+    "Manifest": ("digest",),
+    "Scope": ("name",),
+}
+_SELF: Final = frozenset({"upkeep", "drift", "upgrade", "descriptor"})
+
+
+def _note(form: JsonValue) -> RollbackNote | None:
+    match form:
+        case [int(revision), str(version), str(wanted), str(reason), str(message)]:
+            return RollbackNote(revision, version, wanted, reason, message)
+        case _:
+            return None
+
+
+_READ: Final[dict[str, Callable[[JsonValue], object]]] = {
+    "deletion": lambda form: DeletionPolicy(str(form)),
+    "mode": lambda form: DriftMode(str(form)),
+    "rolled_back": _note,
+}
+"""The functions that read the attributes that are no texts, numbers or truths."""
+
+
+class Marks:
+    """The numbers of the objects of one package. Objects are kept until `forget`, so that no number is given twice."""
+
+    __slots__ = ("_mentioned", "_numbers", "_objects")
+
+    def __init__(self) -> None:
+        self._numbers = 0
+        self._objects: dict[int, tuple[object, int]] = {}
+        self._mentioned: set[int] = set()
+
+    @property
+    def has_many(self) -> bool:
+        """Return whether there are so many objects that those without a use should be forgotten."""
+        return len(self._objects) > MOST_OBJECTS
+
+    def form(self, value: object, text: Text) -> JsonValue:
+        """Return the mark of an object; with its attributes if it is mentioned for the first time."""
+        known = self._objects.get(id(value))
+        if known is None:
+            self._numbers += 1
+            known = self._objects[id(value)] = (value, self._numbers)
+        number = known[1]
+        if number in self._mentioned:
+            return [MARK, number]
+        self._mentioned.add(number)
+        return [MARK, number, *_details(value, text)]
+
+    def begin(self) -> None:
+        """Mention all objects with their attributes again, because a whole state follows."""
+        self._mentioned.clear()
+
+    def forget(self, kept: tuple[object, ...]) -> None:
+        """Forget all objects but these."""
+        found = ((id(each), self._objects.get(id(each))) for each in kept)
+        self._objects = {key: known for key, known in found if known is not None}
+        self._mentioned &= {number for _, number in self._objects.values()}
+
+
+def form_of(value: object) -> JsonValue:
+    """Return the mark of a stand-in, without its attributes. Raises CanonicalError for any other object."""
+    if isinstance(value, StandIn):
+        return [MARK, value.number]
+    raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
+
+
+def plain(form: JsonValue) -> JsonValue:
+    """Return a form whose marks have no attributes."""
+    match form:
+        case ["~", int(number), *_]:
+            return [MARK, number]
+        case list():
+            return [plain(each) for each in form]
+        case dict():
+            return {name: plain(each) for name, each in form.items()}
+        case _:
+            return form
+
+
+def stand_in(rest: list[JsonValue], known: dict[int, StandIn] | None) -> StandIn:
+    """Return the stand-in for a mark without its tag; ``known`` has those of earlier marks. Raises CanonicalError."""
+    match rest:
+        case [int(number)]:
+            found = StandIn(number) if known is None else known.get(number)
+            if found is None:
+                raise CanonicalError(f"expected an object that was mentioned before, found the number {number}")
+            return found
+        case [int(number), str(kind), *attributes] if len(attributes) == len(_ATTRIBUTES.get(kind, ())):
+            found = StandIn(number, kind, tuple(attributes))
+            return found if known is None else known.setdefault(number, found)
+        case _:
+            raise CanonicalError("expected the mark of an object, found something else")
+
+
+def _details(value: object, text: Text) -> list[JsonValue]:
+    match value:
+        case Definition():
+            return ["Definition", value.name, value.version, value.crds, value.enabled_script]
+        case ResolvedSettings():
+            return ["Settings", value.checksum]
+        case Directives():
+            upkeep, note = value.upkeep, value.rolled_back
+            return [
+                "Directives",
+                text(value.requested),
+                value.maintenance,
+                upkeep.deletion.value,
+                upkeep.drift.mode.value,
+                value.asked,
+                value.upgrade.rollback,
+                None if note is None else [note.revision, note.version, note.wanted, note.reason, text(note.message)],
+            ]
+        case Manifest():
+            return ["Manifest", str(value.descriptor.digest)]
+        case WorkScope():
+            return ["Scope", value.name]
+        case _:
+            return [type(value).__name__]

@@ -1,0 +1,180 @@
+"""The machine of a package as it is recorded: its events with their surroundings, and its state by
+:mod:`~wharfinger.runtime.recording.package_form`.
+
+The surroundings of an event are its time and what the machine looks at beside the package: which operations run, and which scopes
+are cancelled. The text of a log line is not recorded, because it repeats texts of the event.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from datetime import datetime
+from typing import Final, cast
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.runtime.lifecycle import desired_state, lifecycle_machine
+from wharfinger.runtime.lifecycle.desired_state import DesiredState
+from wharfinger.runtime.package import effects, enabled_vote, events, findings
+from wharfinger.runtime.package.around import Around
+from wharfinger.runtime.package.effects import Log
+from wharfinger.runtime.package.events import Changed, Event
+from wharfinger.runtime.package.facts import Wished
+from wharfinger.runtime.package.machine import step
+from wharfinger.runtime.package.state import Attempt, Brought, Package
+from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Encode, Text, kinds_of
+from wharfinger.runtime.recording.marks import Marks, StandIn, form_of, stand_in
+from wharfinger.runtime.recording.package_form import package_changes, package_of
+from wharfinger.runtime.recording.status_form import status_after, status_changes
+from wharfinger.runtime.resources.identity import AppId, ModuleId
+from wharfinger.runtime.resources.release_policy import DeletionPolicy
+from wharfinger.runtime.scheduler import events as scheduler_events
+from wharfinger.runtime.status.failures import Failure
+from wharfinger.runtime.status.package_status import PackageStatus, Stage
+from wharfinger.runtime.status.reasons import Reason
+
+_LOADING: Final = 1
+_SUSPENDED: Final = 2
+_APPLYING: Final = 4
+VOTE_CANCELLED: Final = 8
+"""The mark of a cancelled scope of the enabled script's run."""
+CRDS_CANCELLED: Final = 16
+"""The mark of a cancelled scope of the task that ensures the definitions."""
+
+
+class _Changes:
+    """The changes of a status, in place of the status of an event that was read."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self, changes: JsonValue) -> None:
+        self.changes = changes
+
+
+_OPAQUE: Final = {"PackageRead": ("hooks",), "ObjectsKnown": ("objects",), "ChartApplied": ("objects",)}
+"""The fields that are marks although the codec knows their class, a tuple."""
+_KEPT: Final = {
+    "AppId": frozenset({"namespace", "instance"}),
+    "ModuleId": frozenset({"name", "namespace"}),
+    **dict.fromkeys(("Wished", "FoundInstalled"), frozenset({"package", "version"})),
+    "AccountGiven": frozenset({"account"}),
+    "AttemptOfWish": frozenset({"asked"}),
+    **{f"Scheduler{name}": frozenset({"name"}) for name in kinds_of(scheduler_events)},
+    **dict.fromkeys(
+        ("SchedulerRescheduled", "SchedulerDecided", "SchedulerDisable", "SchedulerSchedule"),
+        frozenset({"name", "reason"}),
+    ),
+}
+_KINDS: Final = {
+    **kinds_of(events, findings, effects, desired_state, enabled_vote),
+    **{f"Scheduler{name}": kind for name, kind in kinds_of(scheduler_events).items()},
+    **{kind.__name__: kind for kind in (AppId, ModuleId, Wished, Brought, Failure, Stage, Reason, DeletionPolicy)},
+    "AttemptOfWish": Attempt,  # an effect is named Attempt
+}
+
+
+_KINDS.pop("Log")  # `PackageCodec.other` leaves its text out
+
+
+class PackageCodec(Codec):
+    """The canonical form of a package's state, events and effects. ``marks`` has the numbers of the objects of one package while
+    it is recorded; `reader` returns a codec that reads a recording.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_KINDS, _KEPT, _OPAQUE)
+        self.marks: Marks | None = None
+        self.status: PackageStatus | None = None
+        """The status before the event that is written."""
+        self._known: dict[int, StandIn] | None = None
+
+    def writer(self) -> "PackageCodec":
+        """Return a codec that writes the records of one package."""
+        codec = copy(self)
+        codec.marks = Marks()
+        return codec
+
+    def reader(self) -> "PackageCodec":
+        """Return a codec that reads the records of one package from a whole state on."""
+        codec = copy(self)
+        codec._known = {}  # noqa: SLF001 - its own
+        return codec
+
+    def mark(self, value: object, text: Text) -> JsonValue:
+        """Return the mark of an object. The empty tuple is itself, because the machine makes it, too."""
+        if value == ():
+            return ["()"]
+        return form_of(value) if self.marks is None or isinstance(value, StandIn) else self.marks.form(value, text)
+
+    def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
+        """Return the form of a value that is no record; maps are marks, because they are settings and values."""
+        return self.mark(value, text) if isinstance(value, Mapping) else super().container(value, text, inner)
+
+    def other(self, value: object, text: Text) -> JsonValue:
+        """Return the form of a value that is no record, no enumeration and no container of them."""
+        match value:
+            case Package():
+                return package_changes(self, None, value, text, self.mark)
+            case PackageStatus():
+                return ["status", status_changes(self.status, value, text)]
+            case _Changes(changes=changes):
+                return ["status", changes]
+            case Log(warning=warning):
+                return ["Log", "", warning]
+            case _:
+                return self.mark(value, text)
+
+    def decode(self, value: JsonValue) -> object:
+        """Return the value of a canonical form. Raises CanonicalError."""
+        match value:
+            case dict():
+                return package_of(self, value)
+            case ["status", changes]:
+                return _Changes(changes)
+            case ["Log", str(text), bool(warning)]:
+                return Log(text, warning)
+            case ["~", *rest]:
+                return stand_in(rest, self._known)
+            case _:
+                return super().decode(value)
+
+
+PACKAGE_CODEC: Final = PackageCodec()
+"""The codec that reads single records, in which marks of earlier objects stand for themselves."""
+
+
+def surroundings(package: Package, around: Around) -> JsonValue:
+    """Return the form of the surroundings of an event. Scopes may be cancelled later, so this is not put off."""
+    operations, seen = around.operations, 0
+    if operations is not None:
+        seen = (
+            (_LOADING if operations.update is not None else 0)
+            | (_SUSPENDED if operations.desired.suspended else 0)
+            | (_APPLYING if operations.applying else 0)
+        )
+    if (scope := package.vote.voting) is not None and scope.cancelled:
+        seen |= VOTE_CANCELLED
+    if (scope := package.crds.scope) is not None and scope.cancelled:
+        seen |= CRDS_CANCELLED
+    return cast("JsonValue", [around.now, seen])
+
+
+def package_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:
+    """Step a package again. Raises CanonicalError."""
+    package = cast("Package", state)
+    if isinstance(event, Changed) and isinstance(changed := cast("object", event.status), _Changes):
+        event = Changed(status_after(package.status, changed.changes))
+    match at:
+        case [str(now), int(seen)]:
+            scopes: tuple[tuple[object, int], ...] = (
+                (package.vote.voting, VOTE_CANCELLED),
+                (package.crds.scope, CRDS_CANCELLED),
+            )
+            for scope, mark in scopes:
+                if isinstance(scope, StandIn):
+                    scope.cancelled = bool(seen & mark)
+            wanted = DesiredState("", "", "", "", suspended=bool(seen & _SUSPENDED))
+            operations = lifecycle_machine.Package(
+                wanted, update=1 if seen & _LOADING else None, applying=bool(seen & _APPLYING)
+            )
+            return step(package, cast("Event", event), Around(datetime.fromisoformat(now), operations))
+        case _:
+            raise CanonicalError("expected the time and the operations of an event, found something else")

@@ -1,0 +1,118 @@
+"""The form of a package's status in a recording: the parts that a step changed, or all parts.
+
+A form is a list of three objects: the conditions of stages, the other fields by their names, and the external conditions (None:
+dropped). `status_changes` makes it of the statuses before and after, and `status_after` gives the status after it.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from datetime import datetime
+from operator import attrgetter
+from typing import Final, Protocol, cast
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Text
+from wharfinger.runtime.status.package_status import Condition, PackageStatus, Stage, Told, Truth
+from wharfinger.runtime.status.progress import Progress
+from wharfinger.runtime.versions.rollback_note import RollbackNote
+from wharfinger.runtime.versions.version_note import VersionNote
+
+OTHERS: Final = tuple(each.name for each in fields(PackageStatus) if each.name not in ("stages", "told"))
+"""The fields besides the conditions, in their order."""
+_FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
+_NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})
+"""The fields whose texts are names: they are not masked."""
+_VALUES: Final = Codec(
+    {each.__name__: each for each in (Condition, Told, Truth, Progress, VersionNote, RollbackNote)},
+    {
+        **dict.fromkeys(("Condition", "Told"), frozenset({"reason"})),
+        "RollbackNote": frozenset({"reason", "version", "wanted"}),
+    },
+)
+
+
+class _Replace(Protocol):
+    def __call__(self, status: PackageStatus, /, **changed: object) -> PackageStatus: ...
+
+
+class _Make(Protocol):
+    def __call__(self, **values: object) -> PackageStatus: ...
+
+
+_replace: Final = cast("_Replace", replace)
+_make: Final = cast("_Make", PackageStatus)
+
+
+def status_changes(before: PackageStatus | None, after: PackageStatus, text: Text) -> JsonValue:
+    """Return the form of what has changed; of everything if there was no status before."""
+    old = before.stages if before is not None else {}
+    stages: JsonObject = {}
+    for stage, new in after.stages.items():
+        if (was := old.get(stage)) is not new and was != new:
+            stages[stage._value_] = _condition(new, text)
+    others: JsonObject = {}
+    now = _FIELDS(after)
+    was_fields = _FIELDS(before) if before is not None else (None,) * len(OTHERS)
+    if before is None or was_fields != now:
+        for name, one, other in zip(OTHERS, was_fields, now, strict=True):
+            if before is None or (one is not other and one != other):
+                others[name] = cast("str", other) if name in _NAMES else _VALUES.encode(other, text)
+    told: JsonObject = {}
+    if before is None or before.told is not after.told:
+        earlier = before.told if before is not None else {}
+        for kind, given in after.told.items():
+            if (known := earlier.get(kind)) is not given and known != given:
+                told[kind] = _told(given, text)
+        for kind in earlier:
+            if kind not in after.told:
+                told[kind] = None
+    return [stages, others, told]
+
+
+def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus:
+    """Return the status after these changes; the first form of a status has all parts. Raises CanonicalError."""
+    match form:
+        case [dict() as stages, dict() as others, dict() as told]:
+            pass
+        case _:
+            raise CanonicalError("expected the changes of a status, found something else")
+    try:
+        new: dict[str, object] = {name: _VALUES.decode(value) for name, value in others.items()}
+        if stages or before is None:
+            changed = {Stage(name): _read_condition(value) for name, value in stages.items()}
+            new["stages"] = {**(before.stages if before is not None else {}), **changed}
+        if told or before is None:
+            kept = (
+                {}
+                if before is None
+                else {kind: one for kind, one in before.told.items() if told.get(kind, one) is not None}
+            )
+            new["told"] = {**kept, **{kind: _read_told(value) for kind, value in told.items() if value is not None}}
+        return _make(**new) if before is None else _replace(before, **new)
+    except (TypeError, ValueError, KeyError) as error:
+        raise CanonicalError(f"expected the fields of this version's status, found others: {error}") from error
+
+
+def _condition(one: Condition, text: Text) -> JsonValue:
+    # The library that writes the record knows the classes of the members and of the time.
+    return cast("JsonValue", [one.truth, str(one.reason), text(one.message), one.since, one.permanent])
+
+
+def _told(one: Told, text: Text) -> JsonValue:
+    return cast("JsonValue", [one.truth, str(one.reason), text(one.message), one.since, one.generation])
+
+
+def _read_condition(form: JsonValue) -> Condition:
+    match form:
+        case [str(truth), str(reason), str(message), str(since), bool(permanent)]:
+            return Condition(Truth(truth), reason, message, datetime.fromisoformat(since), permanent)
+        case _:
+            raise ValueError("a condition")
+
+
+def _read_told(form: JsonValue) -> Told:
+    match form:
+        case [str(truth), str(reason), str(message), str(since), int(generation)]:
+            return Told(Truth(truth), reason, message, datetime.fromisoformat(since), generation)
+        case _:
+            raise ValueError("an external condition")
