@@ -37,6 +37,7 @@ def test_names_and_documents() -> None:
     yaml = WatchedList(LISTING, Selection(), "yaml", None)
     assert yaml.update([row("a")]) == "pools:\n  a:\n    v: '1'\n"
     assert yaml.update([row("a", document="2")]) == "---\nv: '2'\n"
-    path = WatchedList(LISTING, Selection(), "jsonpath={.v};", None)
-    path.update([row("a")])
-    assert path.update([row("a", document="3")]) == "3;"
+    path = WatchedList(LISTING, Selection(), "jsonpath={range .pools.*}{.v};{end}", None)
+    assert path.update([row("a"), row("b")]) == "1;1;"
+    assert path.update([row("a", document="3"), row("b")]) == "3;"
+    assert path.update([row("a", document="3"), row("b")]) == ""

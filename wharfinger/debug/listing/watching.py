@@ -1,13 +1,14 @@
 """A list that is watched (`get -w`): first the list, then each row that is new or has changed, and each that is gone.
 
 Pure. In a table, a row that is gone is printed as its name and ``(gone)``; names and documents of rows that are gone are not
-printed, as kubectl has it.
+printed, as kubectl has it. A JSONPath template gets a list of the rows that are new or have changed.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.debug.listing.listing import (
+    JSON_PATH,
     NAME,
     TABLE,
     WIDE,
@@ -47,8 +48,10 @@ class WatchedList:
         changed = {row.key for row in rows if old.get(row.key) is None or _differs(old[row.key], row, self._output)}
         if self._output in (TABLE, WIDE):
             return self._table(rows, changed, [row for key, row in old.items() if key not in self._shown])
-        texts = [self._text(row) for row in rows if row.key in changed]
-        return "".join(texts)
+        chosen = [row for row in rows if row.key in changed]
+        if self._output.startswith(JSON_PATH):  # a template is written for the document of a whole list
+            return listed_text(self._listing, chosen, self._selection, self._output, self._columns) if chosen else ""
+        return "".join(map(self._text, chosen))
 
     def _table(self, rows: Sequence[Row], changed: set[tuple[str, ...]], gone: Sequence[Row]) -> str:
         """Return the changed lines of the whole table, so that columns stay as wide as it needs."""
