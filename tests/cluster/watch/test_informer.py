@@ -317,6 +317,29 @@ async def test_410_lists_again_and_tells_what_went_meanwhile(autojump_clock: Moc
         assert informer.statistics().failures == 0
 
 
+async def test_a_list_from_now_on_replaces_a_watch_that_was_silent(autojump_clock: MockClock) -> None:
+    lists = [listing(config_map(name, "1"), version=f"{number}") for number, name in enumerate("abcd", 5)]
+    plan = Plan([lists[0], status_reply(500, "InternalError", "no"), *lists[1:]], [])
+    async with informer_of(plan) as informer:
+        await wait_listed(informer, fresh_s=5.0)
+        await wait_all_tasks_blocked()
+        assert plan.asked == ["list", "watch 5"]
+        await trio.sleep(10)
+        await wait_listed(informer)
+        assert len(plan.asked) == 2, "nobody asked for a fresh one"
+        await wait_listed(informer, fresh_s=5.0)
+        assert set(informer.objects()) == {key("b")}
+        await wait_all_tasks_blocked()
+        assert plan.asked[2:] == ["list", "list", "watch 6"]
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(informer.list_anew)
+        assert set(informer.objects()) <= {key("c"), key("d")}
+        await wait_all_tasks_blocked()
+        assert plan.asked[-1].startswith("watch")
+        assert informer.statistics().failures == 1
+
+
 async def test_bookmarks_move_the_revision_and_broken_streams_resume_there(autojump_clock: MockClock) -> None:
     bookmark = event("BOOKMARK", {"kind": "ConfigMap", "metadata": {"resourceVersion": "20"}})
     plan = Plan(

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from random import random
 from typing import Final, assert_never
 
@@ -73,6 +74,11 @@ class Informer:
         self._first_error: ClusterError | ShapeError | None = None
         self._synced = trio.Event()
         self._state = core.State()
+        self._action = trio.CancelScope()
+        self._replacement: core.Effect | None = None
+        """The action that replaces the running one, which is being cancelled."""
+        self._waiting: list[trio.Event] = []
+        """The waits for a list that has not begun yet."""
         self._lists = self._watches = self._events = self._failures = 0
         self._last_error = ""
         self._beat: Heartbeat
@@ -95,6 +101,21 @@ class Informer:
     async def wait_synced(self) -> None:
         """Wait for the first list. The caller sets the deadline; :meth:`statistics` has the reason for a delay."""
         await self._synced.wait()
+
+    async def list_anew(self) -> None:
+        """Wait for a list that begins from now on. A running watch ends for it; failures are repeated as usual."""
+        listed = trio.Event()
+        self._waiting.append(listed)
+        self._state, effect = core.step(self._state, core.Asked())
+        if effect is not None:
+            self._replacement = effect
+            self._action.cancel(reason="another list is needed")
+        await listed.wait()
+
+    def heard_s_ago(self) -> float:
+        """Return the seconds since the server last answered or sent anything; infinity if it never did."""
+        heard = self._beat.sign().heard_s_ago
+        return inf if heard is None else heard
 
     async def wait_first_list(self) -> None:
         """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
@@ -127,7 +148,11 @@ class Informer:
         with self._client.heartbeats.follow(Followed(self.resource.group_kind, self._namespace, *chosen)) as beat:
             self._beat = beat
             while True:
-                event = await self._perform(effect)
+                with trio.CancelScope() as self._action:
+                    event = await self._perform(effect)
+                if self._replacement is not None:
+                    effect, self._replacement = self._replacement, None
+                    continue
                 self._state, following = core.step(self._state, event)
                 assert following is not None, f"{event} ends an action"  # noqa: S101 - an invariant of the machine
                 effect = following
@@ -148,6 +173,7 @@ class Informer:
     async def _list(self) -> core.Event:
         self._lists += 1
         self._beat.begin("listing", LIST_LIMIT_S)
+        waiting, self._waiting = self._waiting, []
         try:
             listed = await self._client.list(
                 self.resource,
@@ -157,6 +183,7 @@ class Informer:
             )
             self._cache.replace(listed.items)
         except (ClusterError, ShapeError) as error:
+            self._waiting += waiting
             if not self._attempted.is_set():
                 self._first_error = error
                 self._attempted.set()
@@ -165,6 +192,8 @@ class Informer:
         self._last_error = ""
         self._attempted.set()
         self._synced.set()
+        for listed_anew in waiting:
+            listed_anew.set()
         return core.Listed(listed.resource_version)
 
     async def _watch(self, resource_version: str) -> core.Event:
@@ -183,6 +212,8 @@ class Informer:
                 self._beat.hear()
                 self._last_error = ""
                 async for event in events:
+                    if self._replacement is not None:
+                        break  # the list that replaces this watch has the change, too
                     self._take(event)
         except (ClusterError, ShapeError) as error:
             return self._failed(error)
@@ -213,12 +244,18 @@ class Informer:
         return core.Failed(gone, self._jitter())
 
 
-async def wait_listed(*informers: Informer) -> None:
-    """Wait for the first list of each informer, and log every few seconds why one is late."""
+async def wait_listed(*informers: Informer, fresh_s: float = inf) -> None:
+    """Wait for the first list of each informer, and log every few seconds why one is late.
+
+    An informer that has not heard its server for ``fresh_s`` seconds lists anew: a connection that broke without a word would
+    not have told it of changes.
+    """
     for informer in informers:
         while True:
             with trio.move_on_after(LIST_PATIENCE_S) as patience:
                 await informer.wait_synced()
+                if informer.heard_s_ago() > fresh_s:
+                    await informer.list_anew()
             if not patience.cancelled_caught:
                 break
             why = informer.statistics().last_error or "no answer yet"

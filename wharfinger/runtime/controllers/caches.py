@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.watch.informer import Informer, open_informer, wait_listed
@@ -10,6 +11,9 @@ from wharfinger.cluster.watch.object_cache import without_managers
 from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
 from wharfinger.runtime.resources.default_accounts import DefaultAccounts, open_default_accounts
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
+
+FRESH_S: Final = 5.0
+"""The time for which a cache counts as fresh after its server was heard. A standby that gets the Lease lists older ones again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +27,9 @@ class Caches:
     accounts: DefaultAccounts
 
     async def filled(self) -> None:
-        """Wait for the first list of each, and log every few seconds why one is late."""
-        await wait_listed(
-            self.applications, self.modules, self.repositories, self.scopes.informer, self.accounts.informer
-        )
+        """Wait for the first list of each, or for another one if a cache may be old; log every few seconds why one is late."""
+        own = (self.applications, self.modules, self.repositories)
+        await wait_listed(*own, self.scopes.informer, self.accounts.informer, fresh_s=FRESH_S)
 
 
 @asynccontextmanager
