@@ -198,7 +198,7 @@ async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_p
         await world.change("prod", "shop", {"drift": None})
         await world.until_state("prod", "shop", "Ready")
         await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
-        await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
+        await world.until("prod", "shop", lambda obj: "drift" not in warnings_of(obj))
         assert find_int(still, "status", "release", "revision") > 0
 
 

@@ -35,6 +35,7 @@ from wharfinger.runtime.package.facts import (
     Wished,
 )
 from wharfinger.runtime.package.findings import (
+    AccountGiven,
     AdoptedForRemoval,
     ChartApplied,
     Configured,
@@ -167,6 +168,16 @@ def test_hooks_that_are_stopped_have_only_their_history() -> None:
         {},
     )
     assert stopped.history["a"].runs == 2
+
+
+def test_an_account_that_was_given_is_in_force_until_other_directives_are() -> None:
+    before = after(wished())
+    known = applied(before, AccountGiven("deployer"))
+    assert known.wish.account == "deployer"
+    assert known.wish.directives is before.wish.directives
+    assert applied(known, FoundInstalled("other", "3.0.0")).wish.account == "deployer"
+    assert applied(known, FoundInstalled("other", "3.0.0", Directives(account="package"))).wish.account is None
+    assert applied(known, wished("now", first=False)).wish.account is None
 
 
 def test_a_lane_recovers_alone() -> None:
