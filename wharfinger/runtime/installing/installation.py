@@ -18,7 +18,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.installing.made_objects import CARRIED_FOR, INSTALL, MADE_BY, Made, carried_for, made_objects
 from wharfinger.runtime.installing.target import InRegistry, Target
 from wharfinger.runtime.resources.application_scope import NAMESPACE
-from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, SECRET
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
 
 FIELD_MANAGER: Final = "wharfinger-install"
 _READY: Final = "Ready"
@@ -174,14 +174,14 @@ async def _known_repository(client: ClusterClient, target: Target) -> str:
 
 
 async def _carry(client: ClusterClient, made: Made, report: Report) -> None:
-    """Apply the repository of a package, and the Secrets with its archive, which belong to the repository."""
-    for each in made.secrets:
-        await client.apply(each, field_manager=FIELD_MANAGER)
+    """Apply the repository of a package, and then the Secrets with its archive, which go with the repository.
+
+    In this order nothing is left behind if the user may not create a repository.
+    """
     if made.repository is None:
         return
     applied = await client.apply(made.repository, field_manager=FIELD_MANAGER)
     name = find_str(applied, "metadata", "name")
-    report(f"package repository {name}: applied")
     owner: JsonObject = {
         "apiVersion": PACKAGE_REPOSITORY.api_version,
         "kind": PACKAGE_REPOSITORY.kind,
@@ -190,8 +190,9 @@ async def _carry(client: ClusterClient, made: Made, report: Report) -> None:
     }
     owners: list[JsonValue] = [owner]
     for each in made.secrets:
-        key = ObjectKey(SECRET, find_str(each, "metadata", "namespace"), find_str(each, "metadata", "name"))
-        await client.merge_patch(key, {"metadata": {"ownerReferences": owners}})
+        metadata: JsonObject = {**find_object(each, "metadata"), "ownerReferences": owners}
+        await client.apply({**each, "metadata": metadata}, field_manager=FIELD_MANAGER)
+    report(f"package repository {name}: applied")
 
 
 async def _delete(client: ClusterClient, key: ObjectKey) -> None:
