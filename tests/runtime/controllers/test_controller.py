@@ -27,6 +27,7 @@ class Refusing:
     client: ClusterClient
     errors: list[ClusterError]
     patches: list[JsonObject] = field(default_factory=list)
+    refused: trio.Event = field(default_factory=trio.Event)
     all_refused: trio.Event = field(default_factory=trio.Event)
 
     def __getattr__(self, name: str) -> object:
@@ -36,6 +37,7 @@ class Refusing:
         self.patches.append(patch)
         if self.errors:
             error = self.errors.pop(0)
+            self.refused.set()
             if not self.errors:
                 self.all_refused.set()
             raise error
@@ -83,12 +85,12 @@ async def test_calls_that_fail_are_made_again(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_installed_without_the_finalizer(tmp_path: Path) -> None:
-    wrap, made = refusing(api_error(409, "Conflict", "changed meanwhile"))
+    wrap, made = refusing(*[api_error(409, "Conflict", "changed meanwhile")] * 1000)
     async with open_world(tmp_path, wrap) as world:
         await world.push("web", "1.0.0")
         await world.repository()
         await world.create("prod", "shop")
-        await made[0].all_refused.wait()
+        await made[0].refused.wait()
         await trio.testing.wait_all_tasks_blocked()
         assert world.runtime.instances == {}
 

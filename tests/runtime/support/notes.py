@@ -40,6 +40,7 @@ class NoTools:
 
     def __init__(self) -> None:
         self.journal = Journal(None)
+        self.webhooks = None
 
 
 NO_TOOLS = cast("Tools", NoTools())
