@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
+from msgspec import structs
 
 from wharfinger.cluster.records.release import Release, ReleaseStatus, new_release
 from wharfinger.runtime.controllers.rollback_rules import (
@@ -61,10 +62,10 @@ def test_an_upgrade_goes_on_until_its_time_is_over() -> None:
 
 
 def test_failures_count() -> None:
-    assert judge(replace(ATTEMPT, failures=2, failure=HOOK)) == Continues(timedelta(minutes=5))
-    assert judge(replace(ATTEMPT, failures=3, failure=HOOK)) == HasFailed("HookFailed: no (after 3 attempts)")
+    assert judge(structs.replace(ATTEMPT, failures=2, failure=HOOK)) == Continues(timedelta(minutes=5))
+    assert judge(structs.replace(ATTEMPT, failures=3, failure=HOOK)) == HasFailed("HookFailed: no (after 3 attempts)")
     permanent = replace(HOOK, permanent=True)
-    assert judge(replace(ATTEMPT, failures=1, failure=permanent)) == HasFailed("HookFailed: no")
+    assert judge(structs.replace(ATTEMPT, failures=1, failure=permanent)) == HasFailed("HookFailed: no")
 
 
 LATE: Final = timedelta(days=1)
@@ -74,11 +75,11 @@ LATE: Final = timedelta(days=1)
     "judged",
     [
         judge(policy=replace(POLICY, rollback=False), after=LATE),
-        judge(replace(ATTEMPT, settled=True), after=LATE),
+        judge(structs.replace(ATTEMPT, settled=True), after=LATE),
         judge(Attempt(), after=LATE),
-        judge(replace(ATTEMPT, asked="before"), after=LATE),
+        judge(structs.replace(ATTEMPT, asked="before"), after=LATE),
         judge(content=READY.wish.content, after=LATE),
-        judge(replace(ATTEMPT, changed=False), ready=None, after=LATE),
+        judge(structs.replace(ATTEMPT, changed=False), ready=None, after=LATE),
         judge(status=statuses.fresh(1, NOW), after=LATE),
         judge(status=statuses.suspended(upgrading(), NOW, suspended=True), after=LATE),
         judge(status=statuses.set_maintenance(upgrading(), "NoResourceReconciliation", NOW), after=LATE),

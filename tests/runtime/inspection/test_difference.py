@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.runtime.support.world import open_world
 from wharfinger.kube.resource import ObjectKey
@@ -46,6 +47,6 @@ async def test_what_the_next_apply_would_change(tmp_path: Path) -> None:
         (change,) = (await difference("shop")).changes
         assert change.change == "create"
         instance = world.runtime.instances["prod.shop"]
-        files = replace(instance.files, definition=replace(instance.loaded(), chart=None))
-        instance.state = replace(instance.state, files=files)
+        files = structs.replace(instance.files, definition=replace(instance.loaded(), chart=None))
+        instance.state = structs.replace(instance.state, files=files)
         assert (await difference("shop")).problem == NO_CHART
