@@ -51,7 +51,7 @@ def cron_definition(hook: Hook) -> JsonObject:
 
 
 def convert(request: JsonObject) -> JsonObject:
-    """What the hook of example 210 does, in both directions."""
+    """Convert as the hook of example 210 does, in both directions."""
     desired, objects = find_str(request, "desiredAPIVersion"), find(request, "objects")
     assert isinstance(objects, list)
     converted: list[JsonValue] = []

@@ -247,7 +247,7 @@ CHANGES = {"create", "change", "delete", "keep", "unknown"}
 
 
 async def check_details(inspector: Inspector) -> None:
-    """What belongs to a package: its objects, Events, log, hook snapshots, and the next apply; and the tasks of the daemon."""
+    """Check everything that belongs to a package: its objects, Events, log, hook snapshots, and the next apply; and the tasks of the daemon."""
     for name in UNKNOWN_NAMES:
         assert await inspector.resources(name) is None
         assert await inspector.events(name) is None

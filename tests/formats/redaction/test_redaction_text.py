@@ -73,7 +73,7 @@ def test_what_is_found_by_its_form(text: str, expected: str) -> None:
         "release shop/web: Secret shop/db-password: not there; ConfigMap shop/token: not there",
         'error loading config file "/a/kubeconfig": open /a/kubeconfig: permission denied',
         "kubeconfig /a/kubeconfig: no such file; give one with --kubeconfig",
-        "cat: /root/.pgpass: Is a directory\nls: /root/.netrc: Permission denied (os error 13)",
+        "cat: /home/u/.pgpass: Is a directory\nls: /home/u/.netrc: Permission denied (os error 13)",
         "PWD=/var/lib/wharfinger/scratch",
         'HOME=/root\nexport PWD=/root\ndeclare -x PWD="/root"\nOLDPWD=/',
         "KUBECONFIG=/a/kubeconfig PATH=/bin",

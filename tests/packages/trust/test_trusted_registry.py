@@ -243,7 +243,7 @@ async def test_one_of_several_keys_is_enough(tmp_path: Path) -> None:
 
 
 async def test_a_signature_that_refers_to_its_artifact(tmp_path: Path) -> None:
-    """As cosign pushes it since OCI 1.1: found through the referrers, with no tag of its own."""
+    """A signature as cosign pushes it since OCI 1.1: found through the referrers, with no tag of its own."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await push(registry, "1.0.0")
     payload = write_claim(Claim(pushed.digest, "", "1.0.0"))

@@ -91,7 +91,7 @@ async def test_a_download_that_fails_is_recorded_about_the_package(tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_kubectl_describe_tells_the_story(tmp_path: Path) -> None:
-    """Of an Application, of its repository, and of the Lease, as people read it."""
+    """Events of an Application, of its repository, and of the Lease, as people read them."""
     for version in ("1.0.0", "1.1.0"):
         chart(tmp_path / f"packages-{version}" / "web", "web", version)
     with control_plane(tmp_path) as admin, daemon(tmp_path, admin, "--local-packages", str(tmp_path)) as running:

@@ -31,7 +31,7 @@ def steps_a_package(tree: ast.Module) -> bool:
 
 
 def writes_a_package(tree: ast.Module) -> bool:
-    """Whether a module imports what makes another package of a package, steps an instance, or sets its state."""
+    """Return whether a module imports what makes another package of a package, steps an instance, or sets its state."""
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     named = {
         f"{node.module}.{alias.name}"

@@ -157,7 +157,7 @@ def after(known: Package, event: Event, around: Around = IDLE) -> Package:
 
 
 def effects(known: Package, event: Event, around: Around = IDLE) -> tuple[Effect, ...]:
-    """What is to be done after an event, but log lines."""
+    """Return the effects of an event, without log lines."""
     return tuple(effect for effect in step(known, event, around)[1] if not isinstance(effect, Log))
 
 
