@@ -247,7 +247,7 @@ CHANGES = {"create", "change", "delete", "keep", "unknown"}
 
 
 async def check_details(inspector: Inspector) -> None:
-    """Check everything that belongs to a package: its objects, Events, log, hook snapshots, and the next apply; and the tasks of the daemon."""
+    """Check the details of a package, from its objects to its next apply, and the tasks of the daemon."""
     for name in UNKNOWN_NAMES:
         assert await inspector.resources(name) is None
         assert await inspector.events(name) is None
