@@ -14,6 +14,7 @@ import random
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -69,6 +70,9 @@ from wharfinger.runtime.resources.resources import (
     resource_key,
 )
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
+from wharfinger.runtime.shards.keeper import Moved, ShardKeeper, told_nothing, told_to_nobody
+from wharfinger.runtime.shards.ownership import MAIN
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.writer import StatusWriter
 
@@ -97,6 +101,7 @@ class Controller:
     scopes: ScopeLabels
     accounts: DefaultAccounts
     versions: VersionChoices
+    shards: ShardKeeper
     enabled_by_default: bool | None = True
     """The default for a Module without ``spec.enabled``; None: its bundle decides."""
     require_account: bool = False
@@ -111,7 +116,12 @@ class Controller:
 
     def __post_init__(self) -> None:
         """Find out which packages are installed."""
-        objects = {**self.applications.objects(), **self.modules.objects()}
+        objects = {}
+        for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
+            if self.shards.owns(key, obj):
+                objects[key] = obj
+            else:
+                self.shards.neighbours.seen(_name(key), obj)
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
@@ -137,12 +147,19 @@ class Controller:
             # The object is gone, after our removal or because a user removed the finalizer. A package that this runtime never
             # knew is ignored, because a release of that name may belong to another manager by now.
             self.lookup.references.want(name, ())
+            self.shards.gone(name)
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
             self.takeover.looked(name, gone=True)
             self.guard.looked(name)
             return
         identity = _identity(key, obj)
+        if not await self.shards.is_ours(identity, key, obj):
+            self._leave_to_others(name)
+            return
+        if self.shards.arrives(name):
+            for _, owner in _releases({key: obj}):
+                self.takeover.arrives(name, owner)
         if is_deleting(obj):
             await self._remove(identity, key, obj)
         else:
@@ -159,6 +176,14 @@ class Controller:
             await self._write_status(name, key, obj)
         self.takeover.looked(name)
         self.guard.looked(name)
+
+    def _leave_to_others(self, name: str) -> None:
+        """Forget what is kept about a package that is not ours, or not yet."""
+        self.lookup.references.want(name, ())
+        self.writer.unwritten.discard(name)
+        self.takeover.looked(name, gone=True)
+        if name not in self.runtime.instances:
+            self.guard.moved(name)
 
     async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
         """Pass the wanted state of a resource to the runtime, or report why the resource cannot be acted on. Raises
@@ -434,6 +459,16 @@ class Controller:
 
         await self.accounts.follow(look)
 
+    async def follow_shards(self) -> None:
+        """Enqueue the Applications of a namespace whose shard changes."""
+
+        def look(namespace: str) -> None:
+            for key in self.applications.objects():
+                if key.namespace == namespace:
+                    self._look_at(key)
+
+        await self.shards.labels.follow(look)
+
     async def follow_repositories(self) -> None:
         """Enqueue all Applications and Modules when a repository changes, because any of them may use it."""
         with self.lookup.repositories.changes() as changes:
@@ -466,15 +501,19 @@ async def open_controller(
     repository_client: ClusterClient | None = None,
     scan_source: SourceOpener | None = None,
     caches: Caches | None = None,
+    shard: str = MAIN,
+    seizures: Seizures | None = None,
+    moved: Moved = told_to_nobody,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
-    ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
-    without a service account is refused. ``verify_s``: the time after the start
-    during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
-    ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
-    are opened here if there are none.
+    ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides. ``application_scope``:
+    the scope of Applications whose namespace has no scope label. ``require_account``: whether a package without a service account
+    is refused. ``verify_s``: the time after the start during which a status is not written if its only news is that a package is
+    being verified. ``repository_client`` and ``scan_source`` are for PackageRepositories, if they differ from those of packages.
+    ``caches`` are those of a standby; they are opened here if there are none. ``shard`` is the one that this daemon keeps,
+    ``seizures`` take over from shards without a daemon, and ``moved`` is told of each Application that was given to another
+    shard.
     """
     async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
         if caches is None:
@@ -493,7 +532,11 @@ async def open_controller(
                 lambda key: keys.add(_name(key)),
                 local_packages=local_packages,
                 token_folders=token_folders,
+                scanning=shard == MAIN,
             )
+        )
+        keeper = ShardKeeper(
+            client, runtime, caches.shards, shard, seizures.want if seizures is not None else told_nothing, moved
         )
         versions = VersionChoices(runtime, scans, keys.add_later)
         controller = Controller(
@@ -507,6 +550,7 @@ async def open_controller(
             scopes,
             accounts,
             versions,
+            keeper,
             enabled_by_default,
             require_account,
             verify_s=verify_s,
@@ -519,6 +563,10 @@ async def open_controller(
             nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
             nursery.start_soon(controller.follow_scopes, name="follow scope labels")
             nursery.start_soon(controller.follow_accounts, name="follow default accounts")
+            nursery.start_soon(controller.follow_shards, name="follow shard labels")
+            if seizures is not None:
+                awaited = partial(keeper.awaited, objects=applications.objects)
+                nursery.start_soon(seizures.run, awaited, name="takeover from other shards")
             nursery.start_soon(controller.takeover.run, name="takeover of releases")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
