@@ -69,7 +69,7 @@ from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
 
-PATIENCE_S = 40
+PATIENCE_S = 300
 VERIFY_S = 0.0
 """So long after the start no status says only that a package is being verified."""
 STATUS_PAUSE_S = 0.1

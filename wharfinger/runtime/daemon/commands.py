@@ -439,7 +439,7 @@ def _seconds(text: str) -> float:
 
 
 def _shard(text: str) -> str:
-    if problem := shard_problem(text):
+    if text and (problem := shard_problem(text)):
         raise argparse.ArgumentTypeError(problem)
     return text
 
