@@ -84,7 +84,7 @@ class MemoryLog:
         for record in records:
             if isinstance(record, Lines):
                 lines = lines_of(record.data)
-                assert len(lines) == record.count
+                assert len(lines) == record.records
                 self._records += lines
             else:
                 self._records.append(record())

@@ -253,7 +253,7 @@ class FlightLog:
 
 
 def _records(pending: Sequence[_Pending]) -> int:
-    counts = (item.count if isinstance(item, Lines) else not isinstance(item, _Begin) for item in pending)
+    counts = (item.records if isinstance(item, Lines) else not isinstance(item, _Begin) for item in pending)
     return sum(counts)
 
 

@@ -91,7 +91,7 @@ class Lines(NamedTuple):
     """Some records as bytes, one a line, and their number."""
 
     data: bytes
-    count: int
+    records: int
 
 
 Record: TypeAlias = EventRecord | StateRecord | HeadRecord | GapRecord

@@ -29,7 +29,16 @@ from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.effects import Effect
 from wharfinger.runtime.package.events import Event
 from wharfinger.runtime.recording.canonical import Clean, Codec, Text, as_lines
-from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, PACKAGE, QUEUE, SCHEDULER, Machine, entry_form
+from wharfinger.runtime.recording.machines import (
+    JOURNAL,
+    LIFECYCLE,
+    PACKAGE,
+    QUEUE,
+    SCHEDULER,
+    Machine,
+    TextOf,
+    entry_form,
+)
 from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
 from wharfinger.runtime.recording.package_form import marked_objects
 from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec, surroundings
@@ -91,7 +100,7 @@ class Recorder:
         self._sink = sink
         self._now = now
         self._number = 0
-        self._aside: list[tuple[Callable[..., None], float, tuple[object, ...]]] = []
+        self._aside: list[tuple[Callable[[int, float], None], float]] = []
         self._lines: list[JsonValue] = []
         self._encoded: list[Lines | Callable[[], bytes]] = []
         self._known: dict[tuple[str, str], _Known] = {}
@@ -128,7 +137,7 @@ class Recorder:
     ) -> None:
         """Record a step of a package's lifecycle. Events that are refused because there is no such package are left out."""
         if before is not None or after is not None:
-            self._put_aside(self._lifecycle_step, name, before, event, after, effects)
+            self._put_aside(partial(self._lifecycle_step, name, before, event, after, effects))
 
     def journal(
         self,
@@ -140,7 +149,7 @@ class Recorder:
     ) -> None:
         """Record a step of a package's journal."""
         if before or after:
-            self._put_aside(self._journal_step, name, before, event, after, effects)
+            self._put_aside(partial(self._journal_step, name, before, event, after, effects))
 
     def queue(
         self,
@@ -152,7 +161,7 @@ class Recorder:
         effects: tuple[queue_events.Effect, ...],
     ) -> None:
         """Record a step of one of a package's queues."""
-        self._put_aside(self._queue_step, name, number, before, event, after, effects)
+        self._put_aside(partial(self._queue_step, name, number, before, event, after, effects))
 
     def scheduler(
         self,
@@ -163,7 +172,7 @@ class Recorder:
         effects: tuple[scheduler_events.Effect, ...],
     ) -> None:
         """Record a step of the scheduler, in the records of each package that it concerns."""
-        self._put_aside(self._scheduler_step, before, event, at, after, effects)
+        self._put_aside(partial(self._scheduler_step, before, event, at, after, effects))
 
     def package(
         self,
@@ -177,15 +186,15 @@ class Recorder:
         at = (
             surroundings(before, around) if self._sink is not None else None
         )  # now, because scopes may be cancelled later
-        self._put_aside(self._package_step, before, event, at, after, effects)
+        self._put_aside(partial(self._package_step, before, event, at, after, effects))
 
     def drain(self) -> None:
         """Keep the steps that were put aside, and pass them to the log."""
         steps, self._aside = self._aside, []
-        for record, moment, step in steps:
+        for record, moment in steps:
             self._number += 1
             try:
-                record(self._number, moment, *step)
+                record(self._number, moment)
             except Exception:  # noqa: BLE001 - logged there
                 self._failed(1)
         if self._sink is None or not (self._lines or self._encoded):
@@ -201,8 +210,8 @@ class Recorder:
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
-    def _put_aside(self, record: Callable[..., None], *step: object) -> None:
-        self._aside.append((record, self._now(), step))
+    def _put_aside(self, record: Callable[[int, float], None]) -> None:
+        self._aside.append((record, self._now()))
         if len(self._aside) >= MOST_ASIDE:
             self.drain()
         elif self._sink is not None and len(self._aside) == 1:
@@ -223,13 +232,13 @@ class Recorder:
 
     def _lifecycle_step(
         self,
-        number: int,
-        moment: float,
         name: str,
         before: lifecycle_machine.Package | None,
         event: lifecycle_machine.Event,
         after: lifecycle_machine.Package | None,
         effects: Effects,
+        number: int,
+        moment: float,
     ) -> None:
         try:
             self._step(Step(number, moment, LIFECYCLE, name, before, event, after, effects), name)
@@ -243,13 +252,13 @@ class Recorder:
 
     def _journal_step(
         self,
-        number: int,
-        moment: float,
         name: str,
         before: journal_machine.State,
         event: journal_machine.Event,
         after: journal_machine.State,
         effects: Effects,
+        number: int,
+        moment: float,
     ) -> None:
         self._step(Step(number, moment, JOURNAL, name, before, event, after, effects), name)
         if not after:
@@ -257,14 +266,14 @@ class Recorder:
 
     def _queue_step(
         self,
-        number: int,
-        moment: float,
         name: str,
         queue: int,
         before: QueueState,
         event: queue_events.Event,
         after: QueueState,
         effects: Effects,
+        number: int,
+        moment: float,
     ) -> None:
         key = f"{name}#{queue}"
         self._step(Step(number, moment, QUEUE, key, before, event, after, effects), name)
@@ -279,13 +288,13 @@ class Recorder:
 
     def _package_step(
         self,
-        number: int,
-        moment: float,
         before: package_state.Package,
         event: Event,
         at: JsonValue,
         after: package_state.Package,
         effects: tuple[Effect, ...],
+        number: int,
+        moment: float,
     ) -> None:
         name = after.id.name
         self._rings.add(name, package_step_of(number, moment, before, event, after, effects))
@@ -315,7 +324,7 @@ class Recorder:
                 whole = codec.encode(before, masking)
             form = codec.quick(event, text, masking.clean)
             derived, clean = _derived(text, masking)
-            state = machine.changes(codec, before, after, lambda _, derived=derived: derived)
+            state = machine.changes(codec, before, after, _only(derived))
             given: JsonValue = [codec.quick(effect, derived, clean) for effect in effects] if effects else []
             if masking.renewed == renewed:
                 break
@@ -326,13 +335,13 @@ class Recorder:
 
     def _scheduler_step(
         self,
-        number: int,
-        moment: float,
         before: Graph,
         event: scheduler_events.Event,
         at: datetime | None,
         after: Graph,
         effects: Decisions,
+        number: int,
+        moment: float,
     ) -> None:
         subject = _subject(event)
         stamp = None if at is None else at.isoformat()
@@ -398,6 +407,11 @@ class Recorder:
         if masking is None:
             masking = self._maskings[name] = Masking(partial(self.secrets_of, name), self._renewals)
         return masking
+
+
+def _only(text: Text) -> TextOf:
+    """Return the masking of a machine whose texts are all of one package."""
+    return lambda _: text
 
 
 def _derived(text: Masking | Derived, masking: Masking) -> tuple[Text, Clean]:
