@@ -7,6 +7,7 @@ import trio
 
 from tests.packages.support.charts import WEB_SERVICE, WEB_VERSION
 from tests.runtime.support.planned import write_package
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError
 from wharfinger.packages.registry.folder_registry import FolderRegistry
@@ -41,7 +42,7 @@ async def test_a_layout_has_several_versions(tmp_path: Path) -> None:
 
 async def test_the_versions_of_a_layout(tmp_path: Path) -> None:
     for version in ("1.0.0", "2.0.0"):
-        needs = {"modules": {"ingress": f">={version}"}}
+        needs: JsonObject = {"modules": {"ingress": f">={version}"}}
         source = write_package(tmp_path / version, "web", version, "Application", requirements=needs)
         await pushed(source, tmp_path / "layouts", "web")
     write_package(tmp_path / "layouts", "shop")
