@@ -44,6 +44,7 @@ from wharfinger.runtime.inspection.recorder_metrics import recorder_families
 from wharfinger.runtime.inspection.repository_snapshots import repository_snapshots
 from wharfinger.runtime.inspection.resources import resource_snapshots
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
+from wharfinger.runtime.inspection.version_advice import VersionAdvice
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
 from wharfinger.runtime.inspector import (
@@ -213,7 +214,9 @@ class RuntimeInspector:
             return explain_at(self.recorder.rings, name, at) if self.recorder is not None else None
         if name.startswith(CLAIM):
             return explain_claim(name, self.pods) if self.pods is not None else None
-        return explain(name, _known(self.runtime)) if self.runtime is not None else None
+        if self.runtime is None or (found := explain(name, _known(self.runtime))) is None:
+            return None
+        return await VersionAdvice(self.runtime, self.scans, self.find).add_to(found)
 
     async def history(self, name: str) -> HistorySnapshot | None:
         """Return the last events of a package; None if there are none."""

@@ -97,6 +97,11 @@ class Scheduler:
         return entry.node if entry else None
 
     @property
+    def graph(self) -> Graph:
+        """Return the whole state, which is frozen."""
+        return self._graph
+
+    @property
     def facts(self) -> Facts:
         """Return the last known facts about the platform."""
         return self._graph.facts
