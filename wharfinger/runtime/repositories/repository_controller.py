@@ -9,6 +9,7 @@ While a resource uses a repository, the finalizer IN_USE keeps it from being del
 """
 
 import logging
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -69,6 +70,11 @@ LEAST_INTERVAL: Final = timedelta(seconds=10)
 WORKERS: Final = 4
 """The number of repositories that are scanned at once."""
 RETRY_S: Final = 5.0
+LOOKED_UP: Final = 8
+"""The number of newest versions that are read of a package that nobody follows."""
+MAX_LOOKED_UP: Final = 100
+LOOKED_UP_S: Final = 300.0
+"""The seconds for which they are kept."""
 _CHECKED: Final = "checked-by-wharfinger"
 """A name of a package for opening a source that is only checked; nothing of that name is requested."""
 
@@ -97,10 +103,39 @@ class Repositories:
     _problems: dict[str, dict[str, str]] = field(default_factory=dict)
     _failures: dict[str, str] = field(default_factory=dict)
     """Why repositories cannot be used, by name."""
+    _looked_up: dict[tuple[str, str], tuple[float, PackageIndex]] = field(default_factory=dict)
+    """The packages that were looked up, each with the time until which that counts."""
 
     def index(self, repository: str, package: str) -> PackageIndex | None:
         """Return the versions of a package; None until it has been scanned."""
         return self.objects.indexes.get((repository, package))
+
+    async def look_up(self, repository: str, package: str) -> PackageIndex | None:
+        """Return the versions of a package. If nobody follows it, its newest versions are read now; None if that fails.
+
+        A package without versions of which the details can be read has an index without details.
+        """
+        if (known := self.index(repository, package)) is not None:
+            return known
+        until, index = self._looked_up.get((repository, package), (-math.inf, None))
+        if trio.current_time() < until:
+            return index
+        obj = self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository))
+        try:
+            source = self._source(repository, obj) if obj is not None else None
+            if source is None:
+                return None
+            detailed = LOOKED_UP if _has_details(source) else 0
+            async with self.open_source(unverified(source), package) as (registry, path):
+                before = PackageIndex(repository, package)
+                index = await scan_package(registry, path, before, Interest(), detailed=detailed)
+        except (SpecError, FormatError, PackageError) as error:
+            log.debug("the versions of %s in repository %s are not known: %s", package, repository, error)
+            return None
+        while len(self._looked_up) >= MAX_LOOKED_UP:
+            del self._looked_up[next(iter(self._looked_up))]
+        self._looked_up[repository, package] = (trio.current_time() + LOOKED_UP_S, index)
+        return index
 
     def problem(self, repository: str, package: str) -> str:
         """Return why the last scan could not read a package; "" if it could."""
@@ -214,7 +249,7 @@ class Repositories:
         """Return the new index of a package; None if the repository does not have it, which is recorded. Raises PackageError."""
         before = self.index(name, package) or PackageIndex(name, package)
         # Only the files of such a package have its details, and they are not downloaded for a scan. A git tag may move, though.
-        detailed = 0 if isinstance(source, HelmSource | GitSource | ArchiveSource) else DETAILED
+        detailed = DETAILED if _has_details(source) else 0
         interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
         try:
             async with self.open_source(unverified(source), package) as (registry, path):
@@ -364,6 +399,11 @@ def read_interval(obj: JsonObject) -> timedelta:
         least = f"{LEAST_INTERVAL.total_seconds():.0f}s"
         raise FormatError(f"spec.scanInterval: expected at least {least}, found {text}; set a longer one")
     return interval
+
+
+def _has_details(source: Source) -> bool:
+    """Return whether the details of a version are known without its files."""
+    return not isinstance(source, HelmSource | GitSource | ArchiveSource)
 
 
 def _times(written: JsonObject) -> JsonObject:
