@@ -1,13 +1,22 @@
 """Two daemons on one control plane: their Applications, and the moves between them."""
 
+from functools import partial
 from pathlib import Path
 
 from tests.runtime.support.sharded import kept_by, label, open_shard, prepared, versions
-from tests.runtime.support.world import one_error, open_ground
+from tests.runtime.support.world import World, one_error, open_ground
 from tests.runtime.tasks.test_hook_runs import bash, hooked
-from wharfinger.formats.json.value import find_str
+from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.shards.ownership import MAIN
+
+
+def is_kept_by(shard: str, obj: JsonObject) -> bool:
+    return kept_by(obj, shard)
+
+
+def knows(world: World) -> bool:
+    return "prod.app" in world.runtime.instances
 
 
 async def test_each_daemon_keeps_its_namespaces_and_a_label_moves_them(tmp_path: Path) -> None:
@@ -21,8 +30,8 @@ async def test_each_daemon_keeps_its_namespaces_and_a_label_moves_them(tmp_path:
             before = await versions(main)
             for owner, other, shard in ((blue, main, "blue"), (main, blue, MAIN)):
                 await label(main, shard or None)
-                await main.until("prod", "app", lambda obj, shard=shard: kept_by(obj, shard))
-                await owner.until_runtime(lambda owner=owner: "prod.app" in owner.runtime.instances)
+                await main.until("prod", "app", partial(is_kept_by, shard))
+                await owner.until_runtime(partial(knows, owner))
                 await owner.until_state("prod", "app", "Ready")
                 assert "prod.app" not in other.runtime.instances
                 assert await versions(main) == before
