@@ -10,9 +10,9 @@ from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.inspection.version_advice import VersionAdvice
-from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.repositories.repository_controller import open_repositories
 from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 
 async def push_shop(world: World, version: str, constraint: str) -> None:

@@ -59,9 +59,9 @@ from wharfinger.queue.slots import Slots
 from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.package_events import PackageEvents
 from wharfinger.runtime.cluster_events.recorder import open_recorder
-from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.controllers.last_statuses import open_last_statuses
 from wharfinger.runtime.controllers.modules_dir import open_modules_dir
+from wharfinger.runtime.controllers.service import open_controller
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
@@ -330,7 +330,8 @@ async def _open_runtime(
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
         renders = EntryCache(state / "renders")
-        renderer = package_renderer(helm, standby.engine, scratch, renders)
+        builder = kustomize_builder(standby.engine, find_kubectl(), scratch, renders)
+        renderer = package_renderer(helm, builder, renders)
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 
@@ -367,7 +368,7 @@ async def _open_runtime(
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
                 require_account=config.require_account,
-                kustomize=kustomize_builder(standby.engine, find_kubectl(), scratch, renders),
+                kustomize=builder,
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,

@@ -31,6 +31,7 @@ from wharfinger.runtime.core.package_snapshot import (
     waiting_queue,
 )
 from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.daemon_details import DaemonSnapshot, LeaderSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspection.claim_explanations import CLAIM, explain_claim
 from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
 from wharfinger.runtime.inspection.daemon_tasks import daemon_tasks
@@ -47,18 +48,12 @@ from wharfinger.runtime.inspection.version_advice import VersionAdvice
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
 from wharfinger.runtime.inspector import (
-    DaemonSnapshot,
-    ExplanationSnapshot,
     HistorySnapshot,
-    LeaderSnapshot,
-    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     RepositorySnapshot,
     SettingsAnswer,
-    StatisticsSnapshot,
-    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package_details import (
@@ -78,6 +73,7 @@ from wharfinger.runtime.repositories.repository_controller import Repositories
 from wharfinger.runtime.resources.identity import has_release, package_id
 from wharfinger.runtime.resources.resources import Directives, resource_key
 from wharfinger.runtime.scheduler.package_node import node_of
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.tasks.rendering import rendered
 from wharfinger.runtime.why.causes import Known

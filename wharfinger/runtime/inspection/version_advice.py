@@ -14,12 +14,12 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.core.runtime import Runtime
-from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.repositories.repository_controller import Repositories
 from wharfinger.runtime.repositories.version_nodes import nodes_of, search_versions
 from wharfinger.runtime.resources.identity import AppId, IdentityError, package_id
 from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_application, read_module, resource_key
 from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.versions.version_chooser import Why
 
 MAX_WAIT_S: Final = 5.0

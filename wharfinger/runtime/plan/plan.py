@@ -16,13 +16,13 @@ from typing import Final
 
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.runtime.fixpoint.converge import converge
-from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.plan.bodies import Finding, Judged, LoadDefinition, PlanBodies, Refused
 from wharfinger.runtime.plan.input import Inputs, Wanted
 from wharfinger.runtime.plan.reasons import Explainer
 from wharfinger.runtime.resources.resources import NO_RECONCILIATION, PackageSpec
 from wharfinger.runtime.scheduler.graph import Node, Topology, topology
 from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.status.reasons import Reason
 
 LIMIT: Final = 8
