@@ -63,6 +63,8 @@ from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
+from wharfinger.runtime.shards.ownership import MAIN
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import StatusWriter
@@ -393,6 +395,9 @@ class Ground:
     """The webhooks of hooks; None: there are none."""
     require_account: bool = False
     """Whether packages without a service account are refused."""
+    shard: str = MAIN
+    """The shard that the daemon keeps."""
+    seizures: Seizures | None = None
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -468,6 +473,8 @@ class Ground:
                 repository_client=self.client,
                 scan_source=open_source,
                 require_account=self.require_account,
+                shard=self.shard,
+                seizures=self.seizures,
             ),
         ):
             yield runtime
