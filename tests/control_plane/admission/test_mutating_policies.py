@@ -44,7 +44,7 @@ ABSENT = 'Object{data: {"y": object.data.z}}'
 ALL: JsonObject = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
 
 
-def policy(*mutations: str | tuple[str], name: str = "p", **spec: JsonValue) -> JsonObject:
+def policy(*mutations: str | tuple[str], name: JsonValue = "p", **spec: JsonValue) -> JsonObject:
     """A policy; a text is an apply configuration, a tuple of one text a JSON patch."""
     written: list[JsonValue] = [
         {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}}
@@ -229,16 +229,12 @@ def test_custom_objects_and_deletions() -> None:
 
 async def test_policies_come_before_webhooks_and_again_after_a_change_by_one() -> None:
     async with serving() as (hook, plane):
-        spec: JsonObject = {
-            **policy('Object{data: {"seen": string(size(object.data))}}', reinvocationPolicy="IfNeeded")
-        }
-        for plural, obj in (
-            ("mutatingadmissionpolicies", spec),
-            ("mutatingadmissionpolicybindings", {
-                "apiVersion": f"{GROUP}/v1", "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": "p"},
-                "spec": {"policyName": "p"},
-            }),
-        ):  # fmt: skip
+        binding: JsonObject = {
+            "apiVersion": f"{GROUP}/v1", "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": "p"},
+            "spec": {"policyName": "p"},
+        }  # fmt: skip
+        seen = policy('Object{data: {"seen": string(size(object.data))}}', reinvocationPolicy="IfNeeded")
+        for plural, obj in (("mutatingadmissionpolicies", seen), ("mutatingadmissionpolicybindings", binding)):
             answer = await send(plane, "POST", f"/apis/{GROUP}/v1/{plural}", obj)
             assert answer.code == 201, answer.body
         await configure_mutating(hook, plane, "a")
