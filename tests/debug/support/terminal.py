@@ -65,6 +65,12 @@ class OnTerminal:
             assert self._read(end), f"the program ended, and shows:\n{self.marked}"
         return self.marked
 
+    def wait_quiet(self) -> str:
+        """The text of the screen once nothing has been drawn for a while; only for writing golden files anew."""
+        while select.select([self._ours], [], [], 0.4)[0]:
+            self._read(time.monotonic() + PATIENCE_S)
+        return self.marked
+
     def wait_end(self) -> int:
         """The exit code."""
         end = time.monotonic() + PATIENCE_S

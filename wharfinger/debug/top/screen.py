@@ -13,7 +13,7 @@ from wharfinger.debug.top.machine import shown_lines
 from wharfinger.debug.top.view import View
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import shorten, width
-from wharfinger.runtime.inspector import DaemonSnapshot
+from wharfinger.runtime.daemon_details import DaemonSnapshot
 
 _GAP: Final = "  "
 _LATE_S: Final = 5.0

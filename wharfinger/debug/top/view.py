@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 
 from wharfinger.debug.package.description import Description
 from wharfinger.debug.top.lists import ListKind, Row, Sorting
-from wharfinger.runtime.inspector import DaemonSnapshot, PackageSnapshot, StatisticsSnapshot
+from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
 from wharfinger.runtime.package_details import LogSnapshot
 
 HEAD_LINES: Final = 4
