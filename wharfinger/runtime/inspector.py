@@ -539,6 +539,17 @@ class WarmPoolSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class RequirementsSnapshot:
+    """The facts about the platform that packages may require; "" for a version, an edition or a bundle that is not known."""
+
+    kubernetes: str
+    platform: str
+    edition: str
+    bundle: str
+    bootstrapped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EventSnapshot:
     """One event of a package: the machine that it was given to, why it happened or what it caused, and the state of that machine
     before and after. ``decides`` is False if the event only carries out what was decided.
@@ -650,8 +661,15 @@ class Inspector(Protocol):
         """Return the tasks of the daemon, as a tree from the root."""
         ...
 
-    async def render(self, name: str) -> RenderSnapshot | None:
-        """Render what the package of this name would apply now, or return None if there is no such package."""
+    async def requirements(self) -> RequirementsSnapshot | None:
+        """Return the facts that packages may require, or None before they are known."""
+        ...
+
+    async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
+        """Render what the package of this name would apply now, or return None if there is no such package.
+
+        ``shown_to`` is the user who sees the secrets in it; that is logged. "": they are masked before anybody sees them.
+        """
         ...
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
