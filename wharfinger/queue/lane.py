@@ -36,9 +36,35 @@ RUNS_BETWEEN_CHECKPOINTS: Final = 16
 _package: ContextVar[str] = ContextVar("package", default="")
 
 
+@dataclass(slots=True)
+class Running:
+    """The run of a lane that is under way: its task, and the operation that the task belongs to; "" between two runs.
+
+    There is one for each trio task, which changes with each run, so that the context of the run stays the same.
+    """
+
+    task: str = ""
+    cause: str = ""
+
+
+_running: ContextVar[Running | None] = ContextVar("running", default=None)
+
+
 def current_package() -> str:
     """Return the package on whose queue the current code runs, for log records; empty outside of queues."""
     return _package.get()
+
+
+def current_task() -> str:
+    """Return the task that the current code is part of, for log records; empty outside of queues."""
+    running = _running.get()
+    return running.task if running is not None else ""
+
+
+def current_cause() -> str:
+    """Return the operation that the current task belongs to: ``update of prod.shop``; empty outside of queues."""
+    running = _running.get()
+    return running.cause if running is not None else ""
 
 
 def package_in(context: contextvars.Context) -> str:
@@ -113,6 +139,7 @@ class LaneWork:
         "_outcome",
         "_owner",
         "_scope",
+        "_running",
         "_since_checkpoint",
         "_wake",
         "executing",
@@ -140,6 +167,7 @@ class LaneWork:
         self._outcome: Failed | None = None
         self._clean: contextvars.Context | None = None
         self._scope: trio.CancelScope | None = None
+        self._running = Running()
         self._since_checkpoint = 0
         self._wake: trio.Event | None = None
 
@@ -180,6 +208,7 @@ class LaneWork:
         """
         if self._clean is None:
             _package.set(self._owner.name)
+            _running.set(self._running)
             self._clean = contextvars.copy_context()
         self._scope = scope
         if self._owner.after is not None:
@@ -220,6 +249,7 @@ class LaneWork:
                     self._report(Interrupted(self.run))
                     continue
                 self.executing = True
+                self._running.task, self._running.cause = self.work.task.name, self.work.scope.name
                 await self.work.task.execute()
                 if self.interrupted:
                     break
@@ -258,6 +288,7 @@ class LaneWork:
     def _report(self, event: Event) -> None:
         self.run = 0
         self.executing = False
+        self._running.task = self._running.cause = ""
         self._owner.post(event)
 
     def _judge(self, group: ExceptionGroup[Exception]) -> Failed:
