@@ -25,6 +25,7 @@ import trio
 from wharfinger.queue.events import Event, Failed, Finished, Interrupted, RetryDue
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import Task, TaskFailed
+from wharfinger.queue.tracing import Span, Trace
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class Running:
 
     task: str = ""
     cause: str = ""
+    span: Span | None = None
 
 
 _running: ContextVar[Running | None] = ContextVar("running", default=None)
@@ -65,6 +67,12 @@ def current_cause() -> str:
     """Return the operation that the current task belongs to: ``update of prod.shop``; empty outside of queues."""
     running = _running.get()
     return running.cause if running is not None else ""
+
+
+def current_span() -> Span | None:
+    """Return the span of the current run; None outside of queues, or if there are no traces."""
+    running = _running.get()
+    return running.span if running is not None else None
 
 
 def package_in(context: contextvars.Context) -> str:
@@ -138,9 +146,10 @@ class LaneWork:
         "_draw",
         "_outcome",
         "_owner",
-        "_scope",
         "_running",
+        "_scope",
         "_since_checkpoint",
+        "_trace",
         "_wake",
         "executing",
         "interrupted",
@@ -151,7 +160,14 @@ class LaneWork:
     )
 
     def __init__(
-        self, name: str, owner: LaneOwner, counters: Counters, draw: Callable[[], float], run: int, work: Work
+        self,
+        name: str,
+        owner: LaneOwner,
+        counters: Counters,
+        draw: Callable[[], float],
+        run: int,
+        work: Work,
+        trace: Trace | None = None,
     ) -> None:
         """Begin with the first run, which performs ``work``."""
         self.name = name
@@ -163,6 +179,7 @@ class LaneWork:
         self._owner = owner
         self._counters = counters
         self._draw = draw
+        self._trace = trace
         self._called_off = False
         self._outcome: Failed | None = None
         self._clean: contextvars.Context | None = None
@@ -250,7 +267,10 @@ class LaneWork:
                     continue
                 self.executing = True
                 self._running.task, self._running.cause = self.work.task.name, self.work.scope.name
-                await self.work.task.execute()
+                if self._trace is None:
+                    await self.work.task.execute()
+                else:
+                    await self._traced(self._trace)
                 if self.interrupted:
                     break
                 if self.work.on_done is None:
@@ -268,6 +288,16 @@ class LaneWork:
             self._report(self._outcome)
         if self._outcome is not None or self.interrupted:
             await self._leave_turns()
+
+    async def _traced(self, trace: Trace) -> None:
+        """Perform the run within a span of its own."""
+        running = self._running
+        with trace(self._owner.name, running.task, running.cause) as span:
+            running.span = span
+            try:
+                await self.work.task.execute()
+            finally:
+                running.span = None
 
     async def _leave_turns(self) -> None:
         """Let other tasks run after every RUNS_BETWEEN_CHECKPOINTS runs, whether these succeeded or not."""

@@ -4,7 +4,6 @@ A correction is logged, too, because nobody asked for it.
 """
 
 import logging
-
 from collections.abc import Callable
 from typing import Final
 
