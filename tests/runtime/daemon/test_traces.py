@@ -1,11 +1,14 @@
 """Whether a daemon exports traces."""
 
+import argparse
 import importlib.util
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from wharfinger.runtime.daemon.commands import add_run
 from wharfinger.runtime.daemon.config import DaemonConfig
 from wharfinger.runtime.daemon.traces import TraceOptions, open_traces, trace_options
 
@@ -39,13 +42,17 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
     assert "no traces are made" in caplog.text
 
 
+def test_the_option_of_run() -> None:
+    parser = argparse.ArgumentParser(prog="run")
+    add_run(parser)
+    assert parser.parse_args(["--otlp-endpoint", "http://127.0.0.1:4318"]).otlp_endpoint == "http://127.0.0.1:4318"
+
+
 async def test_no_traces() -> None:
     async with open_traces(CONFIG) as tracer:
         assert tracer is None
 
 
 async def test_traces() -> None:
-    from dataclasses import replace
-
     async with open_traces(replace(CONFIG, traces=True, otlp_endpoint="http://127.0.0.1:1")) as tracer:
         assert tracer is not None

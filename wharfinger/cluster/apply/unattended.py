@@ -58,7 +58,9 @@ class Unattended:
             said = ""
         elif text or failure.permanent or failure.attempts >= SEVERAL:
             fields = self.drifted_fields(owner, attempt.key)
-            said = f"the drift of {attempt.row.key}{f' ({fields})' if fields else ''} cannot be corrected: {failure.error}"
+            said = (
+                f"the drift of {attempt.row.key}{f' ({fields})' if fields else ''} cannot be corrected: {failure.error}"
+            )
         else:
             return
         if said == text:
