@@ -26,20 +26,15 @@ from tests.debug.support.samples import (
     STATISTICS,
 )
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
-    DaemonSnapshot,
-    ExplanationSnapshot,
     HistorySnapshot,
-    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     RepositorySnapshot,
-    RequirementsSnapshot,
     SettingsAnswer,
-    StatisticsSnapshot,
     ValidSettings,
-    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package_details import (
     ClusterEventSnapshot,
@@ -49,6 +44,7 @@ from wharfinger.runtime.package_details import (
     LogSnapshot,
     ResourceSnapshot,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 FACTS = RequirementsSnapshot("1.34.1", "1.70.0", "EE", "Default", bootstrapped=True)
 

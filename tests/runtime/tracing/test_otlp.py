@@ -132,7 +132,7 @@ async def test_the_environment_names_the_receiver_and_the_service(monkeypatch: p
         async with open_tracer("") as tracer:
             with tracer.task("a", "b", "c"):
                 pass
-        assert receiver.of("b")
+        assert receiver.of("b").name == "b"
         assert receiver.resource["service.name"] == "harbour"
 
 

@@ -29,21 +29,20 @@ from wharfinger.debug.addresses import (
 )
 from wharfinger.debug.encoding.records import record_fields
 from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.runtime.inspector import (
+from wharfinger.runtime.daemon_details import (
     DaemonSnapshot,
-    DependencySnapshot,
-    ExplanationSnapshot,
-    HistorySnapshot,
-    HookSnapshot,
-    NodeSnapshot,
-    PackageSnapshot,
-    RepositorySnapshot,
     RequirementsSnapshot,
     SlotsSnapshot,
     StatisticsSnapshot,
     TaskCounts,
-    TaskSnapshot,
     WarmPoolSnapshot,
+)
+from wharfinger.runtime.inspector import (
+    HistorySnapshot,
+    HookSnapshot,
+    PackageSnapshot,
+    RepositorySnapshot,
+    TaskSnapshot,
 )
 from wharfinger.runtime.package_details import (
     ClusterEventSnapshot,
@@ -52,6 +51,7 @@ from wharfinger.runtime.package_details import (
     LogSnapshot,
     ResourceSnapshot,
 )
+from wharfinger.runtime.scheduler_details import DependencySnapshot, ExplanationSnapshot, NodeSnapshot
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -162,7 +162,7 @@ async def open_tracer(endpoint: str) -> AsyncIterator[OtlpTracer]:
             nursery.cancel_scope.cancel()
             with trio.move_on_after(FLUSH_S, shield=True):
                 await queue.flush()
-            exporter.shutdown()
+            exporter.shutdown()  # type: ignore[no-untyped-call]  # the library has no types here
 
 
 def _named(resource: Resource) -> Resource:
