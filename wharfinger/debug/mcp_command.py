@@ -153,14 +153,16 @@ class Tools:
         return _cut(await trio.to_thread.run_sync(partial(_asked, self._socket, question)))
 
 
-def make_server(tools: Tools) -> "MCPServer":
+def make_server(tools: Tools) -> "MCPServer[object]":
     """Make the server. It needs the extra [mcp]."""
     from mcp.server import MCPServer  # noqa: PLC0415 - an extra has it
     from mcp.types import ToolAnnotations  # noqa: PLC0415
 
     import wharfinger  # noqa: PLC0415
 
-    server = MCPServer("wharfinger", version=wharfinger.__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[object] = MCPServer(
+        "wharfinger", version=wharfinger.__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
+    )
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     for each in (tools.why, tools.plan, tools.graph, tools.history, tools.diff):
         tool = _told(cast("_Tool", each))
