@@ -59,6 +59,7 @@ class Operation(StrEnum):
 
 _OPERATIONS: Final = frozenset(Operation)
 
+
 @dataclass(frozen=True, slots=True, order=True)
 class Manager:
     """The owner of an entry; an object has at most one entry per owner. ``api_version`` is "" for Apply."""
@@ -118,7 +119,9 @@ def record_update(
             own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
             known = _changed_entries(before, after, change, own, now)
             if known is not None:
-                metadata = {name: value for name, value in find_object(after, "metadata").items() if name != "managedFields"}
+                metadata = {
+                    name: value for name, value in find_object(after, "metadata").items() if name != "managedFields"
+                }
                 return {**after, "metadata": {**metadata, "managedFields": known} if known else metadata}
         managers = managers_of_request(before, after, subresource)
         if managers or before is None:

@@ -78,7 +78,7 @@ BUILTIN_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchTy
 CUSTOM_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "managedFields")
 _OPERATION_FIELDS: Final = ("op", "path", "from", "value")
-_CONFLICT: Final = 409
+_INVALID: Final = frozenset({400, 422})
 _MAP: Final = "map[string]interface {}"
 
 
@@ -124,9 +124,11 @@ def _with_metadata(
         check_revision(served, new, name)
         return Written(update(backend, served, old, new, "", options, applied=False))
     except status.StatusError as error:
-        if error.code == _CONFLICT:
+        if error.code not in _INVALID:
             raise
-        del options.warnings[warned:]  # the object is judged as a whole, whose errors are complete
+        del options.warnings[
+            warned:
+        ]  # the object is judged as a whole then, and the error is worded in the order of its type
         return None
 
 

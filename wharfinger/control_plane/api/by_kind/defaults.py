@@ -64,7 +64,9 @@ def defaults_after(obj: JsonObject, before: JsonObject, now: datetime | None = N
 
     If all members but the metadata are those of ``before`` itself, they are not read: they have their form and their defaults.
     """
-    if obj.keys() != before.keys() or not all(obj[name] is value for name, value in before.items() if name != "metadata"):
+    if obj.keys() != before.keys() or not all(
+        obj[name] is value for name, value in before.items() if name != "metadata"
+    ):
         return apply_defaults(obj, now)
     api_version, kind = kind_of(obj)
     group, version = split_api_version(api_version)
