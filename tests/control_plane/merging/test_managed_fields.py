@@ -249,7 +249,7 @@ def test_entries_that_a_change_does_not_reach_are_as_if_all_had_been_written_aga
     for number, (manager, subresource, state) in enumerate(others):
         now = NOW + timedelta(seconds=number)
         kept: JsonObject = {"managedFields": find_list(obj, "metadata", "managedFields")}
-        after = {**state, "metadata": {**as_object(state["metadata"], "metadata"), **kept}}
+        after: JsonObject = {**state, "metadata": {**as_object(state["metadata"], "metadata"), **kept}}
         own = Manager(Operation.UPDATE, manager, "v1", subresource)
         expected = with_managers(after, updated(managers_of(obj), obj, after, own, now, CONFIG_MAP))
         obj = write(obj, after, manager, now, subresource)

@@ -22,14 +22,14 @@ async def test_a_package_with_slow_hooks_does_not_delay_the_others() -> None:
         await wait_all_tasks_blocked()
         assert running == {"slow": OF_ONE_PACKAGE}
         async with slots.use("other"):
-            assert slots.packages == ("slow", "other")
-        assert slots.packages == ("slow",)
+            assert "other" in slots.packages
+        assert "other" not in slots.packages
         for number in range(AT_ONCE):
             nursery.start_soon(run, f"p{number}")
         await wait_all_tasks_blocked()
         assert running.total() == AT_ONCE
         over.set()
-    assert (running["slow"], running.total(), slots.packages) == (2 * AT_ONCE, 3 * AT_ONCE, ())
+    assert (running["slow"], running.total(), len(slots.packages)) == (2 * AT_ONCE, 3 * AT_ONCE, 0)
 
 
 async def test_a_run_that_is_cancelled_while_it_waits_or_runs_leaves_no_slot_taken() -> None:
@@ -40,7 +40,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_or_runs_leaves_no_slot_tak
                 nursery.start_soon(_for_ever, slots)
             await wait_all_tasks_blocked()
             scope.cancel()
-    assert slots.packages == ()
+    assert not slots.packages
     for _ in range(2 * AT_ONCE):
         async with slots.use("a"), slots.use("a"):
             pass

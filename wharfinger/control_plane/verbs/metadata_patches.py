@@ -1,8 +1,8 @@
 """Merge patches that reach only the metadata of a built-in kind: labels, annotations, finalizers, owners.
 
-They are the most frequent writes: claims of pods, owners of objects, finalizers. All other members of the result are those of the
-stored object themselves, so the steps of an update that follow find out that nothing is to be read, defaulted or validated in them.
-Anything unusual is left to the path of all patches, which also words the errors.
+They are the most frequent writes: claims of pods, owners of objects, finalizers. All other members of the result are those of
+the stored object themselves, and the following steps of an update do not read, default or validate them again. Anything unusual
+is left to the path of all patches, which also words the errors.
 """
 
 from wharfinger.control_plane.catalog.catalog import Served

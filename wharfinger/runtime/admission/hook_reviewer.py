@@ -1,10 +1,10 @@
 """The answers of packages' hooks to API servers: which hook is run for a review, for how long, and what its failure means.
 
 A review is a run of the package's hook, beside its queue and without a slot of the queue. Otherwise a package that applies an
-object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves. Reviews have
-slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`), which they release before their object patches are applied,
-because these may need reviews. Each review has the time that the API server waits for it. If there is no answer in time, or no valid one,
-the hook's failure policy decides, as the API server would decide without an answer.
+object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves. Reviews
+have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`), and release them before their object patches are
+applied, which may need other reviews. Each review has the time that the API server waits for it. If there is no answer in time,
+or no valid one, the hook's failure policy decides, as the API server would decide without an answer.
 
 Only two reviews get no answer of a hook and are admitted: those about a package that is being removed. Everything that cannot be
 judged here (an unknown package, one that is not loaded yet) is an error of HTTP, so the API server applies the failure policy.

@@ -130,9 +130,9 @@ async def review_by_hook(
     """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
     ``dry_run`` is set; it must not change values.
 
-    The run is in no queue and takes no slot of hooks: the work that has them may wait for this very answer. It holds ``slot`` until
-    the hook has ended, but not while its object patches are applied, which may need other reviews. The caller limits the time.
-    Raises HookRunError if it failed, and the errors of applying its output.
+    The run is in no queue and takes no slot of hooks: the work that has them may wait for this very answer. It holds ``slot``
+    until the hook has ended, but not while its object patches are applied, which may need other reviews. The caller limits the
+    time. Raises HookRunError if it failed, and the errors of applying its output.
     """
     outcome: list[HookOutcome] = []
     try:
