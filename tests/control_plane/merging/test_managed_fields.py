@@ -29,7 +29,7 @@ from wharfinger.control_plane.merging.managed_fields import (
     with_managers,
 )
 from wharfinger.control_plane.merging.strategic_merge import strategic_merge
-from wharfinger.control_plane.objects.object_metadata import without_status
+from wharfinger.control_plane.objects.object_metadata import with_metadata, without_status
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list
 from wharfinger.formats.merge_patch import merge_patch
 
@@ -248,8 +248,7 @@ def test_entries_that_a_change_does_not_reach_are_as_if_all_had_been_written_aga
     obj = write(None, first, name)
     for number, (manager, subresource, state) in enumerate(others):
         now = NOW + timedelta(seconds=number)
-        kept: JsonObject = {"managedFields": find_list(obj, "metadata", "managedFields")}
-        after: JsonObject = {**state, "metadata": {**as_object(state["metadata"], "metadata"), **kept}}
+        after = with_metadata(state, {"managedFields": find_list(obj, "metadata", "managedFields")})
         own = Manager(Operation.UPDATE, manager, "v1", subresource)
         expected = with_managers(after, updated(managers_of(obj), obj, after, own, now, CONFIG_MAP))
         obj = write(obj, after, manager, now, subresource)
