@@ -236,7 +236,7 @@ def _states(draw: st.DrawFn) -> JsonObject:
     labels, data, owners = draw(_MAPS), draw(_MAPS), draw(_OWNERS)
     references: list[JsonValue] = [{"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid} for uid in owners]
     metadata: JsonObject = {"name": "c", "labels": dict[str, JsonValue](labels), "ownerReferences": references}
-    present = {name: value for name, value in metadata.items() if value}
+    present: JsonObject = {name: value for name, value in metadata.items() if value}
     return {**config_map(), "metadata": present, "data": dict[str, JsonValue](data)}
 
 
