@@ -60,18 +60,14 @@ async def test_policies_leave_reviews_alone() -> None:
     plane = new_plane()
     group = "/apis/admissionregistration.k8s.io/v1"
     rules: JsonObject = {"resourceRules": [RULE]}
-    for kind, more in (
-        ("ValidatingAdmissionPolicy", {"validations": [{"expression": "false"}]}),
-        (
-            "MutatingAdmissionPolicy",
-            {
-                "reinvocationPolicy": "Never",
-                "mutations": [
-                    {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{a: 1}"}}
-                ],
-            },
-        ),
-    ):
+    mutation: JsonObject = {
+        "patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{a: 1}"}
+    }  # fmt: skip
+    policies: dict[str, JsonObject] = {
+        "ValidatingAdmissionPolicy": {"validations": [{"expression": "false"}]},
+        "MutatingAdmissionPolicy": {"reinvocationPolicy": "Never", "mutations": [mutation]},
+    }
+    for kind, more in policies.items():
         plural = kind.lower()[:-1] + "ies"
         spec: JsonObject = {"matchConstraints": rules, **more}
         made: JsonObject = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "p"}}
