@@ -6,6 +6,7 @@ when it is requested, so only the monitor keeps it; the filter is the real one.
 
 import gc
 import json
+import math
 import random
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +19,7 @@ from bench.measure import Ratio, Unit
 from tests.hooks.support.bindings import binding
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.raw_object import RawEvent, RawObject, RawPage, read_raw_object
+from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
@@ -83,6 +85,10 @@ class _Cluster:
 
     def __init__(self, objects: int) -> None:
         self._objects = objects
+        self.heartbeats = Heartbeats()
+
+    def silence_limit(self, _resource: ResourceType) -> float:
+        return math.inf
 
     async def find_resource(self, _kind: str, _api_version: str = "") -> ResourceType:
         await trio.lowlevel.checkpoint()
