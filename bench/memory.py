@@ -18,6 +18,7 @@ from typing import Final, TypeVar, cast
 import trio
 from msgspec.structs import replace
 
+from bench.fake_client import FakeClient
 from bench.measure import Ratio, Unit
 from tests.packages.support.charts import write
 from wharfinger.cluster.api.client import ClusterClient, ObjectList
@@ -142,7 +143,7 @@ def _share_content(runtime: Runtime) -> None:
 # --- doubles of the cluster and the store ----------------------------------------------------------------------------------
 
 
-class _Cluster:
+class _Cluster(FakeClient):
     """A cluster without objects that stores nothing."""
 
     async def get(self, key: ObjectKey) -> JsonObject:

@@ -6,7 +6,6 @@ when it is requested, so only the monitor keeps it; the filter is the real one.
 
 import gc
 import json
-import math
 import random
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
@@ -15,11 +14,11 @@ from typing import Final, cast
 
 import trio
 
+from bench.fake_client import FakeClient
 from bench.measure import Ratio, Unit
 from tests.hooks.support.bindings import binding
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.raw_object import RawEvent, RawObject, RawPage, read_raw_object
-from wharfinger.cluster.traffic.heartbeats import Heartbeats
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
@@ -27,7 +26,7 @@ from wharfinger.hooks.watching.monitor import Monitor, open_monitors
 from wharfinger.kube.resource import ResourceType
 
 OBJECTS: Final = 20_000
-FEW: Final = 4_000
+FEW: Final = 2_000
 """The number of objects without ``--long``; the ratio is the same."""
 OBJECT_BYTES: Final = 5 * 1024
 PAGE: Final = 500
@@ -80,15 +79,12 @@ def _used() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-class _Cluster:
+class _Cluster(FakeClient):
     """A client that lists a number of pods, and whose watches send no events."""
 
     def __init__(self, objects: int) -> None:
+        super().__init__()
         self._objects = objects
-        self.heartbeats = Heartbeats()
-
-    def silence_limit(self, _resource: ResourceType) -> float:
-        return math.inf
 
     async def find_resource(self, _kind: str, _api_version: str = "") -> ResourceType:
         await trio.lowlevel.checkpoint()
