@@ -22,7 +22,7 @@ def test_parts_with_clients_of_their_own_run() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=3000,
     )
     assert "3 parts in " in done.stdout, done.stderr
     assert "Traceback" not in done.stderr
