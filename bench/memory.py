@@ -60,11 +60,11 @@ from wharfinger.runtime.status.writer import StatusWriter
 _Item = TypeVar("_Item")
 
 PACKAGES: Final = 10_000
-FEW: Final = 400
+FEW: Final = 1_000
 """The number of packages without ``--long``: the memory of one does not depend on it, but installing 10,000 takes
 minutes."""
 AT_ONCE: Final = 200
-BUDGET_KIB: Final = 9.0
+BUDGET_KIB: Final = 10.0
 SETTINGS: Final = ResolvedSettings({})
 TREE: Final = {
     "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",
