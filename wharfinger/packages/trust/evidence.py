@@ -1,4 +1,4 @@
-"""What was found beside an artifact and may make it trusted: a signature, with the certificate and the entry of a log if it has
+"""Evidence that is stored beside an artifact and may make it trusted: a signature, with the certificate and the entry of a log if it has
 them.
 """
 
