@@ -197,7 +197,9 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     if command.name == "check":
         parser.set_defaults(open_server=_open_server)
     if command.name == "package":
-        parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights))
+        parser.set_defaults(
+            open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights, _add_verify)
+        )
     if command.name == "mcp":
         parser.set_defaults(planned=_planned)
     if command.name in ("why", "history"):
@@ -337,6 +339,14 @@ def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     from wharfinger.runtime.receipts.commands import add_rights  # noqa: PLC0415 - only `package` needs it
 
     add_rights(actions, _open_judge)
+
+
+def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `package verify`, which reads a PackageRepository; passed to `packages`, which must not import `runtime`."""
+    from wharfinger.packages.verify_command import add_verify  # noqa: PLC0415 - only `package` needs it, and cryptography
+    from wharfinger.runtime.resources.repository_policy import policy_for_command  # noqa: PLC0415
+
+    add_verify(actions, policy_for_command)
 
 
 @asynccontextmanager
