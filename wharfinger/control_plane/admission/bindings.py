@@ -8,7 +8,12 @@ from typing import Final, TypeVar
 from wharfinger.control_plane.admission.mutating import mutate
 from wharfinger.control_plane.admission.mutating_policies import CompiledMutation, mutate_by_policies
 from wharfinger.control_plane.admission.validating import CompiledPolicy, enforce
-from wharfinger.control_plane.admission.webhooks import CONFIGURATIONS, MUTATING_CONFIGURATIONS, Webhooks
+from wharfinger.control_plane.admission.webhooks import (
+    CONFIGURATIONS,
+    MUTATING_CONFIGURATIONS,
+    POLICY_KINDS,
+    Webhooks,
+)
 from wharfinger.control_plane.api.common.admission import Admission, Mutation
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.objects.amounts import text
@@ -24,14 +29,17 @@ _ALL: Final = frozenset(
     {POLICIES, BINDINGS, MUTATING_POLICIES, MUTATING_BINDINGS, CONFIGURATIONS, MUTATING_CONFIGURATIONS}
 )
 Compiled = TypeVar("Compiled", CompiledPolicy, CompiledMutation)
-_EXEMPT: Final = frozenset(
-    f"{kind}.{GROUP}"
-    for kind in (
-        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-    )
-)  # fmt: skip
-"""Kinds that are exempt from policies, so that a wrong policy can be repaired."""
+_EXEMPT: Final = frozenset({
+    *(f"{kind}.{GROUP}" for kind in POLICY_KINDS),
+    *(f"{kind}.authentication.k8s.io" for kind in ("SelfSubjectReview", "TokenReview")),
+    *(
+        f"{kind}.authorization.k8s.io"
+        for kind in (
+            "LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview",
+        )
+    ),
+})  # fmt: skip
+"""Kinds that are exempt from policies: policies, so that a wrong one can be repaired, and reviews, which the cluster needs."""
 
 
 class BoundPolicies:
