@@ -165,7 +165,7 @@ def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None
         limit = tree.limit
     more = [each for each in find_list(fields, "components") if isinstance(each, str)]
     try:
-        check_loads(root / folder, limit, more)
+        check_loads(root / folder, limit, more, paths=desk.paths, texts=desk.texts)
     except LoadError as error:
         is_below = error.file.is_relative_to(root.resolve())
         file = error.file.relative_to(root.resolve()).as_posix() if is_below else str(error.file)

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.offline.discovery.builders import (
     ArgoFolder,
     CopiedFolder,
@@ -81,12 +82,13 @@ def discover(
     namespace: str = DEFAULT_NAMESPACE,
     repository: Repository | None = None,
     limit: Path | None = None,
+    texts: ParsedTexts | None = None,
 ) -> Tree:
     """Discover the tree at ``paths``, folders or files in any order; ``root`` is what ``spec.path`` is relative to.
 
     Without ``root`` it is `root_of` the paths. ``repository`` is that of the tree; by default it is the one at the root.
     ``limit`` is the folder that all loaded files must lie in: by default that of the git repository, else the root.
-    Blocking. Raises TreeError.
+    ``texts`` knows what was read before. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
@@ -96,7 +98,7 @@ def discover(
     if outside is not None:
         raise TreeError(f"{outside}: does not lie below the root {root}; name a root that contains it")
     limit = limit or repository_above(top) or top
-    scan = _Scan(top, namespace, repository_of(top) if repository is None else repository, limit)
+    scan = _Scan(top, namespace, repository_of(top) if repository is None else repository, limit, texts)
     given = sorted({path.resolve().relative_to(top).as_posix() for path in paths})
     for path in given:
         scan.given(path)
@@ -110,6 +112,7 @@ class _Scan:
     namespace: str
     repository: Repository
     limit: Path = ANYWHERE
+    texts: ParsedTexts | None = None
     documents: dict[str, tuple[Declared, ...]] = field(default_factory=dict)
     problems: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -135,9 +138,9 @@ class _Scan:
 
     def _read(self, relative: str) -> None:
         self.seen.add(relative)
-        listing = list_tree(self.root, relative)
+        listing = list_tree(self.root, relative, self.texts)
         for each in listing.kustomizations:
-            self.lists[each] = listed_by(self.root / each, each)
+            self.lists[each] = listed_by(self.root / each, each, self.texts)
         for file in listing.files:
             if file not in self.documents:
                 self.file(file)
@@ -153,7 +156,7 @@ class _Scan:
         if len(data) > MAX_FILE:
             self.problems[relative] = (Problem(Place(relative), f"more than {MAX_FILE} bytes", is_limit=True),)
             return
-        content = read_documents(data, relative)
+        content = read_documents(data, relative, self.texts)
         if content.problems:
             self.problems[relative] = content.problems
         found = [Declared(object_id(each.object, self.namespace), each) for each in content.documents]
