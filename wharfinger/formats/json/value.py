@@ -173,7 +173,9 @@ def find(value: JsonValue, *path: str | int) -> JsonValue:
 
 def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
     """Return the string at ``path``; ``default`` if it is missing. Raises ShapeError for anything else."""
-    found = find(value, *path)
+    found = value
+    for step in path:  # as in `find`; half of all accesses are for strings
+        found = _member(found, step) if type(found) is dict else find(found, step)
     if isinstance(found, str):
         return found
     if found is None:

@@ -78,12 +78,12 @@ class Reach:
 def normal_path(text: str) -> str | None:
     """Return a ``spec.path`` without ``./`` and ``..``; "." is the root, None a path that leaves it."""
     parts: list[str] = []
-    for part in PurePosixPath(text.strip() or ".").parts:
+    for part in text.strip().split("/"):
         if part == "..":
             if not parts:
                 return None
             parts.pop()
-        elif part not in {".", "/"}:
+        elif part not in {"", "."}:
             parts.append(part)
     return "/".join(parts) or "."
 

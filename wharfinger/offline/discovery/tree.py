@@ -11,6 +11,7 @@ it does not list do not count, and its namespace and generators apply. All other
 """
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from wharfinger.offline.discovery.walk import TreeError, list_tree
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, naming_problem, object_id, shown
 from wharfinger.offline.store.kinds import GIT_REPOSITORY
 from wharfinger.offline.store.store import Place
+from wharfinger.packages.files.disk_files import read_start
 from wharfinger.runtime.fixpoint.model import Id
 
 BOOTSTRAP_SOURCE: Final = Id(GIT_REPOSITORY, "flux-system", "flux-system")
@@ -126,7 +128,7 @@ class _Scan:
 
     def given(self, relative: str) -> None:
         """Read a folder or a file that the caller names, even if it lies in a folder that does not show it."""
-        if (self.root / relative).is_dir():
+        if self._is_folder(relative):
             self._read(relative)
         elif relative not in self.documents:
             self.file(relative)
@@ -148,8 +150,7 @@ class _Scan:
     def file(self, relative: str) -> None:
         """Read one file."""
         try:
-            with (self.root / relative).open("rb") as opened:
-                data = opened.read(MAX_FILE + 1)
+            data = read_start(self._path(relative), MAX_FILE + 1)
         except OSError as error:
             self.problems[relative] = (Problem(Place(relative), f"cannot be read: {error.strerror}"),)
             return
@@ -174,12 +175,26 @@ class _Scan:
             if not wanted:
                 return
             for each in wanted:
-                if (self.root / each).is_dir():
+                mode = self._mode(each)
+                if stat.S_ISDIR(mode):
                     self.folder(each)
                 else:
                     self.seen.add(each)
-                    if (self.root / each).is_file() and each.endswith(SUFFIXES):
+                    if stat.S_ISREG(mode) and each.endswith(SUFFIXES):
                         self.file(each)
+
+    def _path(self, relative: str) -> str:
+        return f"{self.root}/{relative}"
+
+    def _mode(self, relative: str) -> int:
+        """Return the mode of a file or folder; 0 if there is none."""
+        try:
+            return os.stat(self._path(relative)).st_mode  # noqa: PTH116 - texts are faster
+        except (OSError, ValueError):
+            return 0
+
+    def _is_folder(self, relative: str) -> bool:
+        return stat.S_ISDIR(self._mode(relative))
 
     def _built(self) -> set[str]:
         """Return the folders of the tree itself that Kustomizations and Applications build."""
@@ -313,7 +328,7 @@ class _Scan:
 
     def _has(self, each: KustomizationFolder) -> bool:
         """Return whether this is the Kustomization of a FluxInstance, and the tree has the folder that it builds."""
-        return each.synced and (self.root / each.folder).is_dir()
+        return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
         """Return the revisions that stand for the tree if no bootstrap names one."""

@@ -160,8 +160,10 @@ class TreeBodies:
 
     def _done(self, stored: Stored, gate: Gate, produced: Produced) -> Outcome:
         who = stored.id
-        objects = (each for obj in produced.objects for each in flattened(obj) if isinstance(each, dict))
-        produced = self._with_stand_ins(replace(produced, objects=tuple(objects)), gate)
+        objects = tuple(each for obj in produced.objects for each in flattened(obj) if isinstance(each, dict))
+        if objects != produced.objects:
+            produced = replace(produced, objects=objects)
+        produced = self._with_stand_ins(produced, gate)
         try:
             published, emissions = self._publish(who, produced)
         except FormatError as error:
@@ -188,11 +190,10 @@ class TreeBodies:
             for each in read
             if each is not None and is_stand_in(each.object)
         )
-        return replace(
-            produced,
-            internal=(*produced.internal, *(each for each in made if each is not None)),
-            warnings=(*produced.warnings, *warnings),
-        )
+        more, told = tuple(each for each in made if each is not None), tuple(warnings)
+        if not more and not told:
+            return produced
+        return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *told))
 
     def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
         """Put the objects that a node made into the store, and remove those that it made before."""

@@ -14,10 +14,9 @@ from typing import Final
 
 import msgspec
 import trio
-
 import yaml
+
 import wharfinger
-from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import canonical_json
 from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.rendering.entry_cache import EntryCache

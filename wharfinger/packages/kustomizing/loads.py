@@ -18,6 +18,7 @@ from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
 from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
+from wharfinger.packages.files.disk_files import read_start
 
 MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
 MAX_LOADED: Final = 16 * 1024 * 1024
@@ -52,13 +53,14 @@ class LoadError(Exception):
 
 def kustomization_file(folder: Path) -> Path | None:
     """Return the ``kustomization.yaml`` of a folder; None if there is none. Blocking."""
-    return next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
+    found = (f"{folder}/{name}" for name in KUSTOMIZATION_FILES)
+    path = next(filter(os.path.isfile, found), None)
+    return None if path is None else Path(path)
 
 
 def read_kustomization(path: Path, texts: ParsedTexts | None = None) -> JsonValue:
     """Read a ``kustomization.yaml``. Blocking. Raises FormatError, OSError."""
-    with path.open("rb") as file:
-        data = file.read(MAX_KUSTOMIZATION + 1)
+    data = read_start(str(path), MAX_KUSTOMIZATION + 1)
     read = read_yaml if texts is None else texts.document
     return read(data, what=path.name)  # that refuses a larger one
 
@@ -187,6 +189,9 @@ class RealPaths:
             real, begin = self._known[upto], end + 1
         return real
 
+    def is_inside(self, path: Path, folder: Path) -> bool:
+        """Return whether a path leads into a folder. Both are absolute. Blocking. Raises OSError, ValueError."""
+        return _is_inside(self.of(str(path)), self.of(str(folder)))
 
     def _step(self, real: str, name: str) -> str:
         """Return the real path of one name in a folder whose real path is known."""
@@ -205,7 +210,7 @@ def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
     """Return the real paths of the files that a text may name: with ``..`` removed from the text, and as the system reads it."""
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
-    for path in (os.path.normpath(joined), joined):
+    for path in {os.path.normpath(joined): None, joined: None}:
         try:
             found[paths.of(path)] = None
         except (OSError, ValueError):
