@@ -26,7 +26,7 @@ def test_values_and_lines_are_those_of_the_reader() -> None:
         assert msgspec.json.encode(found) == msgspec.json.encode(wanted)  # 1 and 1.0 are equal
 
 
-@pytest.mark.parametrize("text", [each.encode() if isinstance(each, str) else each for each, _ in ACCEPTED][:200])
+@pytest.mark.parametrize("text", [each.encode() for each, _ in ACCEPTED])
 def test_a_table_of_texts_reads_the_same(text: bytes) -> None:
     texts = ParsedTexts()
     wanted = read_yaml(text, what="x")

@@ -17,7 +17,7 @@ import trio
 import yaml
 
 import wharfinger
-from wharfinger.formats.json.value import canonical_json
+from wharfinger.formats.json.value import JsonValue, canonical_json
 from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.rendering.entry_cache import EntryCache
 
@@ -41,7 +41,8 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Pack)
 def pack_name(paths: Sequence[Path]) -> str:
     """Return the key of the pack of a tree at some paths, whatever their order."""
     versions = f"wharfinger {wharfinger.__version__}, yaml {yaml.__version__}"
-    key = canonical_json({"pack": FORMAT, "paths": sorted(str(path.absolute()) for path in paths), "by": versions})
+    places: list[JsonValue] = [*sorted(str(path.absolute()) for path in paths)]
+    key = canonical_json({"pack": FORMAT, "paths": places, "by": versions})
     return hashlib.sha256(key).hexdigest()
 
 
