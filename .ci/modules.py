@@ -1,12 +1,14 @@
 """Check the tree by rules that no linter has.
 
-1. No dead module: a command (the table in ``wharfinger/__main__.py``) imports each module, directly or indirectly.
+1. No dead module: a command (``wharfinger/command_table.py``) imports each module, directly or indirectly.
 2. No untested module: ``wharfinger/part/x.py`` has ``tests/part/test_x.py``.
 3. No folder has more than MOST_MODULES modules, and the ``__init__.py`` of each room (a folder of a part) has a
    docstring.
 4. No import cycles. Imports for type checkers count.
 5. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
    MODULE_FLOOR percent, so that a well-tested part cannot hide a module that no test runs.
+
+``--tests-of-low-coverage coverage.json`` prints the test modules of the modules that are below.
 
 Print one line for each finding. The exit code is 1 if there are any.
 """
@@ -32,6 +34,9 @@ MOST_MODULES = 20
 def main() -> int:
     """Run all checks except coverage; with ``--coverage``, only the check of coverage."""
     sys.path.insert(0, str(ROOT))
+    if "--tests-of-low-coverage" in sys.argv:
+        print(*tests_of_low_coverage(Path(sys.argv[sys.argv.index("--tests-of-low-coverage") + 1])))
+        return 0
     if "--coverage" in sys.argv:
         findings = below_floor(Path(sys.argv[sys.argv.index("--coverage") + 1]))
     else:
@@ -44,7 +49,7 @@ def main() -> int:
 
 def dead_modules(graph: grimp.ImportGraph) -> list[str]:
     """Return a finding for each module that no command reaches."""
-    from wharfinger.__main__ import COMMANDS, LIVE_DIFF
+    from wharfinger.command_table import COMMANDS, LIVE_DIFF
 
     alive = {
         f"wharfinger.{command.part}.{command.module}" for command in (*COMMANDS, LIVE_DIFF)
@@ -59,7 +64,7 @@ def dead_modules(graph: grimp.ImportGraph) -> list[str]:
         alive |= frontier
     packages = {f"wharfinger.{part}" for part in PARTS}
     dead = sorted(graph.modules - alive - packages)
-    return [f"missing: {name} (named in wharfinger/__main__.py)" for name in missing] + [
+    return [f"missing: {name} (named in wharfinger/command_table.py)" for name in missing] + [
         f"dead module: {name} is imported by no command" for name in dead
     ]
 
@@ -74,17 +79,23 @@ def imported_by_the_composition_root() -> set[str]:
     """Return the modules that ``wharfinger/__main__.py`` imports itself, at its top or in a function."""
     tree = ast.parse((ROOT / "wharfinger" / "__main__.py").read_text())
     imports = (node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return {name for name in imports if name.startswith("wharfinger.")}
+    parts = tuple(f"wharfinger.{part}." for part in PARTS)
+    return {name for name in imports if name.startswith(parts)}
 
 
 def untested_modules() -> list[str]:
     """Return a finding for each module without a test module of its own."""
     findings = []
     for module in modules_of_the_parts():
-        expected = Path("tests") / module.parent.relative_to("wharfinger") / f"test_{module.name}"
+        expected = tests_of(module)
         if module.name != "__init__.py" and not (ROOT / expected).is_file():
             findings.append(f"untested module: {module} has no {expected}")
     return findings
+
+
+def tests_of(module: Path) -> Path:
+    """Return the test module of a module."""
+    return Path("tests") / module.parent.relative_to("wharfinger") / f"test_{module.name}"
 
 
 def rooms() -> list[str]:
@@ -123,6 +134,14 @@ def reachable(module: str, imports: dict[str, set[str]]) -> set[str]:
         found |= frontier
         frontier = set().union(*(imports[name] for name in frontier)) - found
     return found
+
+
+def tests_of_low_coverage(report: Path) -> list[str]:
+    """Return the test modules of the modules whose coverage is below the floor."""
+    files = json.loads(report.read_text())["files"]
+    low = {Path(name) for name, data in files.items() if data["summary"]["percent_covered"] < MODULE_FLOOR}
+    expected = (tests_of(module) for module in sorted(low & set(modules_of_the_parts())))
+    return [str(path) for path in expected if (ROOT / path).is_file()]
 
 
 def below_floor(report: Path) -> list[str]:

@@ -24,19 +24,17 @@ from tests.debug.support.samples import (
 )
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
+from wharfinger.runtime.daemon_details import SlotsSnapshot, StatisticsSnapshot
 from wharfinger.runtime.inspector import (
-    ExplanationSnapshot,
     InvalidSettings,
-    NodeSnapshot,
     PackageSnapshot,
     ProgressSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     SettingsAnswer,
-    SlotsSnapshot,
-    StatisticsSnapshot,
     UnknownSettings,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 
 async def test_the_contract_is_kept() -> None:
@@ -112,7 +110,7 @@ async def test_the_contract_notices_odd_renderings(odd: RenderSnapshot) -> None:
 
 async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
     class Eager(CannedInspector):
-        async def render(self, name: str) -> RenderSnapshot | None:
+        async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
             return RENDERED.get(name, RENDERED["prod.shop"])
 
     with pytest.raises(AssertionError):

@@ -14,10 +14,11 @@ from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.packages.errors import StoreError
 from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
 from wharfinger.runtime.plan.packages import open_package_folder
-from wharfinger.runtime.plan.plan import Plan, make_plan
+from wharfinger.runtime.plan.plan import Plan, judged_plan
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem, version_problem
 from wharfinger.runtime.plan.progress_line import open_progress_line
 from wharfinger.runtime.plan.text import plan_json, plan_text, plan_yaml, printable
+from wharfinger.runtime.plan.version_advice import with_versions
 from wharfinger.runtime.scheduler.rules import Facts
 
 EXIT_NOT_ON: Final = 1
@@ -106,7 +107,9 @@ def plan(args: argparse.Namespace) -> int:
 async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
     progress = Progress()
     async with open_package_folder(folder) as packages, open_progress_line(sys.stderr, progress.text):
-        return await make_plan(inputs, packages.definition, facts, progress=progress.tell)
+        made, bodies = await judged_plan(inputs, packages.definition, facts, progress=progress.tell)
+        specs = {each.spec.id.name: each.spec for each in inputs.wanted}
+        return await with_versions(made, specs, bodies, facts, packages.index)
 
 
 @dataclass(slots=True)
@@ -123,6 +126,15 @@ class Progress:
     def text(self) -> str:
         """Return both numbers in one line."""
         return f"{self.read} of {self.total or '…'} packages read"
+
+
+async def planned_text(files: list[Path], folder: Path, kubernetes_version: str) -> str:
+    """Return the text of a plan for the tools of `wharfinger mcp`. Raises PlanInputError or StoreError."""
+    if problem := version_problem("kubernetes_version", kubernetes_version):
+        raise PlanInputError([problem])
+    inputs = await trio.to_thread.run_sync(partial(read_inputs, files, namespace="default", bundled=False))
+    facts = Facts(kubernetes=kubernetes_version)
+    return plan_text(await _plan(inputs, folder, facts))
 
 
 def _wrong_options(args: argparse.Namespace) -> str:

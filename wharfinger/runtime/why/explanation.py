@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot, NodeSnapshot
 from wharfinger.runtime.status.reasons import Reason, explanation
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import Cause, Known, one_line
@@ -80,9 +81,14 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 def _failing(package: PackageSnapshot) -> list[str]:
     """Return the failing objects of a package: objects of an upgrade in progress, and objects that are corrected or deleted
-    without a request.
+    without a request. The fields that a correction is about are named, with the managers that have them.
     """
-    return [one_line(f"{package.name}: {text}") for text in package.failing]
+    fields = {subject: changed for subject, _, changed in (text.partition(": ") for text in package.drift)}
+    found = (text.partition(": ") for text in package.failing)
+    return [
+        one_line(f"{package.name}: {subject}{f' ({fields[subject]})' if fields.get(subject) else ''}{colon}{why}")
+        for subject, colon, why in found
+    ]
 
 
 def _warnings(package: PackageSnapshot) -> list[str]:
