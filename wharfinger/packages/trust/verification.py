@@ -125,13 +125,13 @@ def _about_statement(envelope: Envelope, signer: str, subject: Subject, policy: 
     except ArtifactError as error:
         return Verdict(4, f"the signature by {signer}: {error}; sign the artifact again", signer)
     kind = statement.predicate_type
-    if kind != SIGNED and kind not in policy.predicates:
-        text = f"the statement by {signer} is of the type {kind[:200]!r}, which does not count as a signature; sign the artifact"
-        return Verdict(3, text, signer, kind)
     if subject.digest.text not in statement.digests:
         found = listed(sorted(statement.digests), 1) or "no artifact"
         text = f"the signature by {signer} is for {found}, not for this artifact; sign this artifact"
         return Verdict(4, text, signer, kind)
+    if kind != SIGNED and kind not in policy.predicates:
+        text = f"the statement by {signer} is of the type {kind[:200]!r}, which does not count as a signature; sign the artifact"
+        return Verdict(3, text, signer, kind)
     wrong = _wrong_name(Claim(subject.digest), signer, subject) if policy.require_version else ""
     return Verdict(4, wrong, signer, "" if kind == SIGNED else kind, trusted=not wrong)
 

@@ -6,6 +6,7 @@ A policy that cannot be read makes the repository unusable, so a mistake in it n
 from collections.abc import Sequence
 from typing import Final
 
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.trust.policy import Policy, TrustedIdentity, TrustedKey, TrustRoot
@@ -39,6 +40,14 @@ def read_policy(obj: JsonObject) -> Policy | None:
         root, identities = _keyless(verify["keyless"])
     kinds = _texts(verify, "attestations", "spec.verify")
     return Policy(keys, strict, identities=identities, root=root, predicates=kinds)
+
+
+def policy_for_command(obj: JsonObject) -> Policy | None:
+    """Return the policy of a PackageRepository for a command; None if it has none. Raises FormatError."""
+    try:
+        return read_policy(obj)
+    except SpecError as error:
+        raise FormatError(str(error)) from error
 
 
 def _object(value: JsonValue, where: str, known: Sequence[str], remedy: str) -> JsonObject:
