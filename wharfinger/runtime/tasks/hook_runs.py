@@ -8,6 +8,7 @@ failed in any of these steps has failed, and is run again with fresh snapshots.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -123,17 +124,19 @@ async def review_by_hook(
     contexts: Sequence[Context],
     cause: Cause,
     *,
+    slot: AbstractAsyncContextManager[None],
     dry_run: bool,
 ) -> Mapping[str, bytes]:
     """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
     ``dry_run`` is set; it must not change values.
 
-    The run is in no queue and takes no slot: the work that has them may wait for this very answer. The caller limits the time.
-    Raises HookRunError if it failed, and the errors of applying its output.
+    The run is in no queue and takes no slot of hooks: the work that has them may wait for this very answer. It holds ``slot``
+    until the hook has ended, but not while its object patches are applied, which may need other reviews. The caller limits the
+    time. Raises HookRunError if it failed, and the errors of applying its output.
     """
     outcome: list[HookOutcome] = []
     try:
-        answers = await _reviewed(instance, tools, host, hook, contexts, cause, outcome, dry_run=dry_run)
+        answers = await _reviewed(instance, tools, host, hook, contexts, cause, slot, outcome, dry_run=dry_run)
     except EXPECTED:
         _measured(instance, tools, hook, cause, RunOutcome.ERROR, outcome)
         raise
@@ -148,13 +151,16 @@ async def _reviewed(
     hook: Hook,
     contexts: Sequence[Context],
     cause: Cause,
+    slot: AbstractAsyncContextManager[None],
     ended: list[HookOutcome],
     *,
     dry_run: bool,
 ) -> Mapping[str, bytes]:
-    lines, configured = HookLog(instance, hook, cause), instance.configuration
-    run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
-    outcome = await _logged(tools, replace(run, answers=ANSWERS), lines)
+    async with slot:
+        cause.begun = trio.current_time()
+        lines, configured = HookLog(instance, hook, cause), instance.configuration
+        run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
+        outcome = await _logged(tools, replace(run, answers=ANSWERS), lines)
     ended.append(outcome)
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
