@@ -36,6 +36,7 @@ from wharfinger.hooks.watching.contexts import helm_binding
 from wharfinger.hooks.watching.monitor_core import Item
 from wharfinger.kube.resource import kind_of
 from wharfinger.packages.settings.values import hook_values
+from wharfinger.queue.lane import current_span
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import HookDone
 from wharfinger.runtime.package.instance import Host, Instance, Tools
@@ -43,6 +44,7 @@ from wharfinger.runtime.resources.identity import GLOBAL, has_release, identity_
 from wharfinger.runtime.resources.resources import NO_POOL
 from wharfinger.runtime.status.failures import EXPECTED, HookRunError
 from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_settings, patch_values
+from wharfinger.runtime.tracing.tracer import HookNames, HookSpan, hook_span
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +114,7 @@ async def ask_hook(
     lines = HookLog(instance, hook)
     run = _run_of(instance, tools, host, hook, contexts, settings, values, lines)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
-        outcome = await _logged(tools, run, lines)
+        outcome = await _logged(tools, run, lines, _span(instance, tools, hook))
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
 
 
@@ -160,7 +162,7 @@ async def _reviewed(
         cause.begun = trio.current_time()
         lines, configured = HookLog(instance, hook, cause), instance.configuration
         run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
-        outcome = await _logged(tools, replace(run, answers=ANSWERS), lines)
+        outcome = await _logged(tools, replace(run, answers=ANSWERS), lines, _span(instance, tools, hook, cause))
     ended.append(outcome)
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
@@ -242,7 +244,7 @@ async def _run(
         cause.begun = trio.current_time()
         lines, settings = HookLog(instance, hook, cause), instance.configuration.configured.settings
         run = _run_of(instance, tools, host, hook, telling(), settings, instance.configuration.values, lines)
-        outcome = await _logged(tools, run, lines)
+        outcome = await _logged(tools, run, lines, _span(instance, tools, hook, cause))
     ended.append(outcome)
     # Read before anything is applied: an invalid file fails the run.
     metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
@@ -259,10 +261,13 @@ async def _run(
     return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
 
 
-async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
-    """Run the hook, and log how much of its output was left out, however it ends."""
+async def _logged(tools: Tools, run: HookRun, lines: HookLog, span: HookSpan) -> HookOutcome:
+    """Run the hook in its span, and log how much of its output was left out, however it ends."""
     try:
-        return await tools.hook_runner.run(run)
+        with span as opened:
+            outcome = await tools.hook_runner.run(replace(run, traceparent=opened.traceparent))
+            opened.ended(succeeded=outcome.succeeded)
+            return outcome
     finally:
         lines.report()
 
@@ -298,6 +303,12 @@ def _run_of(
         namespace=instance.id.namespace,
         on_record=lines.record,
     )
+
+
+def _span(instance: Instance, tools: Tools, hook: Hook, cause: Cause | None = None) -> HookSpan:
+    """Open the span of a run of a hook, within that of its task."""
+    binding, queue = (cause.binding, cause.queue) if cause is not None else ("", "")
+    return hook_span(tools.tracer, HookNames(instance.id.name, hook.name, binding, queue), current_span())
 
 
 def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
