@@ -113,6 +113,7 @@ def test_names() -> None:
     assert source_text(one) != source_text(other)
 
 
+@pytest.mark.slow
 async def test_a_login_is_for_the_named_server_only(tmp_path: Path) -> None:
     data = packed({"a.yaml": manifest("a")})
     (tmp_path / "web.tgz").write_bytes(data)
