@@ -8,8 +8,8 @@ from trio.testing import MockClock
 
 from tests.debug.dashboard.test_source import Daemon
 from wharfinger.debug.dashboard.changes import QUIET_S, Changes, events_of
+from wharfinger.debug.dashboard.page_html import Templates
 from wharfinger.debug.dashboard.pages import Pages
-from wharfinger.debug.dashboard.templates import Templates
 
 TEMPLATES = Templates()
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import trio
 
+from wharfinger.debug.dashboard.page_html import Templates
 from wharfinger.debug.dashboard.pages import Pages
-from wharfinger.debug.dashboard.templates import Templates
 from wharfinger.debug.errors import DebugError
 from wharfinger.formats.json.value import JsonObject, encode_json
 from wharfinger.formats.terminal_text import printable

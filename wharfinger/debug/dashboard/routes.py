@@ -11,8 +11,8 @@ import trio
 from wharfinger.debug.dashboard.blocks import Page
 from wharfinger.debug.dashboard.changes import events_of
 from wharfinger.debug.dashboard.gate import Admitted, Exchanged, Gate, Refused, admit
+from wharfinger.debug.dashboard.page_html import Templates
 from wharfinger.debug.dashboard.pages import LONGEST, PARAMETERS, Pages
-from wharfinger.debug.dashboard.templates import Templates
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.graph.look import style_lines
 from wharfinger.httpd.messages import Answer, Handler, Request, Response, StreamingResponse

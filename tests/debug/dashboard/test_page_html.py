@@ -7,7 +7,7 @@ from tests.debug.support.samples import HOSTILE
 from wharfinger.debug.dashboard.blocks import Cell, Facts, Folded, Items, Page, Picture, Preformatted, Section, Table
 from wharfinger.debug.dashboard.overview_page import overview_page, queues_page
 from wharfinger.debug.dashboard.package_page import missing_page, package_page
-from wharfinger.debug.dashboard.templates import Templates
+from wharfinger.debug.dashboard.page_html import Templates
 from wharfinger.formats.terminal_text import is_safe
 
 TEMPLATES = Templates()
