@@ -2,7 +2,9 @@
 
 The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides otherwise than
 the one that recorded, that a decision depended on something that is not in the recording, or that a state was changed without an
-event. The replay stops at the first difference of each machine's state, because what follows differs for the same reason.
+event. Effects are compared after each event. The changes of a state may be recorded once for several events of a moment; they are
+compared after the last of these. The replay stops at the first difference of each machine's state, because what follows differs
+for the same reason.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +15,7 @@ from wharfinger.runtime.recording.canonical import CanonicalError, Codec, as_byt
 from wharfinger.runtime.recording.machines import LIFECYCLE, MACHINES, PACKAGE, QUEUE, Machine
 from wharfinger.runtime.recording.marks import plain
 from wharfinger.runtime.recording.package_machine import PackageCodec
-from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
+from wharfinger.runtime.recording.record import LATER, EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
 
 MOST_SHOWN = 200
 """The most characters of a value in a difference."""
@@ -48,6 +50,8 @@ class Replay:
     _codecs: dict[tuple[str, str], Codec] = field(default_factory=dict)
     """The codecs of packages: each knows the objects that were mentioned since the package's whole state."""
     _off: set[tuple[str, str]] = field(default_factory=set)
+    _open: dict[tuple[str, str], tuple[object, int]] = field(default_factory=dict)
+    """The states from which changes are still to be compared, with the numbers of the events since then."""
 
     def take(self, record: Record) -> Difference | None:
         """Step one record; return the difference, if there is one. Raises CanonicalError if it is of no known machine."""
@@ -68,6 +72,7 @@ class Replay:
     def _reset(self) -> None:
         self._states.clear()
         self._off.clear()
+        self._open.clear()
 
     def _state(self, record: StateRecord) -> Difference | None:
         machine, key = _machine(record.machine), (record.machine, record.key)
@@ -79,6 +84,7 @@ class Replay:
         known = key in self._states
         before = self._states.get(key)
         self._states[key] = adopted
+        self._open.pop(key, None)
         if key in self._off:
             self._off.discard(key)
             return None
@@ -107,7 +113,12 @@ class Replay:
         before, codec = self._states[key], self._codecs.get(key, machine.codec)
         try:
             after, effects = machine.step(before, codec.decode(record.event), record.at)
-            state = machine.changes(codec, before, after, lambda _: unmasked)
+            since, steps = self._open.pop(key, (before, 0))
+            state: JsonValue = LATER
+            if record.state == LATER:
+                self._open[key] = since, steps + 1
+            else:
+                state = machine.changes(codec, since, after, lambda _: unmasked)
             given: JsonValue = [codec.encode(effect) for effect in effects]
             told: JsonValue = [codec.plain(effect) for effect in _list(record.effects)]
         except CanonicalError:
@@ -117,7 +128,8 @@ class Replay:
             return _difference(record, record.event, "the step", record.state, f"{type(error).__name__}: {error}")
         self._states[key] = after
         told_state = plain(record.state) if machine is PACKAGE else record.state
-        for what, recorded, replayed in (("the state", told_state, state), ("the effects", told, given)):
+        what_state = f"the state after {steps + 1} events" if steps else "the state"
+        for what, recorded, replayed in ((what_state, told_state, state), ("the effects", told, given)):
             if as_bytes(recorded) != as_bytes(replayed):
                 self._off.add(key)
                 return _difference(record, record.event, what, recorded, replayed)
