@@ -1,7 +1,7 @@
-"""The expansion of a recording: each event gets the changes of the state that it made itself.
+"""The expansion of a recording: each event gets the changes of the state that it made itself, and its effects in full.
 
-The writer records the changes once for several events of a machine (`LATER`). The state after each of them is not lost: a machine
-is a pure function, so it is stepped again from the last whole state. History and explanations read expanded records.
+The writer records the changes once for several events of a machine (`LATER`), and of effects the kinds. Nothing is lost: a
+machine is a pure function, so it is stepped again from the last whole state. History and explanations read expanded records.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,9 +28,9 @@ def expanded(records: Iterable[Record]) -> Iterator[Record]:
                 machines[name, record.key] = codec.decode(record.state), codec
                 yield record
             case EventRecord() if (known := machines.get((record.machine, record.key))) is not None:
-                after, changes = _stepped(record, *known)
+                after, full = _stepped(record, *known)
                 machines[record.machine, record.key] = after, known[1]
-                yield replace(record, state=changes)
+                yield full
             case EventRecord() if record.state == LATER:
                 raise CanonicalError(
                     f"event {record.number}: expected the whole state of {record.key} before it, found none"
@@ -39,15 +39,17 @@ def expanded(records: Iterable[Record]) -> Iterator[Record]:
                 yield record
 
 
-def _stepped(record: EventRecord, before: object, codec: Codec) -> tuple[object, JsonValue]:
+def _stepped(record: EventRecord, before: object, codec: Codec) -> tuple[object, EventRecord]:
+    """Return the state after an event, and its record with the changes and the effects in full."""
     machine = MACHINES[record.machine]
     try:
-        after, _ = machine.step(before, codec.decode(record.event), record.at)
-        changes = machine.changes(codec, before, after, lambda _: unmasked)
+        after, effects = machine.step(before, codec.decode(record.event), record.at)
+        changes = normal(machine.changes(codec, before, after, lambda _: unmasked))
+        given: JsonValue = [codec.encode(effect) for effect in effects]
     except CanonicalError:
         raise
     except Exception as error:
         raise CanonicalError(
             f"event {record.number}: the {record.machine} of {record.key} refuses it: {type(error).__name__}: {error}"
         ) from error
-    return after, normal(changes)
+    return after, replace(record, state=changes, effects=given)

@@ -118,7 +118,7 @@ def encoded_event(record: EventRecord) -> bytes:
     )
 
 
-def state_line(record: StateRecord) -> JsonValue:
+def state_line(record: StateRecord) -> list[JsonValue]:
     """Return the record of a whole state as JSON."""
     return ["s", record.number, record.time, record.machine, record.key, record.state, record.why.value]
 

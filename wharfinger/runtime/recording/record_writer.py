@@ -3,7 +3,8 @@
 A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
 long as each of them begins with the state that the last one left; the replay relies on that. The changes of a state are written
 once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most steps of a
-task follow each other within a moment. A replay steps the machine through all of them, so it knows each state.
+task follow each other within a moment. Of effects, only the kinds are written. A replay steps the machine through all events,
+so it knows each state and each effect.
 
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
 """
@@ -18,8 +19,16 @@ import msgspec
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.runtime.package import state as package_state
-from wharfinger.runtime.recording.canonical import Clean, Codec, Text, as_lines
-from wharfinger.runtime.recording.machines import LIFECYCLE, PACKAGE, SCHEDULER, Machine, TextOf, entry_form
+from wharfinger.runtime.recording.canonical import Codec, Text, as_lines
+from wharfinger.runtime.recording.machines import (
+    LIFECYCLE,
+    PACKAGE,
+    SCHEDULER,
+    Machine,
+    TextOf,
+    entry_form,
+    kinds_of_effects,
+)
 from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
 from wharfinger.runtime.recording.package_form import marked_objects
 from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec
@@ -73,12 +82,17 @@ class _Known:
     since: object = None
     line: list[JsonValue] | None = None
 
+    def set_status(self, before: object) -> None:
+        """Tell the codec of a package the status before the event, which some events are written relative to."""
+        if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
+            self.codec.status = before.status
+
     def close(self) -> None:
         """Add the changes of the state to the last record."""
         line, self.line = self.line, None
         if line is None or self.masking.renewed != self.renewed:
             return  # texts of these records are masked otherwise by now; a whole state follows
-        derived, _ = _derived(self.text, self.masking)
+        derived = self.text.derived if self.text.masked else self.masking
         changes = self.machine.changes(self.codec, self.since, self.state, _only(derived))
         if self.masking.renewed == self.renewed:
             line[_STATE] = changes
@@ -95,6 +109,8 @@ class RecordWriter:
         self._masking_of = masking_of
         self._maskings = maskings
         self._renewals = renewals
+        self._file = sink.file
+        """The file of the records that are added now; it does not change until they are passed to the log."""
         self._lines: list[list[JsonValue] | Later] = []
         self._known: dict[tuple[str, str], _Known] = {}
         self._open: list[_Known] = []
@@ -103,31 +119,34 @@ class RecordWriter:
 
     def add(self, step: Step, name: str, at: JsonValue = None) -> None:
         """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
-        machine, key, before, event = step.machine, step.key, step.before, step.event
-        file, known = self._sink.file, self._known.get((machine.name, key))
-        why = _why(known, before, file)
+        number, time, machine, key, before, event, after, effects = step
+        file, found = self._file, self._known.get((machine.name, key))
+        if found is None or found.state is not before or found.renewed != found.masking.renewed or found.file != file:
+            found = self._continued(step, name, found)
+        known = found
         while True:
-            if known is None or why is not None:
-                known = self._begin(step, name, known, why or Why.BEGINS, file)
-            codec, masking, text = known.codec, known.masking, known.text
-            if isinstance(codec, PackageCodec):
-                codec.status = cast("package_state.Package", before).status
-            form = codec.quick(event, text, masking.clean)
-            derived, clean = _derived(text, masking)
-            given: JsonValue = [codec.quick(effect, derived, clean) for effect in step.effects] if step.effects else []
-            if masking.renewed == known.renewed:
+            if machine is PACKAGE:
+                known.set_status(before)
+            form = known.codec.quick(event, known.text, known.masking.clean)
+            if known.masking.renewed == known.renewed:
                 break
-            why = Why.RENEWED
-        line: list[JsonValue] = ["e", step.number, step.time, machine.name, key, form, at, LATER, given]
+            known = self._begin(step, name, Why.RENEWED)
+        line: list[JsonValue] = ["e", number, time, machine.name, key, form, at, LATER, kinds_of_effects(effects)]
         self._lines.append(line)
         if known.line is None:
             known.since = before
             self._open.append(known)
-        known.line, known.state = line, step.after
+        known.line, known.state = line, after
 
-    def _begin(self, step: Step, name: str, known: _Known | None, why: Why, file: int) -> _Known:
+    def _continued(self, step: Step, name: str, known: _Known | None) -> _Known:
+        """Return what is known of a machine before a step, after its whole state if there is a reason to write that."""
+        why = _why(known, step.before, self._file)
+        return known if known is not None and why is None else self._begin(step, name, why or Why.BEGINS)
+
+    def _begin(self, step: Step, name: str, why: Why) -> _Known:
         """Write the whole state before a step."""
         machine, key, masking = step.machine, step.key, self._masking_of(name)
+        known = self._known.get((machine.name, key))
         if known is not None:
             known.close()
             codec = known.codec
@@ -142,7 +161,7 @@ class RecordWriter:
                 break
         self._lines.append(state_line(StateRecord(step.number, step.time, machine.name, key, whole, why)))
         new = self._known[machine.name, key] = _Known(
-            machine, codec, masking, Derived(masking), step.before, file, renewed
+            machine, codec, masking, Derived(masking), step.before, self._file, renewed
         )
         return new
 
@@ -171,6 +190,10 @@ class RecordWriter:
             self._sink.append(*parts)
         return lost
 
+    def begin(self) -> None:
+        """Begin to add records, which all are for one file."""
+        self._file = self._sink.file
+
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def add_decision(
@@ -178,7 +201,7 @@ class RecordWriter:
         after: Graph, effects: Decisions,
     ) -> None:  # fmt: skip
         """Write a step of the scheduler, whose state is that of all packages."""
-        codec, file = SCHEDULER.codec, self._sink.file
+        codec, file = SCHEDULER.codec, self._file
         while True:
             renewed = self._renewals.count
             why = self._why_graph(before, file, renewed)
@@ -233,11 +256,6 @@ def _why(known: _Known | None, before: object, file: int) -> Why | None:
 def _only(text: Text) -> TextOf:
     """Return the masking of a machine whose texts are all of one package."""
     return lambda _: text
-
-
-def _derived(text: Derived, masking: Masking) -> tuple[Text, Clean]:
-    """Return the masking of the texts that a machine made of an event's, and the texts that need no mask then."""
-    return (text.derived, set()) if text.masked else (masking, masking.clean)
 
 
 def _parts(lines: list[list[JsonValue] | Later]) -> tuple[list[Lines | Later], int]:

@@ -150,6 +150,8 @@ class Recorder:
     def drain(self) -> None:
         """Keep the steps that were put aside, and pass them to the log."""
         steps, self._aside = self._aside, []
+        if self._writer is not None:
+            self._writer.begin()
         for record, moment in steps:
             self._number += 1
             try:
@@ -247,7 +249,7 @@ class Recorder:
         moment: float,
     ) -> None:
         name = after.id.name
-        self._rings.add(name, package_step_of(number, moment, before, event, after, effects))
+        self._rings.add(name, package_step_of(name, number, moment, before, event, after, effects))
         if self._writer is not None:
             self._writer.add(Step(number, moment, PACKAGE, name, before, event, after, effects), name, at)
 

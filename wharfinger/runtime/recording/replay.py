@@ -2,9 +2,9 @@
 
 The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides otherwise than
 the one that recorded, that a decision depended on something that is not in the recording, or that a state was changed without an
-event. Effects are compared after each event. The changes of a state may be recorded once for several events of a moment; they are
-compared after the last of these. The replay stops at the first difference of each machine's state, because what follows differs
-for the same reason.
+event. After each event its effects are compared: those of the scheduler in full, those of other machines by their kinds. The
+changes of a state may be recorded once for several events of a moment; they are compared after the last of these. The replay
+stops at the first difference of each machine's state, because what follows differs for the same reason.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, as_bytes, unmasked
-from wharfinger.runtime.recording.machines import LIFECYCLE, MACHINES, PACKAGE, QUEUE, Machine
+from wharfinger.runtime.recording.machines import (
+    LIFECYCLE,
+    MACHINES,
+    PACKAGE,
+    QUEUE,
+    SCHEDULER,
+    Machine,
+    kinds_of_effects,
+)
 from wharfinger.runtime.recording.marks import plain
 from wharfinger.runtime.recording.package_machine import PackageCodec
 from wharfinger.runtime.recording.record import LATER, EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
@@ -119,8 +127,7 @@ class Replay:
                 self._open[key] = since, steps + 1
             else:
                 state = machine.changes(codec, since, after, lambda _: unmasked)
-            given: JsonValue = [codec.encode(effect) for effect in effects]
-            told: JsonValue = [codec.plain(effect) for effect in _list(record.effects)]
+            given, told = _effects(machine, codec, effects, _list(record.effects))
         except CanonicalError:
             raise
         except Exception as error:  # noqa: BLE001 - a machine refuses an event by an exception of its own
@@ -144,6 +151,15 @@ def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
         difference = replay.take(record)
         if difference is not None:
             yield difference
+
+
+def _effects(
+    machine: Machine, codec: Codec, effects: tuple[object, ...], recorded: list[JsonValue]
+) -> tuple[JsonValue, JsonValue]:
+    """Return the effects as they are compared: those of the scheduler in full, of other machines the kinds."""
+    if machine is SCHEDULER:
+        return [codec.encode(effect) for effect in effects], [codec.plain(effect) for effect in recorded]
+    return kinds_of_effects(effects), recorded
 
 
 def _list(value: JsonValue) -> list[JsonValue]:
