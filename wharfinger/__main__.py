@@ -197,7 +197,11 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     if command.name == "check":
         parser.set_defaults(open_server=_open_server)
     if command.name == "package":
-        parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights))
+        parser.set_defaults(
+            open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights, _add_verify)
+        )
+    if command.name == "mcp":
+        parser.set_defaults(planned=_planned)
     if command.name in ("why", "history"):
         parser.set_defaults(recorded_why=_recorded_why, recorded_history=_recorded_history)
     add(parser)
@@ -225,6 +229,21 @@ def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
         return history_from(path, name)
     except RecordingError as error:
         raise RecordingAnswerError(str(error)) from error
+
+
+async def _planned(files: list[Path], folder: Path, kubernetes_version: str) -> str:
+    """Return the text of a plan; passed to `debug`, which knows only the Inspector. Raises ToolInputError."""
+    from wharfinger.debug.mcp_command import ToolInputError  # noqa: PLC0415 - loaded only for `mcp`
+    from wharfinger.packages.errors import StoreError  # noqa: PLC0415
+    from wharfinger.runtime.plan.commands import planned_text  # noqa: PLC0415
+    from wharfinger.runtime.plan.input import PlanInputError  # noqa: PLC0415
+
+    try:
+        return await planned_text(files, folder, kubernetes_version)
+    except PlanInputError as error:
+        raise ToolInputError("; ".join(error.lines)) from error
+    except (StoreError, OSError) as error:
+        raise ToolInputError(str(error)) from error
 
 
 @asynccontextmanager
@@ -320,6 +339,14 @@ def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     from wharfinger.runtime.receipts.commands import add_rights  # noqa: PLC0415 - only `package` needs it
 
     add_rights(actions, _open_judge)
+
+
+def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `package verify`, which reads a PackageRepository; passed to `packages`, which must not import `runtime`."""
+    from wharfinger.packages.verify_command import add_verify  # noqa: PLC0415 - only `package` needs it, and cryptography
+    from wharfinger.runtime.resources.repository_policy import policy_for_command  # noqa: PLC0415
+
+    add_verify(actions, policy_for_command)
 
 
 @asynccontextmanager

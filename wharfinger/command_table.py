@@ -112,6 +112,12 @@ COMMANDS: Final = (
     Command("scheduler", "debug", "show the scheduler of a running daemon"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
     Command("statistics", "debug", "show counts of the work of a running daemon"),
+    Command(
+        "mcp",
+        "debug",
+        "serve read-only tools for agents (MCP) about a running daemon, over stdio",
+        module="mcp_command",
+    ),
     Command("render", "debug", "render what a package of a running daemon would apply"),
     Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
 )

@@ -63,10 +63,13 @@ from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
+from wharfinger.runtime.shards.ownership import MAIN
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
+from wharfinger.runtime.tracing.tracer import Tracer
 
 PATIENCE_S = 300
 VERIFY_S = 0.0
@@ -389,10 +392,14 @@ class Ground:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
+    tracer: Tracer | None = None
     webhooks: Webhooks | None = None
     """The webhooks of hooks; None: there are none."""
     require_account: bool = False
     """Whether packages without a service account are refused."""
+    shard: str = MAIN
+    """The shard that the daemon keeps."""
+    seizures: Seizures | None = None
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -432,6 +439,7 @@ class Ground:
             webhooks=self.webhooks,
             kustomize=KubectlKustomize(_program("kubectl"), scratch, network=False),
             require_account=self.require_account,
+            tracer=self.tracer,
         )
 
     @asynccontextmanager
@@ -457,6 +465,7 @@ class Ground:
                 engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
                 require_account=self.require_account,
                 observers=self.observers,
+                tracer=self.tracer,
             ) as runtime,
             open_controller(
                 self.through,
@@ -468,6 +477,8 @@ class Ground:
                 repository_client=self.client,
                 scan_source=open_source,
                 require_account=self.require_account,
+                shard=self.shard,
+                seizures=self.seizures,
             ),
         ):
             yield runtime

@@ -66,6 +66,7 @@ from wharfinger.runtime.resources.resources import (
     resource_key,
 )
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
+from wharfinger.runtime.shards.keeper import ShardKeeper
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.writer import StatusWriter
 
@@ -94,6 +95,7 @@ class Controller:
     scopes: ScopeLabels
     accounts: DefaultAccounts
     versions: VersionChoices
+    shards: ShardKeeper
     enabled_by_default: bool | None = True
     """The default for a Module without ``spec.enabled``; None: its bundle decides."""
     require_account: bool = False
@@ -109,7 +111,12 @@ class Controller:
 
     def __post_init__(self) -> None:
         """Find out which packages are installed."""
-        objects = {**self.applications.objects(), **self.modules.objects()}
+        objects: dict[ObjectKey, JsonObject] = {}
+        for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
+            if self.shards.owns(key, obj):
+                objects[key] = obj
+            else:
+                self.shards.neighbours.seen(package_name(key), obj)
         installed = [package_name(key) for key, obj in objects.items() if is_installed(obj) and not is_ignored(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
@@ -136,12 +143,19 @@ class Controller:
             # The object is gone, after our removal or because a user removed the finalizer. A package that this runtime never
             # knew is ignored, because a release of that name may belong to another manager by now.
             self.lookup.references.want(name, ())
+            self.shards.gone(name)
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
             self.takeover.looked(name, gone=True)
             self.guard.looked(name)
             return
         identity = identity_of(key, obj)
+        if not await self.shards.is_ours(identity, key, obj):
+            self._leave_to_others(name)
+            return
+        if self.shards.arrives(name):
+            for _, owner in releases_of({key: obj}):
+                self.takeover.arrives(name, owner)
         if is_deleting(obj):
             await self._remove(identity, key, obj)
         else:
@@ -158,6 +172,14 @@ class Controller:
             await self._write_status(name, key, obj)
         self.takeover.looked(name)
         self.guard.looked(name)
+
+    def _leave_to_others(self, name: str) -> None:
+        """Forget what is kept about a package that is not ours, or not yet."""
+        self.lookup.references.want(name, ())
+        self.writer.unwritten.discard(name)
+        self.takeover.looked(name, gone=True)
+        if name not in self.runtime.instances:
+            self.guard.moved(name)
 
     async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
         """Pass the wanted state of a resource to the runtime, or report why the resource cannot be acted on. Raises

@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -26,6 +27,10 @@ from wharfinger.runtime.resources.application_scope import ApplicationScope, Sco
 from wharfinger.runtime.resources.default_accounts import DefaultAccounts
 from wharfinger.runtime.resources.lookup import Lookup
 from wharfinger.runtime.resources.references import open_references
+from wharfinger.runtime.shards.keeper import Moved, ShardKeeper, told_nothing, told_to_nobody
+from wharfinger.runtime.shards.labels import ShardLabels
+from wharfinger.runtime.shards.ownership import MAIN
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status.writer import StatusWriter
 
 log = logging.getLogger(__name__)
@@ -40,6 +45,7 @@ class Intake:
     repositories: Informer
     scopes: ScopeLabels
     accounts: DefaultAccounts
+    shards: ShardLabels
     keys: WorkKeys
 
     async def follow_packages(self, informer: Informer) -> None:
@@ -52,12 +58,16 @@ class Intake:
     async def follow_scopes(self) -> None:
         """Enqueue the Applications of a namespace whose scope label changes."""
 
-        def look(namespace: str) -> None:
-            for key in self.applications.objects():
-                if key.namespace == namespace:
-                    self._look_at(key)
+        await self.scopes.follow(self._look_into)
 
-        await self.scopes.follow(look)
+    async def follow_shards(self) -> None:
+        """Enqueue the Applications of a namespace whose shard changes."""
+        await self.shards.follow(self._look_into)
+
+    def _look_into(self, namespace: str) -> None:
+        for key in self.applications.objects():
+            if key.namespace == namespace:
+                self._look_at(key)
 
     async def follow_accounts(self) -> None:
         """Enqueue the Applications of a namespace whose default account changes, and all Modules, which may be in it."""
@@ -101,6 +111,9 @@ async def open_controller(
     repository_client: ClusterClient | None = None,
     scan_source: SourceOpener | None = None,
     caches: Caches | None = None,
+    shard: str = MAIN,
+    seizures: Seizures | None = None,
+    moved: Moved = told_to_nobody,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
@@ -109,7 +122,8 @@ async def open_controller(
     without a service account is refused. ``verify_s``: the time after the start
     during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
     ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
-    are opened here if there are none.
+    are opened here if there are none. ``shard`` is the one that this daemon keeps, ``seizures`` take over from shards without a
+    daemon, and ``moved`` is told of each Application that was given to another shard.
     """
     async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
         if caches is None:
@@ -128,8 +142,11 @@ async def open_controller(
                 lambda key: keys.add(package_name(key)),
                 local_packages=local_packages,
                 token_folders=token_folders,
+                scanning=shard == MAIN,
             )
         )
+        want = seizures.want if seizures is not None else told_nothing
+        keeper = ShardKeeper(client, runtime, caches.shards, shard, want, moved)
         versions = VersionChoices(runtime, scans, keys.add_later)
         controller = Controller(
             client,
@@ -142,19 +159,24 @@ async def open_controller(
             scopes,
             accounts,
             versions,
+            keeper,
             enabled_by_default,
             require_account,
             verify_s=verify_s,
         )
         _sweep_journal(controller)
         await runtime.tools.states.read(client)
-        intake = Intake(applications, modules, repositories, scopes, accounts, keys)
+        intake = Intake(applications, modules, repositories, scopes, accounts, caches.shards, keys)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(intake.follow_packages, applications, name="follow Applications")
             nursery.start_soon(intake.follow_packages, modules, name="follow Modules")
             nursery.start_soon(intake.follow_repositories, name="follow PackageRepositories")
             nursery.start_soon(intake.follow_scopes, name="follow scope labels")
             nursery.start_soon(intake.follow_accounts, name="follow default accounts")
+            nursery.start_soon(intake.follow_shards, name="follow shard labels")
+            if seizures is not None:
+                awaited = partial(keeper.awaited, objects=applications.objects)
+                nursery.start_soon(seizures.run, awaited, name="takeover from other shards")
             nursery.start_soon(controller.takeover.run, name="takeover of releases")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")

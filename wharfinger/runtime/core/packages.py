@@ -13,7 +13,7 @@ made together, so nothing comes between a decision and its consequences.
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, assert_never
 
@@ -22,6 +22,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.running.inbox import Inbox
 from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.queue.events import MAIN_LANE
+from wharfinger.queue.lane import acting_for
 from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Queues
@@ -114,6 +115,8 @@ class Packages:
         self.scheduler = Scheduler(observers.scheduler)
         self.observe = observers.package
         self.unreported = UnreportedDecisions(self.scheduler)
+        self.elsewhere: Callable[[PackageOrders], None] = _ignored
+        """The callback for orders about packages that this runtime does not have."""
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
@@ -243,7 +246,8 @@ class Packages:
             case Cancel(scope, cause):
                 scope.cancel(cause)
             case Log(text, warning):
-                log.log(logging.WARNING if warning else logging.INFO, "%s: %s", instance.id, text)
+                with acting_for(instance.id.name):
+                    log.log(logging.WARNING if warning else logging.INFO, "%s: %s", instance.id, text)
             case Attempt() | GiveWay() | CastVote():
                 self._perform_for_others(instance, effect)
             case BeginBase():
@@ -347,6 +351,7 @@ class Packages:
             self.rounds.decided(orders.name, on=decided.allowed)
         instance = self.instances.get(orders.name)
         if instance is None:
+            self.elsewhere(orders)
             return
         # While the script's vote is pending, it follows at once, and the decision is reported then.
         if decided is not None and decided.reason != Reason.SCRIPT_PENDING:
@@ -375,3 +380,7 @@ class Packages:
         """Report the decisions about these packages again, after what waits now."""
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
+
+
+def _ignored(_orders: PackageOrders) -> None:
+    """Do nothing: a package may be unknown for a moment."""

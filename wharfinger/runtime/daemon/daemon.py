@@ -68,19 +68,22 @@ from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.config import DaemonConfig
 from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
-from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
+from wharfinger.runtime.daemon.leadership import identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.daemon.standby import Standby, open_standby
+from wharfinger.runtime.daemon.traces import open_traces
 from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import Tools
-from wharfinger.runtime.resources.custom_resources import ensure_crds
+from wharfinger.runtime.resources.custom_resources import check_crds, ensure_crds
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.shards.ownership import LEASE_FAMILY, lease_name
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
@@ -244,14 +247,16 @@ async def _open_all(
                 now,
                 inspector.stand_by,
                 needed,
+                name=lease_name(config.shard),
                 duration_s=config.lease_s,
                 fence=fence,
-                seen=partial(inspector.lease_seen, f"{SYSTEM_NAMESPACE}/{LEASE}", identity),
+                seen=partial(inspector.lease_seen, f"{SYSTEM_NAMESPACE}/{lease_name(config.shard)}", identity),
             )
         )
-        recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity))
-        await report_leader(client, lease, recorder)
-        version = await _prepare_cluster(client, connection, worker_pools=config.worker_pools)
+        recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity, config.shard))
+        await report_leader(client, lease, recorder, lease_name(config.shard))
+        version = await _prepare_cluster(client, connection, config)
+        seizures = Seizures(client, for_lease, config.shard, lease.identity, config.lease_s, now)
         events = PackageEvents(recorder)
         await stack.enter_async_context(
             _open_runtime(
@@ -268,6 +273,7 @@ async def _open_all(
                 events,
                 standby,
                 fence,
+                seizures,
             )
         )
         gc.collect()
@@ -293,6 +299,7 @@ async def _open_runtime(
     events: PackageEvents,
     standby: Standby,
     fence: Fence,
+    seizures: Seizures,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
@@ -319,13 +326,13 @@ async def _open_runtime(
     holding = EngineOptions(
         field_manager=FIELD_MANAGER,
         now=now,
-        holder=lease.holder,
+        holder=replace(lease.holder, family=LEASE_FAMILY),
         prune_s=config.applying.prune_s,
         reconciler=config.applying,
     )
     recorder, filters, rules = standby.recorder, standby.filters, standby.rules
     warm, programs = (standby.warm, standby.programs) if config.warm_hooks else (None, None)
-    async with _open_pod_runs(config, connection, fence) as runs:
+    async with _open_pod_runs(config, connection, fence) as runs, open_traces(config) as tracer:
         journal.observe = recorder.journal
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
@@ -372,6 +379,7 @@ async def _open_runtime(
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,
+                tracer=tracer,
                 webhooks=webhooks,
             )
 
@@ -390,6 +398,7 @@ async def _open_runtime(
                 engine=replace(holding, expressions=HealthExpressions(rules)),
                 require_account=config.require_account,
                 observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue, recorder.package),
+                tracer=tracer,
                 watches=standby.watches,
                 heads=standby.heads,
             ) as runtime,
@@ -404,6 +413,9 @@ async def _open_runtime(
                 application_scope=config.application_scope,
                 caches=standby.caches,
                 require_account=config.require_account,
+                shard=config.shard,
+                seizures=seizures,
+                moved=events.moved,
             ) as controller,
         ):
             inspector.scans = controller.versions.repositories
@@ -485,12 +497,17 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
     return replace(folders, global_hooks=empty)
 
 
-async def _prepare_cluster(client: ClusterClient, connection: Connection, *, worker_pools: bool) -> str:
-    """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version."""
+async def _prepare_cluster(client: ClusterClient, connection: Connection, config: DaemonConfig) -> str:
+    """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version. The daemon of a shard waits
+    for those that the main daemon applies.
+    """
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
         try:
-            await ensure_crds(client, FIELD_MANAGER, now, worker_pools=worker_pools)
+            if config.shard:
+                await check_crds(client)
+            else:
+                await ensure_crds(client, FIELD_MANAGER, now, worker_pools=config.worker_pools)
             return await client.server_version()
         except ClusterError as error:
             said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")

@@ -128,6 +128,15 @@ class Progress:
         return f"{self.read} of {self.total or '…'} packages read"
 
 
+async def planned_text(files: list[Path], folder: Path, kubernetes_version: str) -> str:
+    """Return the text of a plan for the tools of `wharfinger mcp`. Raises PlanInputError or StoreError."""
+    if problem := version_problem("kubernetes_version", kubernetes_version):
+        raise PlanInputError([problem])
+    inputs = await trio.to_thread.run_sync(partial(read_inputs, files, namespace="default", bundled=False))
+    facts = Facts(kubernetes=kubernetes_version)
+    return plan_text(await _plan(inputs, folder, facts))
+
+
 def _wrong_options(args: argparse.Namespace) -> str:
     """Return what is wrong with the options; empty if nothing is."""
     folder, namespace = cast("Path", args.packages), cast("str", args.namespace)

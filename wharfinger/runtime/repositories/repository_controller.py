@@ -11,7 +11,7 @@ While a resource uses a repository, the finalizer IN_USE keeps it from being del
 import logging
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.watch.informer import Informer
+from wharfinger.cluster.watch.informer import Informer, open_informer
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.duration import parse_duration
 from wharfinger.formats.errors import FormatError
@@ -41,6 +41,7 @@ from wharfinger.runtime.repositories.repository_status import (
     Verdict,
     failure_verdict,
     in_use_verdict,
+    ready_problem,
     scan_verdict,
     status_object,
 )
@@ -48,7 +49,13 @@ from wharfinger.runtime.repositories.repository_uses import Uses, read_use
 from wharfinger.runtime.repositories.scan_plan import MAX_PAUSE_S, Scan, Scans, Wait, plan_scan, scan_failed, scanned
 from wharfinger.runtime.resources.references import References, open_references
 from wharfinger.runtime.resources.repositories import read_repository, with_secrets
-from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SpecError, finalizers_of, is_deleting
+from wharfinger.runtime.resources.resources import (
+    PACKAGE_INDEX,
+    PACKAGE_REPOSITORY,
+    SpecError,
+    finalizers_of,
+    is_deleting,
+)
 from wharfinger.runtime.status.failures import classify
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.versions.package_index import DETAILED, PackageIndex
@@ -89,6 +96,8 @@ class Repositories:
     keys: WorkKeys
     local_packages: Sequence[Path] = ()
     token_folders: Sequence[Path] = ()
+    scanning: bool = True
+    """False if another daemon scans the repositories, and this one only reads the indexes."""
     uses: Uses = field(default_factory=Uses)
     _scans: dict[str, Scans] = field(default_factory=dict)
     _problems: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -134,6 +143,8 @@ class Repositories:
 
     def failure(self, repository: str) -> str:
         """Return why a repository cannot be used; "" if it can, or if that is not known yet."""
+        if not self.scanning:
+            return ready_problem(self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository)))
         return self._failures.get(repository, "")
 
     async def reconcile(self, name: str) -> None:
@@ -354,6 +365,13 @@ class Repositories:
             finally:
                 self.keys.done(name)
 
+    async def follow_indexes(self, informer: Informer) -> None:
+        """Adopt each index that another daemon writes."""
+        with informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    self._notify(self.objects.adopt(informer.get(key)))
+
     async def follow_repositories(self) -> None:
         """Enqueue every repository that changes."""
         with self.informer.changes() as changes:
@@ -409,12 +427,20 @@ async def open_repositories(
     *,
     local_packages: Sequence[Path] = (),
     token_folders: Sequence[Path] = (),
+    scanning: bool = True,
 ) -> AsyncIterator[Repositories]:
-    """Run the controller while the body runs. The informers have listed. Raises ClusterError if the indexes cannot be read."""
+    """Run the controller while the body runs. The informers have listed. Raises ClusterError if the indexes cannot be read.
+
+    Without ``scanning``, another daemon scans, and this one follows the indexes that it writes.
+    """
     keys = WorkKeys()
     objects = IndexObjects(client)
     await objects.read()
-    async with open_references(client, keys.add) as references, trio.open_nursery() as nursery:
+    async with (
+        open_references(client, keys.add) as references,
+        nullcontext() if scanning else open_informer(client, PACKAGE_INDEX) as indexes,
+        trio.open_nursery() as nursery,
+    ):
         made = Repositories(
             client,
             informer,
@@ -427,6 +453,7 @@ async def open_repositories(
             keys,
             tuple(local_packages),
             tuple(token_folders),
+            scanning,
         )
         nursery.start_soon(made.follow_repositories, name="follow PackageRepositories for scans")
         for each in users:
@@ -435,7 +462,9 @@ async def open_repositories(
             nursery.start_soon(made.follow_users, each, name=f"follow users of repositories: {each.resource.kind}")
         for key in informer.objects():
             keys.add(key.name)
-        for number in range(WORKERS):
+        if indexes is not None:
+            nursery.start_soon(made.follow_indexes, indexes, name="follow PackageIndexes")
+        for number in range(WORKERS if scanning else 0):
             nursery.start_soon(made.work, name=f"repository worker {number}")
         yield made
         nursery.cancel_scope.cancel()
