@@ -2,10 +2,10 @@
 
 from tests.runtime.support.recorded import NAMES, Story
 from wharfinger.runtime.recording.canonical import as_bytes, unmasked
-from wharfinger.runtime.recording.expansion import expanded
 from wharfinger.runtime.recording.history import part_of
 from wharfinger.runtime.recording.machines import SCHEDULER, entry_form
 from wharfinger.runtime.recording.past import Past
+from wharfinger.runtime.recording.replay import expanded
 
 
 def test_all_records_together_give_the_present_state() -> None:

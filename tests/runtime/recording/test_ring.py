@@ -2,11 +2,11 @@
 
 from tests.runtime.support.recorded import NAMES, Story
 from wharfinger.runtime.recording.canonical import unmasked
-from wharfinger.runtime.recording.expansion import expanded
 from wharfinger.runtime.recording.history import part_of, plain
 from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, Machine
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.recording.replay import expanded
 from wharfinger.runtime.recording.ring import LEAST_OF_ONE, MOST_GONE, MOST_OF_ONE, MOST_STEPS, Part, Rings, Step
 from wharfinger.runtime.scheduler.events import IntentSet
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.inspector import EventSnapshot, HistorySnapshot
-from wharfinger.runtime.recording.expansion import expanded
 from wharfinger.runtime.recording.machines import MACHINES, PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.recording.past import MENTION, UNCHANGED, Past, is_mention
 from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Record, StateRecord
+from wharfinger.runtime.recording.replay import expanded
 from wharfinger.runtime.recording.ring import Rings
 from wharfinger.runtime.recording.wording import STATUS, state_of, words_of, words_of_status
 
