@@ -7,6 +7,7 @@ request itself.
 import errno
 import http.client
 import socket
+import struct
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -52,7 +53,8 @@ class _UnixConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         """Connect to the socket."""
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(CONNECT_S)
+        # With a timeout of Python's, connecting fails at once while the queue of the listener is full; this waits for a place.
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_S), 0))
         self.sock.connect(str(self._path))
         self.sock.settimeout(self._wait_s)
 
@@ -88,7 +90,7 @@ def finish(coroutine: Coroutine[object, None, _T]) -> _T:
 
 
 def _no_daemon(path: Path, error: OSError | http.client.HTTPException) -> NoDaemonError:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError | BlockingIOError):
         return NoDaemonError(f"the daemon on {path} does not answer in time; check whether it is stopped or busy")
     match error.errno if isinstance(error, OSError) else None:
         case errno.ENOENT:
