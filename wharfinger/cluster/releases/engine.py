@@ -58,6 +58,7 @@ from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.records.release import Release, ReleaseStatus
 from wharfinger.cluster.records.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.late_tidying import LateTidying
 from wharfinger.cluster.releases.object_states import ObjectState, object_states
 from wharfinger.cluster.releases.options import EngineListener, EngineOptions, EngineStatistics
 from wharfinger.cluster.releases.prediction import Prediction, predict
@@ -298,6 +299,7 @@ class ReleaseEngine:
             last = history[-1].release if history else None
             if last is not None and last.status is ReleaseStatus.DEPLOYED:
                 if last.holder:
+                    self._tools.tidying.add_if_needed(owner, history)
                     self._health.set_rules(owner, health)
                     objects = await self._tools.keeper.objects_of(last)
                     rows = await rows_of(self._tools.client, owner, objects, drift or DriftPolicy())
@@ -493,9 +495,12 @@ async def open_release_engine(
         nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
         nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
+        keeper = RecordKeeper(store, options.now, holder, options.history)
+        tidying = LateTidying(keeper, board.turn)
+        nursery.start_soon(tidying.run, name="histories of releases")
         tools = Tools(
             client,
-            RecordKeeper(store, options.now, holder, options.history),
+            keeper,
             ReleaseRows(table, reconciler, operations, applied, live, interruption),
             Surveyor(
                 client,
@@ -510,6 +515,7 @@ async def open_release_engine(
             options.confined,
             options.field_manager,
             acting,
+            tidying,
             interruption,
         )
         yield ReleaseEngine(
