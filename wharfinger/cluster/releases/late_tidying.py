@@ -1,9 +1,9 @@
 """The tidying of histories some time after their last revision: older revisions are superseded, and the oldest are removed.
 
 A change that is recorded by one write leaves the revision before it as deployed. Helm and this engine go by the newest of several
-deployed revisions, so nothing depends on the time at which the older ones are superseded. So it is done after the rush of a
-change of many packages, one release after the other. A daemon that is restarted before that finds the older revisions when it reads
-the history of the release.
+deployed revisions, so nothing depends on the time at which the older ones are superseded. This is done after the rush of a change
+of many packages, one release after the other. A daemon that is restarted before that finds the older revisions when it reads the
+history of the release.
 """
 
 import logging

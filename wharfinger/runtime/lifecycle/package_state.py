@@ -76,7 +76,7 @@ class PackageState:
     ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
     digest; ``patches``: the patches of hooks to the values, compacted. ``applied`` is the fingerprint of the last completed
     reconciliation, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
-    ``revision`` is the revision that the release had then. The first two are digests if they come from a stamp.
+    The first two are digests if they come from the stamp of ``revision``.
     """
 
     source: str = ""
@@ -87,7 +87,6 @@ class PackageState:
     applied: str = ""
     values: str = ""
     settings: str = ""
-    revision: int = 0
     configured: JsonObject | None = field(default=None, repr=False)
     """The settings that last passed Configure, in their newest version; only of packages whose schema compares with them."""
     configured_version: int = 0
@@ -113,6 +112,8 @@ class PackageState:
     """The last rollback, until the package is Ready with another generation of its resource."""
     rollback_asked: str = ""
     """The last request of a user for a rollback that is done, as the annotation has it."""
+    revision: int = 0
+    """The revision of the release when ``applied`` was recorded; 0: older daemons did not record it, and write no stamps."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
         """Record an installed version. With another digest, the recorded steps start over; only the patches of hooks are kept.
