@@ -11,8 +11,6 @@ moment. So drift is what our entry lacks:
   our name, or a webhook changed what another manager wrote).
 * Without a baseline, after a restart: the fields that we want and our entry does not cover. The field sets themselves show which
   lists are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
-  If the object has the digest of the row that it was applied for, that digest must be the one of the wanted object: the process
-  that applied it may have been killed before the change was recorded.
 
 Two things are no drift: fields that were written under our own name by other means than an apply, as a package's hooks do,
 and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The writer of a removal is
@@ -30,7 +28,7 @@ from wharfinger.cluster.fields.coverage import says_something, uncovered
 from wharfinger.cluster.fields.items import Absent, segments_at, value_at
 from wharfinger.cluster.fields.owners import NOBODY, FieldOwners, Writer, read_owners, text_at
 from wharfinger.cluster.objects.applied_objects import STRING_DATA, Applied
-from wharfinger.cluster.objects.desired import DIGEST_ANNOTATION, Identity, is_of_another_row
+from wharfinger.cluster.objects.desired import Identity
 from wharfinger.cluster.objects.drift_policy import IgnoreRule
 from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import JsonObject, find, find_object
@@ -88,14 +86,12 @@ def find_drift(
     owners = read_owners(live, manager)
     if owners is None or find(live, "metadata", "deletionTimestamp") is not None:
         return None
-    fields: list[DriftedField] = []
     if applied is not None and not applied.partial and applied.uid == text_at(live, "metadata", "uid"):
         paths = _lost(applied, owners, desired, live)
     else:
         paths = list(uncovered(desired, live, owners))
-        if is_of_another_row(live, desired):
-            fields.append(DriftedField(pointer_of(("metadata", "annotations", DIGEST_ANNOTATION)), ""))
     paths += _changed_secrets(desired, live, owners)
+    fields: list[DriftedField] = []
     for path, writer in _topmost({path: _writer(path, owners, manager) for path in paths}):
         segments = segments_at(path, desired, live)
         if not is_ignored(segments, writer, desired, ignore):

@@ -87,11 +87,13 @@ class DesiredObject:
         annotations: JsonObject = {**find_object(metadata, "annotations"), DIGEST_ANNOTATION: self.digest}
         return {**obj, "metadata": {**metadata, "annotations": annotations}}
 
+    def is_in_doubt(self, live: JsonObject) -> bool:
+        """Return whether a live object was applied for another row than this; False if it has no digest.
 
-def is_of_another_row(live: JsonObject, wanted: JsonObject) -> bool:
-    """Return whether a live object was applied for another row than that of ``wanted``; False if it has no digest."""
-    found = find_str(live, "metadata", "annotations", DIGEST_ANNOTATION)
-    return found != "" and found != checksum(wanted)
+        Then its fields are ours, and may have other values than this row has.
+        """
+        found = find_str(live, "metadata", "annotations", DIGEST_ANNOTATION)
+        return found not in {"", self.digest}
 
 
 def desired_object(key: ObjectKey, owner: Owner, obj: JsonObject, drift: DriftPolicy) -> DesiredObject:
