@@ -1,6 +1,6 @@
 """Check the tree by rules that no linter has.
 
-1. No dead module: a command (the table in ``wharfinger/__main__.py``) imports each module, directly or indirectly.
+1. No dead module: a command (``wharfinger/command_table.py``) imports each module, directly or indirectly.
 2. No untested module: ``wharfinger/part/x.py`` has ``tests/part/test_x.py``.
 3. No folder has more than MOST_MODULES modules, and the ``__init__.py`` of each room (a folder of a part) has a
    docstring.
@@ -44,7 +44,7 @@ def main() -> int:
 
 def dead_modules(graph: grimp.ImportGraph) -> list[str]:
     """Return a finding for each module that no command reaches."""
-    from wharfinger.__main__ import COMMANDS, LIVE_DIFF
+    from wharfinger.command_table import COMMANDS, LIVE_DIFF
 
     alive = {
         f"wharfinger.{command.part}.{command.module}" for command in (*COMMANDS, LIVE_DIFF)
@@ -59,7 +59,7 @@ def dead_modules(graph: grimp.ImportGraph) -> list[str]:
         alive |= frontier
     packages = {f"wharfinger.{part}" for part in PARTS}
     dead = sorted(graph.modules - alive - packages)
-    return [f"missing: {name} (named in wharfinger/__main__.py)" for name in missing] + [
+    return [f"missing: {name} (named in wharfinger/command_table.py)" for name in missing] + [
         f"dead module: {name} is imported by no command" for name in dead
     ]
 
@@ -74,7 +74,8 @@ def imported_by_the_composition_root() -> set[str]:
     """Return the modules that ``wharfinger/__main__.py`` imports itself, at its top or in a function."""
     tree = ast.parse((ROOT / "wharfinger" / "__main__.py").read_text())
     imports = (node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return {name for name in imports if name.startswith("wharfinger.")}
+    parts = tuple(f"wharfinger.{part}." for part in PARTS)
+    return {name for name in imports if name.startswith(parts)}
 
 
 def untested_modules() -> list[str]:

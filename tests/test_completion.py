@@ -12,7 +12,8 @@ import pytest
 import trio
 
 from tests.debug.support.canned import CannedInspector
-from wharfinger.__main__ import COMMANDS, main
+from wharfinger.__main__ import main
+from wharfinger.command_table import COMMANDS
 from wharfinger.debug.server.server import open_debug_server
 
 PATIENCE_S = 120

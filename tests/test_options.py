@@ -33,6 +33,7 @@ UNUSED: Final[dict[str, str]] = {
     "doctor --worker-pools": "no test examines a cluster for pools yet",
     "package rights --module": "no test types it yet",
     "package inspect --token-realm": _REALM,
+    "package verify --token-realm": _REALM,
     "package push --token-realm": _REALM,
     "repository mirror --token-realm": _REALM,
 }

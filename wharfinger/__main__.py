@@ -1,8 +1,8 @@
 """The command line, and the only place where the parts are put together.
 
-Each part offers its commands in ``<part>/commands.py`` or beside it. The table below lists these modules, and only the part with
-the given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
-sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Each part offers its commands in ``<part>/commands.py`` or beside it. The table of commands lists these modules, and only the
+part with the given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to
+a parser and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
@@ -14,23 +14,23 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import wharfinger
+from wharfinger.command_table import COMMANDS, LIVE_DIFF, Command
+from wharfinger.standard_streams import StdoutError, drop_stdout, name_stdout_in_errors, open_closed_streams
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from _typeshed import ReadableBuffer
 
     from wharfinger.cluster.api.client import ClusterClient
     from wharfinger.formats.json.value import JsonObject
     from wharfinger.kube.access_rules import JudgedRequest
     from wharfinger.packages.author.package_check import CheckFinding
     from wharfinger.packages.definition.conversions import JqRunner
-    from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot, Inspector
+    from wharfinger.runtime.inspector import HistorySnapshot, Inspector
+    from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 _PROGRAM: Final = "wharfinger"
 _WRONG_WORD: Final = re.compile(
@@ -58,157 +58,12 @@ EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One row of the command table: ``module`` is the module of ``wharfinger.<part>`` that contains ``add_<name>``."""
-
-    name: str
-    part: str
-    help: str
-    module: str = "commands"
-
-
-COMMANDS: Final = (
-    Command("run", "runtime", "run the daemon against a cluster", module="daemon.commands"),
-    Command(
-        "doctor",
-        "runtime",
-        "examine this machine and the cluster for everything that the daemon needs",
-        module="daemon.doctor_command",
-    ),
-    Command(
-        "plan",
-        "runtime",
-        "show without a cluster which packages would be on, and in which order",
-        module="plan.commands",
-    ),
-    Command(
-        "build", "offline", "print the manifests of a chart, a package or a folder of manifests, without a cluster"
-    ),
-    Command(
-        "diff",
-        "offline",
-        "show what the next apply of a package would change, or what a change of a tree changes",
-        module="diff_command",
-    ),
-    Command(
-        "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
-    ),
-    Command(
-        "test",
-        "offline",
-        "compare what a chart, a package or a folder of manifests builds with its author's tests, without a cluster",
-        module="test_command",
-    ),
-    Command(
-        "tree",
-        "offline",
-        "list what a folder of manifests builds, or draw it, without a cluster",
-        module="tree_command",
-    ),
-    Command("cache", "offline", "show or clean up the cache of build, diff and check", module="cache_command"),
-    Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
-    Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
-    Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
-    Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
-    Command(
-        "get",
-        "debug",
-        "list the packages of a running daemon, their queues, hooks and objects, repositories, versions, or pools",
-        module="listing.get_command",
-    ),
-    Command(
-        "install",
-        "runtime",
-        "install a package of this machine or of a registry, and wait",
-        module="installing.commands",
-    ),
-    Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
-    Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
-    Command(
-        "rollback",
-        "runtime",
-        "let a package return to a former revision of its release",
-        module="daemon.rollback_command",
-    ),
-    Command(
-        "describe",
-        "debug",
-        "print everything about one package of a running daemon, and what to do",
-        module="package.describe_command",
-    ),
-    Command(
-        "wait", "debug", "wait until a package is ready, is gone, or has a condition", module="package.wait_command"
-    ),
-    Command(
-        "logs",
-        "debug",
-        "print the log lines about a package, and the output of its hooks",
-        module="package.logs_command",
-    ),
-    Command("events", "debug", "print the Kubernetes Events about a package", module="package.events_command"),
-    Command("values", "debug", "print the values that a package was rendered with", module="package.document_commands"),
-    Command(
-        "snapshots",
-        "debug",
-        "print the snapshots that the hooks of a package would get now",
-        module="package.document_commands",
-    ),
-    Command("tasks", "debug", "print the running tasks of a daemon as a tree", module="package.document_commands"),
-    Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
-    Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
-    Command(
-        "replay", "runtime", "step a recording of a daemon again, and compare every state", module="recording.commands"
-    ),
-    Command("dump", "debug", "dump the state of a running daemon"),
-    Command("queues", "debug", "show the task queues of a running daemon"),
-    Command("pools", "debug", "show the pools of warm hooks and of pods of a running daemon"),
-    Command("scheduler", "debug", "show the scheduler of a running daemon"),
-    Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
-    Command("statistics", "debug", "show counts of the work of a running daemon"),
-    Command("render", "debug", "render what a package of a running daemon would apply"),
-    Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
-)
-
-LIVE_DIFF: Final = Command("diff", "debug", "show what the next apply would change", module="package.diff_command")
-"""The command `diff` without ``--against``: it asks a running daemon, and loads nothing that builds trees."""
-
-
-class StdoutError(Exception):
-    """The error that is raised if a command's output cannot be written. It is not an OSError: argparse ignores those when it
-    prints help."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"the answer cannot be written to stdout: {why}")
-
-
-class _ClosedStdout(io.TextIOBase):
-    """Standard output that was closed before the start."""
-
-    encoding = "utf-8"
-
-    def write(self, _text: str, /) -> int:
-        raise StdoutError("it is closed")
-
-
-class _StdoutFile(io.FileIO):
-    """The descriptor of standard output. It raises StdoutError, except BrokenPipeError if the reader has closed its end."""
-
-    def write(self, data: "ReadableBuffer", /) -> int:
-        try:
-            return super().write(data)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise StdoutError(error.strerror or str(error)) from error
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _open_closed_streams()
+    open_closed_streams()
     if "_ARGCOMPLETE" in os.environ and argv is None:
         _complete(os.environ.get("COMP_LINE", ""))
-    _name_stdout_in_errors()
+    name_stdout_in_errors()
     code = _guarded(argv)
     try:
         sys.stderr.flush()
@@ -237,7 +92,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
         return _stdout_failed(error)
     except BrokenPipeError:
         # The reader (head, less) has ended, so no more output is possible.
-        _drop_stdout()
+        drop_stdout()
         return EXIT_FAILED
 
 
@@ -249,51 +104,9 @@ def _first_of(group: BaseException) -> BaseException:
 
 def _stdout_failed(error: BaseException) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
-        _drop_stdout()
+        drop_stdout()
     sys.stderr.write(f"error: {error}\n")
     return EXIT_FAILED
-
-
-def _drop_stdout() -> None:
-    """Drop the rest of the buffer. Python would write it at exit, and change the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _name_stdout_in_errors() -> None:
-    """Give errors of standard output (a full disk) a type of their own."""
-    old = sys.stdout
-    if not isinstance(old, io.TextIOWrapper) or old is not sys.__stdout__:
-        return
-    raw = _StdoutFile(old.fileno(), "w", closefd=False)
-    sys.stdout = io.TextIOWrapper(
-        cast("BinaryIO", raw) if old.write_through else io.BufferedWriter(raw),
-        encoding=old.encoding,
-        errors=old.errors,
-        line_buffering=old.line_buffering,
-        write_through=old.write_through,
-    )
-
-
-def _open_closed_streams() -> None:
-    """Open the standard streams that the parent process closed.
-
-    Python sets such a stream to None, and the next file or socket that is opened would get its descriptor: a child process would
-    then use that file as its output. A log to a closed stream is dropped, input is empty, and writing a command's output is an
-    error.
-    """
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    closed = {number for number, stream in enumerate(streams) if stream is None}
-    for number in closed:
-        descriptor = os.open(os.devnull, os.O_RDWR)  # opens the lowest free descriptor, which usually is this one
-        if descriptor != number:
-            os.dup2(descriptor, number)
-            os.close(descriptor)
-    if 0 in closed:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
-    if 1 in closed:
-        sys.stdout = _ClosedStdout()
-    if 2 in closed:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _run(arguments: list[str]) -> int:
@@ -384,7 +197,9 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     if command.name == "check":
         parser.set_defaults(open_server=_open_server)
     if command.name == "package":
-        parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights))
+        parser.set_defaults(
+            open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights, _add_verify)
+        )
     if command.name in ("why", "history"):
         parser.set_defaults(recorded_why=_recorded_why, recorded_history=_recorded_history)
     add(parser)
@@ -507,6 +322,14 @@ def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     from wharfinger.runtime.receipts.commands import add_rights  # noqa: PLC0415 - only `package` needs it
 
     add_rights(actions, _open_judge)
+
+
+def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `package verify`, which reads a PackageRepository; passed to `packages`, which must not import `runtime`."""
+    from wharfinger.packages.verify_command import add_verify  # noqa: PLC0415 - only `package` needs it, and cryptography
+    from wharfinger.runtime.resources.repository_policy import policy_for_command  # noqa: PLC0415
+
+    add_verify(actions, policy_for_command)
 
 
 @asynccontextmanager

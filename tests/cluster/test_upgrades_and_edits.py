@@ -15,8 +15,9 @@ from tests.cluster.support.release_requests import config_map, request
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.fields.conflicts import FieldConflictError
-from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.engine import ReleaseEngine
 from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.releases.service import open_release_engine
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.control_plane.service import LOCAL, open_control_plane
 

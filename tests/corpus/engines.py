@@ -13,9 +13,10 @@ from wharfinger.cluster.drift.comparison import Drift
 from wharfinger.cluster.drift.fights import Fight
 from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.engine import ReleaseEngine
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.releases.request import ReleaseRequest, ReleaseResult, UninstallResult
+from wharfinger.cluster.releases.service import open_release_engine
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.charts.chart import read_chart

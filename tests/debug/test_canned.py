@@ -24,19 +24,17 @@ from tests.debug.support.samples import (
 )
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
+from wharfinger.runtime.daemon_details import SlotsSnapshot, StatisticsSnapshot
 from wharfinger.runtime.inspector import (
-    ExplanationSnapshot,
     InvalidSettings,
-    NodeSnapshot,
     PackageSnapshot,
     ProgressSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     SettingsAnswer,
-    SlotsSnapshot,
-    StatisticsSnapshot,
     UnknownSettings,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 
 async def test_the_contract_is_kept() -> None:

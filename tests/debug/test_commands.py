@@ -58,7 +58,8 @@ from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.runtime.inspector import LeaderSnapshot, RenderSnapshot, ValidSettings
+from wharfinger.runtime.daemon_details import LeaderSnapshot
+from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
 ADD = {
     "get": add_get,

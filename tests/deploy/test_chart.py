@@ -37,6 +37,7 @@ WRONG = {
     "image.digest=latest": "does not match pattern",
     "daemon.logLevel=loud": "value must be one of",
     "metrics.port=80": "minimum: got 80, want 1,024",
+    "daemon.shard=Blue": "does not match pattern",
     "terminationGracePeriodSeconds=5": "minimum: got 5, want 20",
     "replicas=2,state.persistentVolumeClaim.enabled=true": "two daemons never share a state folder",
 }
@@ -117,7 +118,9 @@ def test_its_container_has_no_privileges() -> None:
 
 @pytest.mark.slow
 def test_its_arguments_are_options_of_the_daemon() -> None:
-    (deployment,) = of_kind("Deployment", "daemon.extraArgs={--max-work=4}", "daemon.workerPools=true")
+    (deployment,) = of_kind(
+        "Deployment", "daemon.extraArgs={--max-work=4}", "daemon.workerPools=true", "daemon.shard=blue"
+    )
     (container,) = find_list(deployment, "spec", "template", "spec", "containers")
     command, *options = [str(each) for each in find_list(container, "args")]
     assert command == "run"
@@ -125,7 +128,7 @@ def test_its_arguments_are_options_of_the_daemon() -> None:
         [str(ROOT / ".venv/bin/wharfinger"), "run", "--help"], capture_output=True, text=True, check=True
     )
     assert [each for each in options if each.partition("=")[0] not in known.stdout] == []
-    assert "--max-work=4" in options
+    assert {"--max-work=4", "--shard=blue"} <= {*options}
 
 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:

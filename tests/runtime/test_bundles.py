@@ -15,7 +15,7 @@ from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.json.value import JsonObject, find_str
-from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.controllers.service import open_controller
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE

@@ -65,9 +65,9 @@ def said_at(program: Program, text: str) -> float:
     return datetime.fromisoformat(program.wait_line(text).split(" ")[0]).timestamp()
 
 
-def host(stack: ExitStack, folder: Path, kubeconfig: Path) -> Program:
+def host(stack: ExitStack, folder: Path, kubeconfig: Path, *more: str) -> Program:
     """A daemon with its state below this folder."""
-    local = ("--local-packages", str(folder.parent), "--lease-duration", str(LEASE_S))
+    local = ("--local-packages", str(folder.parent), "--lease-duration", str(LEASE_S), *more)
     return stack.enter_context(daemon(folder, kubeconfig, *local))
 
 
@@ -216,3 +216,35 @@ def test_who_leads_can_be_asked_of_the_leader_and_of_a_standby(tmp_path: Path) -
         assert first.wait() == 0
         second.wait_line("ready:")
         assert ready(two) == f"ready\nleader: {identity(two)}\n"
+
+
+def test_two_shards_work_at_once_and_one_that_is_killed_is_taken_over(tmp_path: Path) -> None:
+    package(tmp_path, "app", noting(tmp_path, "app"))
+    with control_plane(tmp_path) as kubeconfig, ExitStack() as stack:
+        kubectl = Kubectl(kubeconfig)
+        first = host(stack, tmp_path / "one", kubeconfig)
+        first.wait_line("ready:")
+        blue = host(stack, tmp_path / "two", kubeconfig, "--shard", "blue")
+        blue.wait_line("ready:")
+        kubectl("label", "namespace", "default", "wharfinger.dev/shard=blue")
+        kubectl.apply(tmp_path / "manifest", manifest(tmp_path, "app"))
+        blue.wait_line("default/app: Ready")
+        kubectl.wait("applications.wharfinger.dev/app", "{.status.shard}=blue")
+        before, notes = versions(kubectl, ["app"]), (tmp_path / "notes").read_text()
+        leases = kubectl("get", "leases", "--namespace", SYSTEM_NAMESPACE, "-o", "name").split()
+        assert [each.partition("/")[2] for each in leases] == [LEASE, f"{LEASE}-blue"]
+        said = run(
+            *wharfinger(
+                "get", "leader", "-o", "name", "--socket", str(tmp_path / "two" / "state" / "run" / "debug.sock")
+            )
+        )
+        assert said == f"{identity(tmp_path / 'two')}\n"
+        kill(blue)
+        kubectl("label", "namespace", "default", "wharfinger.dev/shard-")
+        first.wait_line("taken over from shard 'blue'")
+        first.wait_line("default/app: Ready")
+        assert versions(kubectl, ["app"]) == before
+        assert revisions(kubectl, "app") == [("1", "1")]
+        assert (tmp_path / "notes").read_text() == notes
+        first.process.terminate()
+        assert first.wait() == 0

@@ -24,9 +24,9 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.events import MAIN_LANE
 from wharfinger.runtime.core.packages import PATIENCE
 from wharfinger.runtime.core.runtime import STALLED_RETRY
-from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, REQUESTED
+from wharfinger.runtime.scheduler_details import NodeSnapshot
 
 pytestmark = pytest.mark.unmeasured
 

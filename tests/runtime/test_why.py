@@ -29,7 +29,7 @@ from wharfinger.hooks.running.hook_services import HookServices
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.controllers.service import open_controller
 from wharfinger.runtime.core import service
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.package.instance import Tools

@@ -46,7 +46,8 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time, parse_time
-from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot
+from wharfinger.runtime.inspector import HistorySnapshot
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
 """An explanation from a recording; given by the composition root, because this part knows only the Inspector."""

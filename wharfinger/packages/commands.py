@@ -136,11 +136,11 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _push(args: argparse.Namespace) -> int:
-    return _run(partial(_push_async, args))
+    return run_lines(partial(_push_async, args))
 
 
 def _inspect(args: argparse.Namespace) -> int:
-    return _run(partial(_inspect_async, args))
+    return run_lines(partial(_inspect_async, args))
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -188,13 +188,14 @@ def _version(text: str) -> int:
     return int(text)
 
 
-def _run(work: Callable[[], Awaitable[list[str]]]) -> int:
+def run_lines(work: Callable[[], Awaitable[list[str]]]) -> int:
+    """Run a command and print its lines; return the exit code."""
     try:
         lines = trio.run(work)
     except PackageError as error:
         return _failed(error)
     for line in lines:
-        _print(line)
+        _print(_printable(line))
     return 0
 
 
@@ -289,7 +290,7 @@ def _described(target: Target, manifest: Manifest, metadata: JsonObject) -> list
         if isinstance(value, str | int | float):
             rows.append((label, str(value)))
     rows += [("layer", f"{layer.digest}  {layer.size} bytes  {layer.media_type}") for layer in manifest.layers]
-    return [f"{label:<12} {_printable(text)}" for label, text in rows]
+    return [f"{label:<12} {text}" for label, text in rows]
 
 
 def _printable(text: str) -> str:

@@ -58,6 +58,21 @@ def test_what_the_two_alone_tell(theirs: Holder, verdict: Verdict | None) -> Non
     assert judge(theirs, US) == verdict
 
 
+@pytest.mark.parametrize(
+    ("lease", "handed_over"),
+    [
+        ("default/wharfinger-blue/uid-3", True),
+        ("default/wharfinger/uid-0", True),
+        ("default/wharfingers/uid-3", False),
+        ("other/wharfinger-blue/uid-3", False),
+        (LOG, False),
+    ],
+)
+def test_a_daemon_of_the_same_family_has_handed_its_releases_over(lease: str, handed_over: bool) -> None:
+    said = judge(Holder("them", 9, lease), Holder("us", 5, LEASE, family="wharfinger"))
+    assert said == (Abandoned("the Wharfinger daemon them has handed the release over") if handed_over else None)
+
+
 HOLDERS = st.builds(Holder, st.sampled_from(["", "a", "b"]), st.integers(0, 3), st.sampled_from(["", "l/m/1", "l/m/2"]))
 
 

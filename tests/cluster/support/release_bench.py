@@ -11,8 +11,9 @@ import trio
 from tests.cluster.support.client_contract import CONFIG_MAP
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.engine import ReleaseEngine
 from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.releases.service import open_release_engine
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.control_plane.service import LOCAL, open_control_plane
 from wharfinger.formats.json.value import JsonObject

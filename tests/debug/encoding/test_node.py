@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.debug.support.samples import NODE_SNAPSHOTS, NODES, WAITING_NODE
 from wharfinger.debug.encoding.node import node_to_json, nodes_from_json, nodes_to_json
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError
-from wharfinger.runtime.inspector import NodeSnapshot
+from wharfinger.runtime.scheduler_details import NodeSnapshot
 
 
 def through_json(value: JsonValue) -> JsonValue:

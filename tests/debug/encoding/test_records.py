@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.debug.support.samples import DAEMON, JSON_VALUES, WHY, WHY_READY, explanations
 from wharfinger.debug.encoding.records import record_from_json, record_to_json
 from wharfinger.formats.json.value import JsonValue, ShapeError
-from wharfinger.runtime.inspector import DaemonSnapshot, ExplanationSnapshot, LeaderSnapshot
+from wharfinger.runtime.daemon_details import DaemonSnapshot, LeaderSnapshot
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 
 def read(value: JsonValue) -> ExplanationSnapshot:

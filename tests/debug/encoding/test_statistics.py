@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.debug.support.samples import STATISTICS, all_statistics
 from wharfinger.debug.encoding.statistics import statistics_from_json, statistics_to_json
 from wharfinger.formats.json.value import JsonValue, ShapeError
-from wharfinger.runtime.inspector import StatisticsSnapshot
+from wharfinger.runtime.daemon_details import StatisticsSnapshot
 
 
 def test_the_documented_shape() -> None:

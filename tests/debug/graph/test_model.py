@@ -8,7 +8,8 @@ from hypothesis import given
 from tests.debug.support.graph_samples import GRAPH, GRAPHS, NODE_LISTS, NODES, PACKAGE_LISTS
 from tests.debug.support.samples import package
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, NodeState, around, make_graph
-from wharfinger.runtime.inspector import DependencySnapshot, LackSnapshot, NodeSnapshot, PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import DependencySnapshot, LackSnapshot, NodeSnapshot
 
 ON = NodeSnapshot("a", "1.0.0", 999, "active", "Enable", "", "said", ())
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.listed import listed
 from tests.debug.support.samples import DAEMON
-from wharfinger.runtime.inspector import LeaderSnapshot
+from wharfinger.runtime.daemon_details import LeaderSnapshot
 
 
 async def test_the_daemon_that_leads() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.debug.support.samples import HOSTILE, MOMENT, WHY, WHY_READY, explanations
 from wharfinger.debug.printing.explanation import explanation_lines, since_text
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.runtime.inspector import ExplanationSnapshot
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 LATER = MOMENT + timedelta(minutes=4, seconds=5)
 SUMMER = datetime(2026, 5, 17, 14, tzinfo=timezone(timedelta(hours=2)))

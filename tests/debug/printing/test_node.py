@@ -9,7 +9,7 @@ from tests.debug.support.samples import HOSTILE, MOMENT, NODES, WAITING_NODE
 from wharfinger.debug.printing.node import lack_text, moment_text, node_lines
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.formats.text_width import width
-from wharfinger.runtime.inspector import LackSnapshot
+from wharfinger.runtime.scheduler_details import LackSnapshot
 
 
 @pytest.mark.parametrize(

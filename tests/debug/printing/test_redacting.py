@@ -40,15 +40,9 @@ from wharfinger.debug.printing.redacting import (
 )
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.redaction.redaction_text import MARK
-from wharfinger.runtime.inspector import (
-    HookSnapshot,
-    LackSnapshot,
-    OperationSnapshot,
-    PackageSnapshot,
-    ProgressSnapshot,
-    VoteSnapshot,
-)
+from wharfinger.runtime.inspector import HookSnapshot, OperationSnapshot, PackageSnapshot, ProgressSnapshot
 from wharfinger.runtime.package_details import FieldChangeSnapshot, HookSnapshotsSnapshot
+from wharfinger.runtime.scheduler_details import LackSnapshot, VoteSnapshot
 
 SETTINGS: JsonObject = {
     "replicas": 2,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.debug.support.samples import HOSTILE, STATISTICS
 from wharfinger.debug.printing.statistics import statistics_lines
 from wharfinger.formats.terminal_text import is_safe
-from wharfinger.runtime.inspector import PoolSnapshot
+from wharfinger.runtime.daemon_details import PoolSnapshot
 
 TABLES = """\
 WHAT          NOW                                                                 SINCE THE START

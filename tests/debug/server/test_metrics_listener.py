@@ -29,7 +29,7 @@ from wharfinger.debug.server.metrics_listener import (
 from wharfinger.debug.server.routes import ROUTES
 from wharfinger.formats.exposition import CONTENT_TYPE
 from wharfinger.httpd.messages import Handler, Request, Response
-from wharfinger.runtime.inspector import LeaderSnapshot
+from wharfinger.runtime.daemon_details import LeaderSnapshot
 
 LOOPBACK = MetricsAddress("127.0.0.1", 0)
 

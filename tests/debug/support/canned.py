@@ -26,19 +26,15 @@ from tests.debug.support.samples import (
     STATISTICS,
 )
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
-    DaemonSnapshot,
-    ExplanationSnapshot,
     HistorySnapshot,
-    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     RepositorySnapshot,
     SettingsAnswer,
-    StatisticsSnapshot,
     ValidSettings,
-    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package_details import (
     ClusterEventSnapshot,
@@ -48,6 +44,7 @@ from wharfinger.runtime.package_details import (
     LogSnapshot,
     ResourceSnapshot,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 
 @dataclass

@@ -8,13 +8,8 @@ from hypothesis import strategies as st
 
 from tests.debug.support.samples import MOMENT, WAITING_NODE, package
 from wharfinger.debug.graph.model import Graph, GraphEdge, make_graph
-from wharfinger.runtime.inspector import (
-    DependencySnapshot,
-    GroupSnapshot,
-    LackSnapshot,
-    NodeSnapshot,
-    PackageSnapshot,
-)
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import DependencySnapshot, GroupSnapshot, LackSnapshot, NodeSnapshot
 
 NODES = (
     NodeSnapshot("ingress", "1.0.0", 10, "active", "Enable", "EnabledByDefault", "", (), since=MOMENT),

@@ -11,13 +11,13 @@ from wharfinger.runtime.inspector import (
     HookSnapshot,
     Inspector,
     InvalidSettings,
-    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
 )
+from wharfinger.runtime.scheduler_details import NodeSnapshot
 
 UNKNOWN_NAMES = ("", "no.such", "../../etc/passwd", "a b&name=c", "%", "ü✓", "x" * 1000)
 

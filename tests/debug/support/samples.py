@@ -7,42 +7,37 @@ from hypothesis import strategies as st
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.problems import Problem
-from wharfinger.runtime.inspector import (
-    CauseSnapshot,
-    ConditionSnapshot,
+from wharfinger.runtime.daemon_details import (
     DaemonSnapshot,
-    DependencySnapshot,
-    EventSnapshot,
-    ExplanationSnapshot,
-    GroupSnapshot,
-    HistorySnapshot,
-    HookSnapshot,
-    IndexSnapshot,
-    InvalidSettings,
-    LackSnapshot,
     MonitorCounts,
-    MonitorSnapshot,
-    NodeSnapshot,
     ObjectCounts,
-    OperationSnapshot,
-    PackageSnapshot,
     PoolSnapshot,
-    ProgressSnapshot,
-    QueueSnapshot,
-    RenderSnapshot,
-    RepositorySnapshot,
     SchedulesSnapshot,
-    SettingsAnswer,
     SlotsSnapshot,
     StatisticsSnapshot,
     StoreSnapshot,
     TaskCounts,
+    WarmPoolSnapshot,
+)
+from wharfinger.runtime.inspector import (
+    ConditionSnapshot,
+    EventSnapshot,
+    HistorySnapshot,
+    HookSnapshot,
+    IndexSnapshot,
+    InvalidSettings,
+    MonitorSnapshot,
+    OperationSnapshot,
+    PackageSnapshot,
+    ProgressSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    RepositorySnapshot,
+    SettingsAnswer,
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
     VersionSnapshot,
-    VoteSnapshot,
-    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package_details import (
     ClusterEventSnapshot,
@@ -54,6 +49,15 @@ from wharfinger.runtime.package_details import (
     LogSnapshot,
     ObjectChangeSnapshot,
     ResourceSnapshot,
+)
+from wharfinger.runtime.scheduler_details import (
+    CauseSnapshot,
+    DependencySnapshot,
+    ExplanationSnapshot,
+    GroupSnapshot,
+    LackSnapshot,
+    NodeSnapshot,
+    VoteSnapshot,
 )
 
 MOMENT = datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)

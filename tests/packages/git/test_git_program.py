@@ -6,8 +6,9 @@ import pytest
 
 from tests.packages.support.git_server import commit, make_repository, serving_git
 from wharfinger.packages.errors import RegistryError
-from wharfinger.packages.git.git_program import GitAccess, GitLogin, GitProgram, is_local
+from wharfinger.packages.git.git_program import GitAccess, GitLogin, GitProgram, failure, is_local
 from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.process.command import Ending, Outcome, Usage
 
 LOGIN = Credentials("porter", "hush")
 
@@ -46,6 +47,23 @@ async def test_a_login_goes_to_its_server_only_and_is_in_no_message(tmp_path: Pa
         redirected = GitAccess(GitLogin(f"{other.url}/web", LOGIN.username, LOGIN.password))
         with pytest.raises(RegistryError):
             await git.checked(tmp_path, "ls-remote", "--", f"{other.url}/web", access=redirected)
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        (b"No ED25519 host key is known for h.\nHost key verification failed.\r\nfatal: Could not read", "a key"),
+        (b"@@ REMOTE HOST IDENTIFICATION HAS CHANGED! @@ sent is SHA256:" + b"a" * 43, f"the key SHA256:{'a' * 43}"),
+    ],
+)
+def test_an_unknown_host_key_is_one_line(said: bytes, key: str) -> None:
+    outcome = Outcome(Ending.EXITED, 128, b"", said, Usage(0, 0, 0))
+    error = failure("fetch", outcome)
+    assert str(error) == (
+        f"git fetch: the server has {key}, which is none of its known ones; compare it with what the server's owner publishes, "
+        "and correct known_hosts"
+    )
+    assert not error.transient
 
 
 async def test_an_unreachable_server_is_transient(tmp_path: Path) -> None:

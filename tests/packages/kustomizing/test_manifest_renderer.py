@@ -12,11 +12,12 @@ from tests.packages.support.charts import manifest, tool, write
 from tests.packages.support.renders import ASKED
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.packages.errors import RenderError
+from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
-from wharfinger.runtime.daemon.engine import open_engine, package_renderer
+from wharfinger.runtime.daemon.engine import find_kubectl, open_engine, package_renderer
 
 BASE = {"base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": manifest("a")}
 OVERLAY = {**BASE, "kustomization.yaml": "namePrefix: x-\nresources: [base]\n"}
@@ -32,7 +33,8 @@ async def open_renderer(tmp_path: Path, *, engine: bool) -> AsyncIterator[Cachin
     scratch.mkdir()
     helm = HelmRenderer(tool("helm"), scratch)
     async with open_engine(engine_program() if engine else None, scratch, None, RenderLimits(at_once=1)) as opened:
-        yield package_renderer(helm, opened, scratch, EntryCache(tmp_path / "renders"))
+        entries = EntryCache(tmp_path / "renders")
+        yield package_renderer(helm, kustomize_builder(opened, find_kubectl(), scratch, entries), entries)
 
 
 def names(objects: tuple[JsonObject, ...]) -> list[JsonValue]:
@@ -94,7 +96,8 @@ async def test_without_any_builder_the_error_says_what_is_needed(
     folder = write(tmp_path / "web", OVERLAY)
     helm = HelmRenderer(tool("helm"), tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    renderer = package_renderer(helm, None, tmp_path, EntryCache(tmp_path / "renders"))
+    entries = EntryCache(tmp_path / "renders")
+    renderer = package_renderer(helm, kustomize_builder(None, find_kubectl(), tmp_path, entries), entries)
     with pytest.raises(
         RenderError, match=r"a kustomization needs the chart engine, or kubectl on PATH; build the engine"
     ):

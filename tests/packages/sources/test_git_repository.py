@@ -1,5 +1,8 @@
 """Git repositories as sources of packages, with the real git, by file and over HTTP."""
 
+import getpass
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,11 +10,19 @@ import pytest
 
 from tests.packages.support.charts import manifest
 from tests.packages.support.git_server import commit, git, make_repository, serving_git
+from tests.packages.support.ssh_server import fake_ssh, make_key, serving_ssh
 from tests.registry_server import make_certificate
 from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError, RegistryError
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.pusher import load_package
-from wharfinger.packages.sources.git_repository import MAX_KEPT, GitPacker, GitRepositories, GitSource, read_git_url
+from wharfinger.packages.sources.git_repository import (
+    MAX_KEPT,
+    GitPacker,
+    GitRepositories,
+    GitSource,
+    SshKey,
+    read_git_url,
+)
 from wharfinger.packages.sources.source import Network, open_source, source_host, source_text
 from wharfinger.packages.sources.tag_pattern import TagPattern
 
@@ -98,6 +109,57 @@ async def test_a_login_is_used_and_a_wrong_one_is_in_no_message(tmp_path: Path) 
             await wrong.check()
         assert "wr0ng" not in str(caught.value)
         assert "hush" not in repr(source)
+
+
+async def test_a_key_for_ssh_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(make_repository(tmp_path / "git"), below("web", {"a.yaml": manifest("a")}), "1.0.0")
+    ssh = fake_ssh(tmp_path / "bin")
+    monkeypatch.setenv("PATH", ssh.path)
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
+    source = GitSource(f"ssh://git@git.example{tmp_path}/git", ssh=SshKey("PRIVATE", "git.example ssh-ed25519 AAAA\n"))
+    package = await GitPacker(GitRepositories(), source).pack("web", "1.0.0")
+    assert package.version == "1.0.0"
+    for noted in ssh.noted():
+        assert noted["files"] == {
+            "IdentityFile": ["0o600", "PRIVATE\n"],
+            "UserKnownHostsFile": ["0o600", "git.example ssh-ed25519 AAAA\n"],
+        }
+        assert noted["agent"] == ""
+        options = noted["options"]
+        assert isinstance(options, dict)
+        assert {name: options[name] for name in ("BatchMode", "StrictHostKeyChecking", "IdentityAgent")} == {
+            "BatchMode": "yes",
+            "StrictHostKeyChecking": "yes",
+            "IdentityAgent": "none",
+        }
+        assert not Path(str(options["IdentityFile"]).strip('"')).exists()  # nothing of the key stays
+        assert str(noted["arguments"]).startswith("['-F', '/dev/null', ")
+    assert len(ssh.noted()) == 2
+    await GitPacker(GitRepositories(), replace(source, ssh=None)).check()
+    assert ssh.noted()[-1]["files"] == {}  # those of the daemon's user
+    assert ssh.noted()[-1]["agent"] == "/run/agent"
+
+
+@pytest.mark.slow
+async def test_a_real_server_of_ssh(tmp_path: Path) -> None:
+    """A wrong key, and a server with another key than the known one, are refused with one line."""
+    program = shutil.which("sshd", path=f"/usr/sbin{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        pytest.skip("there is no sshd")
+    commit(make_repository(tmp_path / "git"), below("web", {"a.yaml": manifest("a")}), "1.0.0")
+    with serving_ssh(tmp_path / "ssh", program) as server:
+        source = GitSource(f"ssh://{getpass.getuser()}@{server.host}{tmp_path}/git", ssh=server.key)
+        assert (await GitPacker(GitRepositories(), source).pack("web", "1.0.0")).version == "1.0.0"
+        other, other_public = make_key(tmp_path, "other")
+        refused = replace(source, ssh=replace(server.key, private=other))
+        with pytest.raises(RegistryError, match="Permission denied") as caught:
+            await GitPacker(GitRepositories(), refused).check()
+        assert not caught.value.transient
+        host = f"[{server.host.replace(':', ']:')} {other_public}"
+        with pytest.raises(
+            RegistryError, match=r"git ls-remote: the server has the key SHA256:.*, which is none of its known"
+        ):
+            await GitPacker(GitRepositories(), replace(source, ssh=replace(server.key, known_hosts=host))).check()
 
 
 async def test_authorities_are_trusted_beside_those_of_the_system(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.packages.support.signing import KEY, OTHER, POLICY
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.trust.claims import Claim, write_claim
+from wharfinger.packages.trust.evidence import Signature
 from wharfinger.packages.trust.keys import Signing, sign
-from wharfinger.packages.trust.signatures import Signature
 from wharfinger.packages.trust.verification import Subject, refusal
 
 DIGEST = digest_of(b"artifact")

@@ -45,6 +45,17 @@ async def written(client: ClusterClient, namespace: str = "prod") -> list[JsonOb
     return list((await client.list(EVENT, namespace)).items)
 
 
+async def test_the_reporter_of_a_shard_names_it(autojump_clock: MockClock) -> None:
+    async with (
+        recording() as (_, client, _faulty, clock, subject),
+        open_recorder(client, clock, "h", "blue") as recorder,
+    ):
+        recorder.record(subject, EventReason.MOVED, "shard red keeps it from now on")
+        await trio.sleep(1)
+        (event,) = await written(client)
+        assert find_str(event, "reportingController") == "wharfinger/blue"
+
+
 async def test_an_event_is_written_as_people_read_it(autojump_clock: MockClock) -> None:
     async with recording() as (recorder, client, _faulty, _clock, subject):
         recorder.record(subject, EventReason.HOOK_FAILED, "hooks/a.sh:\n  exited   with 1")

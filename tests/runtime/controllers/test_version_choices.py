@@ -9,8 +9,9 @@ from tests.runtime.support.world import World, open_world
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.depends_on import read_depends_on
-from wharfinger.runtime.controllers.version_choices import NoVersionError, VersionChoices, needs_of
+from wharfinger.runtime.controllers.version_choices import NoVersionError, VersionChoices
 from wharfinger.runtime.repositories.repository_controller import open_repositories
+from wharfinger.runtime.repositories.version_nodes import needs_of
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import PackageSpec, read_application, read_module
 from wharfinger.runtime.versions.package_index import ChannelTarget, PackageIndex, VersionDetails

@@ -11,9 +11,9 @@ from tests.runtime.support.objects import repository
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.cluster.api.errors import NotFoundError
-from wharfinger.cluster.releases.engine import open_release_engine
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.releases.request import ReleaseRequest
+from wharfinger.cluster.releases.service import open_release_engine
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_str
 from wharfinger.formats.yaml.writer import write_yaml

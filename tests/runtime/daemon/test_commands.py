@@ -43,6 +43,25 @@ def test_the_lease_may_be_granted_for_another_time() -> None:
     assert parse("--lease-duration=3").lease_duration == 3.0
 
 
+def test_a_shard_is_a_name() -> None:
+    assert (parse().shard, parse("--shard=blue").shard) == ("", "blue")
+
+
+@pytest.mark.parametrize("written", ["Blue", "a=b", "-a"])
+def test_other_names_of_shards_are_refused(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"--shard={written}")
+    assert f"{written!r} is not the name of a shard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "other", ["--admission=127.0.0.1:9443", "--worker-pools", "--modules-dir=.", "--global-hooks-dir=."]
+)
+def test_what_belongs_to_no_namespace_is_not_for_a_shard(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--shard", "blue", other]) == 2
+    assert f"{other.partition('=')[0]} applies to the daemon without --shard" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("written", ["2", "301", "-5", "4.5", "soon"])
 def test_a_lease_duration_is_a_whole_number_within_bounds(written: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

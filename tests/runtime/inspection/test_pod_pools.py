@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import trio.testing
 
 from tests.pools.pods.pool_cluster import claim_object, open_cluster, open_pools, pool_object
+from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 from wharfinger.runtime.inspection.pod_pools import pod_pools
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
-from wharfinger.runtime.inspector import WarmPoolSnapshot
 
 
 async def test_pools_are_shown_with_their_pods_and_claims(autojump_clock: trio.testing.MockClock) -> None:

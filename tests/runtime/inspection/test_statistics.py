@@ -14,8 +14,8 @@ from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.store.store import Store
+from wharfinger.runtime.daemon_details import MonitorCounts, PoolSnapshot, SlotsSnapshot
 from wharfinger.runtime.inspection.statistics import statistics
-from wharfinger.runtime.inspector import MonitorCounts, PoolSnapshot, SlotsSnapshot
 
 WATCHING = """\
 configVersion: v1

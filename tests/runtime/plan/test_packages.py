@@ -7,6 +7,7 @@ import trio
 
 from tests.packages.support.charts import WEB_SERVICE, WEB_VERSION
 from tests.runtime.support.planned import write_package
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError
 from wharfinger.packages.registry.folder_registry import FolderRegistry
@@ -37,6 +38,23 @@ async def test_a_layout_has_several_versions(tmp_path: Path) -> None:
             assert (await packages.definition("web", version)).version == version
         with pytest.raises(ArtifactNotFoundError, match=r"web:3\.0\.0: not found"):
             await packages.definition("web", "3.0.0")
+
+
+async def test_the_versions_of_a_layout(tmp_path: Path) -> None:
+    for version in ("1.0.0", "2.0.0"):
+        needs: JsonObject = {"modules": {"ingress": f">={version}"}}
+        source = write_package(tmp_path / version, "web", version, "Application", requirements=needs)
+        await pushed(source, tmp_path / "layouts", "web")
+    write_package(tmp_path / "layouts", "shop")
+    (tmp_path / "layouts" / "broken").mkdir()
+    (tmp_path / "layouts" / "broken" / "oci-layout").write_text("{")
+    async with open_package_folder(tmp_path / "layouts") as packages:
+        index = await packages.index("web")
+        assert index is not None
+        assert index.versions == ("2.0.0", "1.0.0")
+        assert index.details["1.0.0"].requirements == {"modules": {"ingress": ">=1.0.0"}}
+        for name in ("shop", "broken", "../web"):
+            assert await packages.index(name) is None
 
 
 async def test_both_may_lie_side_by_side(tmp_path: Path) -> None:

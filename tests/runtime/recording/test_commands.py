@@ -74,7 +74,7 @@ def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFi
     assert "not read from byte" in capsys.readouterr().out
     file.write_bytes(data[:1000] + b"\xff" + data[1001:])
     assert replay(str(folder)) == 1
-    assert "the checksum of a record does not match it" in capsys.readouterr().out
+    assert "the checksum of a frame does not match it" in capsys.readouterr().out
     assert replay(str(tmp_path / "nothing")) == 1
     assert capsys.readouterr().err == f"error: {tmp_path}/nothing: cannot be read: No such file or directory\n"
 

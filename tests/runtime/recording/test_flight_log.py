@@ -10,11 +10,12 @@ import pytest
 from tests.runtime.support.recorded import Story
 from wharfinger.runtime.recording import flight_log as module
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES, FILES, open_flight_log, prepared
-from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, encoded
+from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Lines, encoded
 from wharfinger.runtime.recording.recordings import Unread, files_of, read_recording
 from wharfinger.runtime.recording.replay import Replay, replayed
 
-RECORD = encoded(EventRecord(1, 1.0, "journal", "shop.web", ["Forget"], None, {}, []))
+DATA = encoded(EventRecord(1, 1.0, "journal", "shop.web", ["Forget"], None, {}, [])) + b"\n"
+RECORD = Lines(DATA, 1)
 
 
 def now() -> float:
@@ -27,7 +28,7 @@ async def test_records_are_on_disk_when_it_is_closed(tmp_path: Path) -> None:
     try:
         async with open_flight_log(folder, now) as log:
             log.append(RECORD)
-            log.append(lambda: RECORD)
+            log.append(lambda: DATA[:-1])
     finally:
         os.umask(old)
     (file,) = files_of(folder)
@@ -131,7 +132,7 @@ async def test_a_full_disk_loses_records_and_says_so_once(
 async def test_a_disk_that_is_too_slow_loses_records_and_begins_another_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_PENDING", 5 * len(RECORD))
+    monkeypatch.setattr(module, "MOST_PENDING", 5 * len(DATA))
     log = await prepared(tmp_path, now, DEFAULT_BYTES)
     for _ in range(20):
         log.append(RECORD)

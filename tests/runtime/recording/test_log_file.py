@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from wharfinger.runtime.recording.log_file import (
     MAGIC,
-    MAX_RECORD,
+    MAX_FRAME,
     Damage,
     Torn,
     file_name,
@@ -55,9 +55,9 @@ def test_any_bytes_end_the_reading(data: bytes) -> None:
 
 
 def test_a_length_beyond_the_limit_is_damage() -> None:
-    (found,) = read_frames(MAGIC + (MAX_RECORD + 1).to_bytes(4, "big") + bytes(4))
+    (found,) = read_frames(MAGIC + (MAX_FRAME + 1).to_bytes(4, "big") + bytes(4))
     assert isinstance(found, Damage)
-    assert str(MAX_RECORD) in found.problem
+    assert str(MAX_FRAME) in found.problem
 
 
 def test_files_are_numbered() -> None:

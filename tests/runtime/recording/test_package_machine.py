@@ -93,7 +93,7 @@ def test_a_step_is_stepped_again() -> None:
     made: list[Effect] = []
     for event in told:
         writer.status = loaded.status
-        given = reader.decode(normal(writer.quick(event, lambda text: text)))
+        given = reader.decode(normal(writer.quick(event, unmasked, set())))
         after, effects_again = package_step(again, given, normal(surroundings(loaded, around)))
         expected, expected_effects = step(loaded, event, around)
         assert isinstance(after, Package)

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from tests.runtime.support.recorded_install import DB, T0, WEB, Install
-from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.recording.canonical import unmasked
 from wharfinger.runtime.recording.past_explanation import explain_at, explain_recorded
 from wharfinger.runtime.recording.ring import Rings
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 
 def explained(part: str, name: str = WEB) -> ExplanationSnapshot | None:

@@ -35,6 +35,7 @@ def test_a_machine_is_recorded_from_its_whole_state_in_each_file() -> None:
     store = LifecycleStore(observe=Recorder(lambda _: (), log, T0.timestamp).lifecycle)
     store.reconcile("shop.web", V1)
     store.begin_update("shop.web")
+    log.drain()
     log.file += 1
     store.complete_update("shop.web")
     whys = [each.why if isinstance(each, StateRecord) else None for each in log.read()]

@@ -18,8 +18,9 @@ from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.pools.pods.claim_machine import ClaimStatus, status_patch
 from wharfinger.pools.pods.pool_status import PoolNumbers, pool_status
 from wharfinger.pools.pods.resources import WORKER_CLAIM, WORKER_POOL
-from wharfinger.runtime.resources.custom_resources import CRD, OF_POOLS, ensure_crds, own_crds
+from wharfinger.runtime.resources.custom_resources import CRD, OF_POOLS, check_crds, ensure_crds, own_crds
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, read_module
+from wharfinger.runtime.shards.ownership import SHARD_FIELD
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
@@ -87,7 +88,7 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     status = statuses.rolled_back(status, RollbackNote(1, "1.0.0", "2.0.0", "UpgradeFailed", "why"), now)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
-    assert set(written) == set(declared)
+    assert set(written) == set(declared) - {SHARD_FIELD}  # written by itself, by compare-and-set
     condition = cast("JsonObject", find(declared, "conditions", "items", "properties"))
     for entry in find_list(written, "conditions"):
         assert isinstance(entry, dict)
@@ -246,3 +247,18 @@ async def test_names_that_another_writer_has_are_said() -> None:
     async with memory_cluster() as client:
         with pytest.raises(ClusterError, match="already in use; another CRD may have its names"):
             await ensure_crds(cast("ClusterClient", NamesTaken(client)), "wharfinger")
+
+
+async def test_definitions_that_are_missing_or_older_are_not_enough_for_a_shard() -> None:
+    async with memory_cluster() as client:
+        with pytest.raises(ClusterError, match="not found"):
+            await check_crds(client)
+        await ensure_crds(client, "t")
+        await check_crds(client)
+        crd = by_kind()[APPLICATION.kind]
+        del find_object(crd, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status", "properties")[
+            "shard"
+        ]
+        await client.apply(crd, field_manager="t", force=True)
+        with pytest.raises(ClusterError, match=r"applications.wharfinger.dev is older than this daemon.*shard"):
+            await check_crds(client)

@@ -12,7 +12,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.sources.archives import ArchiveSource
-from wharfinger.packages.sources.git_repository import GitSource
+from wharfinger.packages.sources.git_repository import GitSource, SshKey
 from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource
 from wharfinger.packages.sources.tag_pattern import TagPattern
 from wharfinger.packages.sources.token_file import TokenFile
@@ -34,7 +34,8 @@ def registry_of(found: Repository) -> RegistrySource:
 
 def secret(**data: str) -> JsonObject:
     encoded: JsonObject = {
-        key.replace("_", "."): base64.b64encode(text.encode()).decode() for key, text in data.items()
+        key if key == "known_hosts" else key.replace("_", "."): base64.b64encode(text.encode()).decode()
+        for key, text in data.items()
     }
     return {"data": encoded}
 
@@ -266,14 +267,36 @@ def test_a_git_repository_and_its_login() -> None:
         ({"tags": "v"}, r"expected \{version\} once"),
         ({"package": "A B"}, "is no name of a package"),
         (
-            {"url": "ssh://git@git.example/x", "credentialsSecret": {"name": "a", "namespace": "b"}},
-            r"expected an http\(s\) URL",
+            {"url": "file:///srv/x", "credentialsSecret": {"name": "a", "namespace": "b"}},
+            r"expected an http\(s\) or ssh URL|is not below a folder",
         ),
     ],
 )
 def test_a_wrong_git_repository_is_refused(fields: JsonObject, why: str) -> None:
     with pytest.raises(SpecError, match=why):
         read_repository(git(**fields))
+
+
+def test_the_key_of_a_git_repository() -> None:
+    found = read_repository(
+        git(url="ssh://git@git.example/x", credentialsSecret={"name": LOGIN.name, "namespace": LOGIN.namespace})
+    )
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nhush\n-----END OPENSSH PRIVATE KEY-----\n"
+    texts = {"ssh-privatekey": key, "known_hosts": "git.example ssh-ed25519 AAAA"}
+    source = with_secrets(found, {LOGIN: secret(**texts)})
+    assert isinstance(source, GitSource)
+    assert source.ssh == source.login == SshKey(key, "git.example ssh-ed25519 AAAA")
+    assert "hush" not in repr(source)
+    for name, why in (
+        ("ssh-privatekey", "expected a private key for ssh in ssh-privatekey, found none"),
+        (
+            "known_hosts",
+            "expected the keys of the server in known_hosts, found none; add the output of `ssh-keyscan HOST`",
+        ),
+    ):
+        with pytest.raises(SpecError, match=why) as caught:
+            with_secrets(found, {LOGIN: secret(**{**texts, name: ""})})
+        assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["git", "archive", "helm", "folder"])

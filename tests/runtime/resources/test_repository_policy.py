@@ -57,7 +57,7 @@ def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
             {"keys": [PEM, "hello"]},
             "spec.verify.keys[1]: expected a public key in PEM text (-----BEGIN PUBLIC KEY-----)",
         ),
-        ({"key": [PEM]}, "spec.verify: 'key' is not known; use keys and requireVersion"),
+        ({"key": [PEM]}, "spec.verify: 'key' is not known; use keys, keyless, attestations and requireVersion"),
         ({"keys": [PEM], "requireVersion": "no"}, "spec.verify.requireVersion: expected true or false"),
     ],
 )

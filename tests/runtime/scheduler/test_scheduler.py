@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.runtime.support.nodes import group, module, node
-from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.scheduler.events import (
     Completed,
     Decided,
@@ -26,6 +25,13 @@ from wharfinger.runtime.scheduler.events import (
 from wharfinger.runtime.scheduler.graph import CycleError, Node
 from wharfinger.runtime.scheduler.rules import Facts
 from wharfinger.runtime.scheduler.scheduler import Broken, ConstraintsError, Scheduler
+from wharfinger.runtime.scheduler_details import (
+    DependencySnapshot,
+    GroupSnapshot,
+    LackSnapshot,
+    NodeSnapshot,
+    VoteSnapshot,
+)
 
 
 def scheduler_with(*nodes: Node, resumed: bool = True) -> Scheduler:

@@ -4,11 +4,11 @@ import pytest
 
 from tests.runtime.support.nodes import module, node
 from tests.runtime.support.scheduler_world import World
-from wharfinger.runtime.inspector import LackSnapshot, VoteSnapshot
 from wharfinger.runtime.scheduler import snapshots as scheduler_snapshots
 from wharfinger.runtime.scheduler.events import Failed, IntentSet, ScriptVoted
 from wharfinger.runtime.scheduler.snapshots import holders, node_snapshot, node_snapshots
 from wharfinger.runtime.scheduler.state import Graph
+from wharfinger.runtime.scheduler_details import LackSnapshot, VoteSnapshot
 
 
 def test_what_is_lacked_says_how_that_is() -> None:

@@ -2,17 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from wharfinger.runtime.inspector import (
-    ConditionSnapshot,
-    DependencySnapshot,
-    LackSnapshot,
-    NodeSnapshot,
-    PackageSnapshot,
-    QueueSnapshot,
-    SlotsSnapshot,
-    TaskSnapshot,
-    VoteSnapshot,
-)
+from wharfinger.runtime.daemon_details import SlotsSnapshot
+from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, QueueSnapshot, TaskSnapshot
+from wharfinger.runtime.scheduler_details import DependencySnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.why.causes import Known
 

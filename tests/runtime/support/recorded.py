@@ -30,7 +30,7 @@ from wharfinger.runtime.package.facts import Wished
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package.state import Brought, Package
 from wharfinger.runtime.recording.log_file import MAGIC, frame
-from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Record, encoded, read_record
+from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Lines, Record, encoded, lines_of, read_record
 from wharfinger.runtime.recording.recorder import Log, Recorder
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
@@ -64,22 +64,43 @@ class MemoryLog:
     """A log in memory, whose files begin when a test says so."""
 
     file: int = 1
-    records: list[bytes] = field(default_factory=list)
+    drains: set[Callable[[], None]] = field(default_factory=set)
+    _records: list[bytes] = field(default_factory=list)
 
-    def append(self, *records: bytes | Callable[[], bytes]) -> None:
-        self.records += [record if isinstance(record, bytes) else record() for record in records]
+    @property
+    def records(self) -> list[bytes]:
+        """The records that were made so far."""
+        self.drain()
+        return self._records
+
+    def expect(self, drain: Callable[[], None]) -> None:
+        self.drains.add(drain)
+
+    def drain(self) -> None:
+        for drain in self.drains:
+            drain()
+
+    def append(self, *records: Lines | Callable[[], bytes]) -> None:
+        for record in records:
+            if isinstance(record, Lines):
+                lines = lines_of(record.data)
+                assert len(lines) == record.records
+                self._records += lines
+            else:
+                self._records.append(record())
 
     def begin_file(self) -> None:
         """Begin another file: machines are recorded from their whole states again."""
+        self.drain()
         self.file += 1
-        self.append(encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=False)))
+        self._records.append(encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=False)))
 
     def read(self) -> list[Record]:
         return [read_record(data) for data in self.records]
 
     def as_file(self) -> bytes:
         head = encoded(HeadRecord(0, T0.timestamp(), FORMAT, "0.0.0", 1, first=True))
-        return MAGIC + b"".join(frame(each) for each in (head, *self.records))
+        return MAGIC + b"".join(frame(each + b"\n") for each in (head, *self.records))
 
 
 @dataclass(slots=True)

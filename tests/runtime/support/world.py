@@ -36,6 +36,7 @@ from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.kustomizing.engine_kustomize import kustomize_builder
 from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
 from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.credentials import Credentials
@@ -52,16 +53,18 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.controllers.service import open_controller
 from wharfinger.runtime.core.observers import UNOBSERVED, Observers
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
-from wharfinger.runtime.daemon.engine import package_renderer
+from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import SourceOpener, Tools, Webhooks
 from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, REQUESTED
+from wharfinger.runtime.shards.ownership import MAIN
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import StatusWriter
@@ -392,6 +395,9 @@ class Ground:
     """The webhooks of hooks; None: there are none."""
     require_account: bool = False
     """Whether packages without a service account are refused."""
+    shard: str = MAIN
+    """The shard that the daemon keeps."""
+    seizures: Seizures | None = None
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -410,12 +416,13 @@ class Ground:
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         """What tasks work with."""
         scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
+        renders = EntryCache(self.renders or self.folder / "renders")
         limited = LimitedClient(self.engine_client or self.client, slots)
         return Tools(
             open_source=self.open_source,
             store=self.store,
             renderer=package_renderer(
-                HelmRenderer(self.helm, scratch), None, scratch, EntryCache(self.renders or self.folder / "renders")
+                HelmRenderer(self.helm, scratch), kustomize_builder(None, find_kubectl(), scratch, renders), renders
             ),
             cluster=limited,
             releases=releases,
@@ -466,6 +473,8 @@ class Ground:
                 repository_client=self.client,
                 scan_source=open_source,
                 require_account=self.require_account,
+                shard=self.shard,
+                seizures=self.seizures,
             ),
         ):
             yield runtime

@@ -22,7 +22,8 @@ from tests.runtime.support.explained import (
     task,
     waiting,
 )
-from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot, NodeSnapshot
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.why.causes import Known
 from wharfinger.runtime.why.explanation import MAX_ALSO, MAX_LOOKED_AT, explain

@@ -17,7 +17,7 @@ from tests.runtime.support.explained import (
     pending,
     waiting,
 )
-from wharfinger.runtime.inspector import GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
+from wharfinger.runtime.scheduler_details import GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.why.causes import Cause, Known

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.support.explained import SINCE, condition, downloading, failing, known, node, package, ready, task
+from wharfinger.runtime.daemon_details import SlotsSnapshot
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     HookSnapshot,
@@ -12,7 +13,6 @@ from wharfinger.runtime.inspector import (
     PackageSnapshot,
     ProgressSnapshot,
     QueueSnapshot,
-    SlotsSnapshot,
     TaskSnapshot,
 )
 from wharfinger.runtime.status.package_status import Stage

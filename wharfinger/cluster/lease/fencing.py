@@ -10,6 +10,7 @@ it was written by                                      and is over
 =====================================================  =============================================================
 this identity: an earlier life of it, or this one      at once: its state folder is ours now (unless its fence is greater)
 another that held the Lease we hold now                at once: its fence is smaller
+another under another Lease of our family              at once: its daemon has handed the release over to us
 another under another Lease                            when that is deleted, has another holder or fence, or was seen
                                                        unchanged for as long as it is granted
 a user's helm, or a daemon without a Lease             when it was seen unchanged for :data:`ABANDONED_AFTER_S`
@@ -21,7 +22,7 @@ Leases are never compared with ours: a machine whose clock is an hour off neithe
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import trio
@@ -42,11 +43,16 @@ MAX_SIGHTINGS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``."""
+    """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``.
+
+    ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: a release of ours is
+    none of theirs. "" if there are no such Leases.
+    """
 
     identity: str
     fence: int = 0
     lease: str = ""
+    family: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         """Return the name that messages use."""
@@ -164,7 +170,15 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
         if theirs.fence < ours.fence:
             return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} holds it")
         return AtWork(str(theirs), "it took the Lease over from this one")
+    if ours.family and _is_of_family(theirs.lease, ours):
+        return Abandoned(f"{theirs} has handed the release over")
     return None
+
+
+def _is_of_family(lease: str, ours: Holder) -> bool:
+    """Return whether a Lease belongs to the family of ours: it is in the same namespace, and its name begins in the same way."""
+    namespace, _, rest = lease.partition("/")
+    return namespace == ours.lease.partition("/")[0] and (rest.partition("/")[0] + "-").startswith(f"{ours.family}-")
 
 
 def _not_held(theirs: Holder, lease: LeaseRecord, uid: str) -> str:

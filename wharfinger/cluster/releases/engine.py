@@ -22,56 +22,41 @@ Invariants:
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
 import trio
 
-from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
-from wharfinger.cluster.api.interruption import Interruption
-from wharfinger.cluster.apply.operations import ApplyOperations
 from wharfinger.cluster.apply.unattended import Unattended
-from wharfinger.cluster.apply.writer import ObjectWriter
-from wharfinger.cluster.crds.definitions import Definitions
 from wharfinger.cluster.crds.kept_definitions import KeptDefinitions
 from wharfinger.cluster.drift.comparison import Drift
-from wharfinger.cluster.drift.foreign_changes import ForeignChanges
 from wharfinger.cluster.drift.monitor import Corrected, DriftMonitor
 from wharfinger.cluster.health.health import Health
-from wharfinger.cluster.health.monitor import HealthMonitor, open_health_monitor
+from wharfinger.cluster.health.monitor import HealthMonitor
 from wharfinger.cluster.health.rules import HealthRule
-from wharfinger.cluster.lease.fencing import Holder
-from wharfinger.cluster.objects.accounts import Accounts, OwnerClients
-from wharfinger.cluster.objects.applied_objects import AppliedObjects
-from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, desired_table
+from wharfinger.cluster.objects.accounts import Accounts
+from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
-from wharfinger.cluster.objects.live_objects import LiveObjects, open_live_objects
+from wharfinger.cluster.objects.live_objects import LiveObjects
 from wharfinger.cluster.objects.lookup import rows_of
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.objects.scope import check_scope, only_inside
-from wharfinger.cluster.objects.unmarked_names import UnmarkedNames
 from wharfinger.cluster.reconciler.retries import Failure
-from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
-from wharfinger.cluster.reconciler.status import Kind
+from wharfinger.cluster.reconciler.service import Reconciler
 from wharfinger.cluster.records.release import Release, ReleaseStatus
-from wharfinger.cluster.records.release_heads import ReleaseHeads, open_release_heads
-from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
-from wharfinger.cluster.releases.late_tidying import LateTidying
+from wharfinger.cluster.records.release_heads import ReleaseHeads
+from wharfinger.cluster.records.release_store import ReleaseBusyError
 from wharfinger.cluster.releases.object_states import ObjectState, object_states
-from wharfinger.cluster.releases.options import EngineListener, EngineOptions, EngineStatistics
+from wharfinger.cluster.releases.options import EngineListener, EngineStatistics
 from wharfinger.cluster.releases.prediction import Prediction, predict
-from wharfinger.cluster.releases.preflight import Surveyor
-from wharfinger.cluster.releases.record_keeper import RecordKeeper
 from wharfinger.cluster.releases.release_registry import EngineBoard, Known
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
-from wharfinger.cluster.releases.rows import ReleaseRows
 from wharfinger.cluster.releases.uninstall import Uninstall
 from wharfinger.cluster.releases.upgrade import OneWay, Tools, Upgrade, apply_early
 from wharfinger.cluster.tables.table import Initializer
 from wharfinger.cluster.watch.object_waits import Progress, WaitReport, silent
-from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.formats.json.value import JsonObject, ShapeError
 from wharfinger.kube.resource import ObjectKey
 
@@ -420,158 +405,3 @@ class ReleaseEngine:
             finally:
                 if (initializer := self._initializers.pop(owner, None)) is not None:
                     initializer.done()
-
-
-@asynccontextmanager
-async def open_release_engine(
-    client: ClusterClient,
-    watches: SharedWatches,
-    options: EngineOptions | None = None,
-    heads: ReleaseHeads | None = None,
-) -> AsyncGenerator[ReleaseEngine, None]:
-    """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
-
-    ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
-
-    Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
-    of records.
-    """
-    options = options or EngineOptions()
-    holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
-    table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
-    unattended = Unattended(board.tell_pruned, board.tell_troubles)
-    writer = ObjectWriter(client, options.field_manager, options.force)
-    acting = OwnerClients(client, options.account)
-    async with (
-        open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
-        nullcontext(heads) if heads is not None else open_release_heads(watches, holder) as heads,
-        open_health_monitor(
-            table,
-            client,
-            live,
-            expressions=options.expressions,
-            told=board.tell_health,
-            now=options.now,
-            grace_s=options.grace_s,
-        ) as health,
-        _applying(client, table, writer, applied, health, board, unattended, options, acting) as (
-            operations,
-            reconciler,
-        ),
-        trio.open_nursery() as nursery,
-    ):
-        drift = DriftMonitor(
-            table,
-            applied,
-            client,
-            correct=reconciler.refresh,
-            told=board.tell_drift,
-            settled=lambda identity: is_done(reconciler, identity),
-            full_s=options.full_s,
-            corrected=board.tell_corrected,
-        )
-
-        def left_alone(owner: Owner) -> None:
-            board.forget(owner)
-            if tools.rows.of(owner):  # not for releases that users manage with helm alone
-                board.left_alone.add(owner)
-                drift.leave_alone(owner)
-
-        foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
-        interruption = Interruption()
-        definitions = Definitions(client, writer, interruption, options.now, acting)
-        kept = KeptDefinitions(
-            client,
-            watches,
-            definitions,
-            rests=board.rests,
-            confined=options.confined,
-            told=board.tell_missing,
-            back=drift.suspect_kind,
-        )
-        live.listen(drift.changed)
-        heads.listen(foreign.heard)
-        nursery.start_soon(kept.run, name="definitions")
-        nursery.start_soon(drift.run, name="drift monitor")
-        store = ReleaseStore(client, options.now, holder=holder, heads=heads)
-        nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
-        keeper = RecordKeeper(store, options.now, holder, options.history)
-        tidying = LateTidying(keeper, board.turn)
-        nursery.start_soon(tidying.run, name="histories of releases")
-        tools = Tools(
-            client,
-            keeper,
-            ReleaseRows(table, reconciler, operations, applied, live, interruption),
-            Surveyor(
-                client,
-                table,
-                options.field_manager,
-                lambda identity: is_done(reconciler, identity) and drift.is_as_applied(identity),
-                applied.is_shared,
-                live.is_absent,
-                acting,
-            ),
-            definitions,
-            options.confined,
-            options.field_manager,
-            acting,
-            tidying,
-            interruption,
-        )
-        yield ReleaseEngine(
-            tools,
-            table,
-            reconciler,
-            drift,
-            heads,
-            health,
-            live,
-            board,
-            kept,
-            unattended,
-            options.account,
-            force=options.force,
-        )
-        nursery.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def _applying(
-    client: ClusterClient,
-    table: DesiredTable,
-    writer: ObjectWriter,
-    applied: AppliedObjects,
-    health: HealthMonitor,
-    board: EngineBoard,
-    unattended: Unattended,
-    options: EngineOptions,
-    acting: OwnerClients,
-) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
-    """Run the reconciler of the desired table, and its operations."""
-    operations = ApplyOperations(
-        client,
-        writer,
-        applied,
-        health.applied,
-        board.may_prune,
-        board.rests,
-        options.confined,
-        unattended.pruned,
-        acting,
-    )
-    async with open_reconciler(
-        table,
-        operations,
-        name="apply",
-        owner=lambda row: row.group,
-        options=replace(options.reconciler, prune_s=options.prune_s),
-        during=lambda row: options.during(row.owner),
-        attempted=unattended.attempted,
-    ) as reconciler:
-        yield operations, reconciler
-
-
-def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:
-    """Return whether the object matches its row, as far as the last operation on it shows."""
-    status = reconciler.status(identity)
-    return status is not None and status.kind is Kind.DONE

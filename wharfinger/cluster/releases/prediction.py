@@ -245,12 +245,11 @@ def as_stored(obj: JsonObject) -> JsonObject:
     """Return what a user would call the object: without the server's bookkeeping, our own, and its status."""
     kept: JsonObject = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
     metadata = as_object(obj.get("metadata") or {}, "metadata")
-    kept["metadata"] = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
+    shown: JsonObject = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
     annotations = metadata.get("annotations")
     if isinstance(annotations, dict) and DIGEST_ANNOTATION in annotations:
-        shown = {key: value for key, value in annotations.items() if key != DIGEST_ANNOTATION}
-        kept["metadata"]["annotations"] = shown
-    return kept
+        shown["annotations"] = {key: value for key, value in annotations.items() if key != DIGEST_ANNOTATION}
+    return {**kept, "metadata": shown}
 
 
 _BOOKKEEPING: Final = frozenset(

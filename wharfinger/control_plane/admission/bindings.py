@@ -2,11 +2,18 @@
 there are none.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from wharfinger.control_plane.admission.mutating import mutate
+from wharfinger.control_plane.admission.mutating_policies import CompiledMutation, mutate_by_policies
 from wharfinger.control_plane.admission.validating import CompiledPolicy, enforce
-from wharfinger.control_plane.admission.webhooks import CONFIGURATIONS, MUTATING_CONFIGURATIONS, Webhooks
+from wharfinger.control_plane.admission.webhooks import (
+    CONFIGURATIONS,
+    MUTATING_CONFIGURATIONS,
+    POLICY_KINDS,
+    Webhooks,
+)
 from wharfinger.control_plane.api.common.admission import Admission, Mutation
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.objects.amounts import text
@@ -16,14 +23,23 @@ from wharfinger.formats.json.value import JsonObject
 GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = Collection(GROUP, "validatingadmissionpolicies")
 BINDINGS: Final = Collection(GROUP, "validatingadmissionpolicybindings")
-_EXEMPT: Final = frozenset(
-    f"{kind}.{GROUP}"
-    for kind in (
-        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-    )
-)  # fmt: skip
-"""Kinds that are exempt from policies, so that a wrong policy can be repaired."""
+MUTATING_POLICIES: Final = Collection(GROUP, "mutatingadmissionpolicies")
+MUTATING_BINDINGS: Final = Collection(GROUP, "mutatingadmissionpolicybindings")
+_ALL: Final = frozenset(
+    {POLICIES, BINDINGS, MUTATING_POLICIES, MUTATING_BINDINGS, CONFIGURATIONS, MUTATING_CONFIGURATIONS}
+)
+Compiled = TypeVar("Compiled", CompiledPolicy, CompiledMutation)
+_EXEMPT: Final = frozenset({
+    *(f"{kind}.{GROUP}" for kind in POLICY_KINDS),
+    *(f"{kind}.authentication.k8s.io" for kind in ("SelfSubjectReview", "TokenReview")),
+    *(
+        f"{kind}.authorization.k8s.io"
+        for kind in (
+            "LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview",
+        )
+    ),
+})  # fmt: skip
+"""Kinds that are exempt from policies: policies, so that a wrong one can be repaired, and reviews, which the cluster needs."""
 
 
 class BoundPolicies:
@@ -35,6 +51,7 @@ class BoundPolicies:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._bound: list[tuple[CompiledPolicy, list[JsonObject]]] = []
+        self._mutations: list[tuple[CompiledMutation, list[JsonObject]]] = []
         self._webhooks = Webhooks(backend)
         self._mutating = Webhooks(backend, MUTATING_CONFIGURATIONS)
         self.load()
@@ -44,21 +61,40 @@ class BoundPolicies:
             self._webhooks.load()
         if change.key.collection == MUTATING_CONFIGURATIONS:
             self._mutating.load()
-        if change.key.collection in (POLICIES, BINDINGS, CONFIGURATIONS, MUTATING_CONFIGURATIONS):
+        if change.key.collection in _ALL:
             self.load()
 
     def load(self) -> None:
         """Read the stored policies and bindings; compile only policies that changed."""
-        compiled = {_state(policy.policy): policy for policy, _ in self._bound}
+        self._bound = self._read(POLICIES, BINDINGS, self._bound, CompiledPolicy)
+        self._mutations = self._read(MUTATING_POLICIES, MUTATING_BINDINGS, self._mutations, CompiledMutation)
+        self._mutations.sort(key=lambda bound: bound[0].name)
+        any_at_all = self._bound or self._mutations or self._webhooks or self._mutating
+        self._backend.policies = self if any_at_all else None
+
+    def _read(
+        self,
+        policies: Collection,
+        bindings: Collection,
+        before: list[tuple[Compiled, list[JsonObject]]],
+        compile_policy: Callable[[JsonObject], Compiled],
+    ) -> list[tuple[Compiled, list[JsonObject]]]:
+        compiled = {_state(policy.policy): policy for policy, _ in before}
         by_policy: dict[str, list[JsonObject]] = {}
-        for binding in self._backend.storage.list(BINDINGS):
+        for binding in self._backend.storage.list(bindings):
             by_policy.setdefault(text(binding, "spec", "policyName"), []).append(binding)
-        self._bound = []
-        for name, bindings in by_policy.items():
-            policy = self._backend.storage.get(Key(POLICIES, "", name))
+        found: list[tuple[Compiled, list[JsonObject]]] = []
+        for name, bound in by_policy.items():
+            policy = self._backend.storage.get(Key(policies, "", name))
             if policy is not None:
-                self._bound.append((compiled.get(_state(policy)) or CompiledPolicy(policy), bindings))
-        self._backend.policies = self if self._bound or self._webhooks or self._mutating else None
+                found.append((compiled.get(_state(policy)) or compile_policy(policy), bound))
+        return found
+
+    def mutate_by_policies(self, admission: Admission, mutation: Mutation) -> JsonObject | None:
+        """Let the bound mutating policies change the object; None for a delete. Raises StatusError."""
+        if not self._mutations or admission.kind.group_kind in _EXEMPT:
+            return admission.obj
+        return mutate_by_policies(admission, self._backend.catalog, self._mutations, mutation)
 
     def mutate(self, admission: Admission, mutation: Mutation) -> JsonObject | None:
         """Let the mutating webhooks change the object; None for a delete. Raises StatusError, and VerdictsNeededError."""

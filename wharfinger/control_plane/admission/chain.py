@@ -33,6 +33,7 @@ ORDER: Final = (
     "DefaultIngressClass",
     "NodeDeclaredFeatureValidator",
     "PodResizeValidator",
+    "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
     "ValidatingAdmissionPolicy",
     "ResourceQuota",
@@ -47,34 +48,48 @@ def _ask_policies(admission: Admission) -> None:
         admission.policies.enforce(admission)
 
 
+_MUTATING_POLICIES: Final = Plugin("MutatingAdmissionPolicy", frozenset({Operation.CREATE, Operation.UPDATE}))
+"""The place of mutating policies among the plugins; `mutated` evaluates them."""
 _MUTATING: Final = Plugin("MutatingAdmissionWebhook", frozenset({Operation.CREATE, Operation.UPDATE}))
 """The place of mutating webhooks among the plugins; `mutated` calls them."""
 _POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_ask_policies)
 PLUGINS: Final[tuple[Plugin, ...]] = tuple(
     sorted(
-        (*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION, PARAMETER_PLUGIN, _MUTATING, _POLICIES),
+        (
+            *CORE_PLUGINS,
+            *POD_PLUGINS,
+            *GROUP_PLUGINS,
+            ESCALATION,
+            PARAMETER_PLUGIN,
+            _MUTATING_POLICIES,
+            _MUTATING,
+            _POLICIES,
+        ),
         key=lambda plugin: ORDER.index(plugin.name),
     )
 )
 
 
 def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
-    """Return the object with the changes of all mutating plugins and webhooks. Raises StatusError.
+    """Return the object with the changes of all mutating plugins, policies and webhooks. Raises StatusError.
 
-    If a webhook changes the object, all plugins get it a second time. ``completed`` is described in ``Mutation``.
+    If a policy or a webhook changes the object, all plugins get it a second time. ``completed`` is described in ``Mutation``.
     """
-    mutation = Mutation(completed)
-    obj = _mutated_once(admission, obj, mutation)
-    if mutation.wanted:
-        mutation.second = True
-        obj = _mutated_once(admission, obj, mutation)
+    by_policies, by_webhooks = Mutation(completed), Mutation(completed)
+    obj = _mutated_once(admission, obj, by_policies, by_webhooks)
+    if by_policies.wanted or by_webhooks.wanted:
+        by_policies.second = by_webhooks.second = True
+        obj = _mutated_once(admission, obj, by_policies, by_webhooks)
     return obj
 
 
-def _mutated_once(admission: Admission, obj: JsonObject, mutation: Mutation) -> JsonObject:
+def _mutated_once(admission: Admission, obj: JsonObject, by_policies: Mutation, by_webhooks: Mutation) -> JsonObject:
     for plugin in concerned(admission.operation, admission.kind.group_kind):
-        if plugin is _MUTATING and admission.policies is not None and not admission.own:
-            obj = admission.policies.mutate(admission.of(obj), mutation) or obj
+        policies = None if admission.own else admission.policies
+        if plugin is _MUTATING_POLICIES and policies is not None:
+            obj = policies.mutate_by_policies(admission.of(obj), by_policies) or obj
+        elif plugin is _MUTATING and policies is not None:
+            obj = policies.mutate(admission.of(obj), by_webhooks) or obj
         elif plugin.mutate is not None:
             obj = plugin.mutate(admission, obj)
     return obj

@@ -1,12 +1,12 @@
 """The evaluation of ValidatingAdmissionPolicies, once for each of their bindings that matches a request (KEP-3488)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from wharfinger.control_plane.admission.conditions import ConditionError, Conditions, steps
 from wharfinger.control_plane.admission.evaluation import (
     BUDGET,
-    CONDITIONS_BUDGET,
     Outcome,
     OutOfBudgetError,
     Step,
@@ -21,8 +21,6 @@ from wharfinger.control_plane.api.admissionregistration import expression_enviro
 from wharfinger.control_plane.api.admissionregistration.expressions import Compiler
 from wharfinger.control_plane.api.common.admission import Admission
 from wharfinger.control_plane.catalog.catalog import Catalog
-from wharfinger.control_plane.cel.values.types import Type
-from wharfinger.control_plane.cel.values.values import Value
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import parts, texts
 from wharfinger.control_plane.wire import status
@@ -57,10 +55,12 @@ class CompiledPolicy:
             compiler.variable(name, expression)
         known, plain = compiler.environment(), compiler.environment(authorizer=False)
         self._validations = parts(spec, "validations")
-        self._conditions = _steps(parts(spec, "matchConditions"), "expression", known, *environment.CONDITION)
-        self._steps = _steps(self._validations, "expression", known, *environment.CONDITION)
-        self._messages = _steps(self._validations, "messageExpression", plain, *environment.MESSAGE)
-        self._annotations = _steps(parts(spec, "auditAnnotations"), "valueExpression", known, *environment.ANNOTATION)
+        self._conditions = Conditions(
+            spec if isinstance(spec, dict) else {}, known, self._variables, strict=self.strict
+        )
+        self._steps = steps(self._validations, "expression", known, *environment.CONDITION)
+        self._messages = steps(self._validations, "messageExpression", plain, *environment.MESSAGE)
+        self._annotations = steps(parts(spec, "auditAnnotations"), "valueExpression", known, *environment.ANNOTATION)
 
     def denials(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None
@@ -69,7 +69,7 @@ class CompiledPolicy:
         known = inputs(admission, asked, taken, parameter)
         asking = {**known, **authorizers(admission)}
         try:
-            if not self._concerned({**asking, environment.NAMESPACE: None}):
+            if not self._conditions.hold({**asking, environment.NAMESPACE: None}):
                 return [], []
             outcomes, left = evaluated(self._steps, self._variables, asking, BUDGET)
         except (OutOfBudgetError, ConditionError) as error:
@@ -107,37 +107,6 @@ class CompiledPolicy:
         message = message or text(validation, "message").strip()
         message = message or f"failed expression: {text(validation, 'expression').strip()}"
         return Denial(message, text(validation, "reason") or "Invalid")
-
-    def _concerned(self, names: Mapping[str, Value]) -> bool:
-        """Return whether all match conditions hold. Raises ConditionError and OutOfBudgetError."""
-        if not self._conditions:
-            return True
-        try:
-            outcomes, _ = evaluated(self._conditions, self._variables, names, CONDITIONS_BUDGET)
-        except OutOfBudgetError:
-            if self.strict:
-                raise
-            return False
-        errors: dict[str, None] = {}
-        for outcome in outcomes:
-            if outcome is not None and outcome.error:
-                errors[outcome.error] = None
-            elif outcome is not None and outcome.value is False:
-                return False
-        if errors and self.strict:
-            raise ConditionError([*errors])
-        return not errors
-
-
-class ConditionError(Exception):
-    """The evaluation of match conditions failed, and none of them is false."""
-
-    def __init__(self, errors: Sequence[str]) -> None:
-        super().__init__(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
-
-
-def _steps(items: Sequence[JsonObject], field: str, known: environment.Environment, *wanted: Type) -> list[Step | None]:
-    return [step_of(text(item, field), known, *wanted) if text(item, field) else None for item in items]
 
 
 def enforce(

@@ -24,9 +24,15 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_int
 
 CONFIGURATIONS: Final = Collection("admissionregistration.k8s.io", "validatingwebhookconfigurations")
 MUTATING_CONFIGURATIONS: Final = Collection("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
+POLICY_KINDS: Final = (
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+)
 EXEMPT: Final = frozenset(
     f"{kind}.admissionregistration.k8s.io"
-    for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+    for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", *POLICY_KINDS)
 )
 """Kinds that no webhook judges, so that a wrong configuration can be repaired."""
 TIMEOUT_S: Final = 10

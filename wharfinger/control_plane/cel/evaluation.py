@@ -10,13 +10,32 @@ from typing import Final
 
 from wharfinger.control_plane.cel.checking.checker import Checked, qualified
 from wharfinger.control_plane.cel.costs.call_costs import call_cost
-from wharfinger.control_plane.cel.costs.sizes import LIST_COST, MAP_COST
+from wharfinger.control_plane.cel.costs.sizes import LIST_COST, MAP_COST, STRUCT_COST
 from wharfinger.control_plane.cel.library import functions as library
-from wharfinger.control_plane.cel.syntax.nodes import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
+from wharfinger.control_plane.cel.syntax.nodes import (
+    Call,
+    Fold,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
 from wharfinger.control_plane.cel.values import operations
 from wharfinger.control_plane.cel.values.lookups import found, has, ranged, selected
 from wharfinger.control_plane.cel.values.mismatches import mismatch
-from wharfinger.control_plane.cel.values.values import NONE, CelError, CelMap, CostError, Optional, TypeValue, Value
+from wharfinger.control_plane.cel.values.values import (
+    NONE,
+    CelError,
+    CelMap,
+    CostError,
+    MadeObject,
+    Optional,
+    TypeValue,
+    Value,
+)
 
 CALL_LIMIT: Final = 1_000_000
 """The highest cost of one evaluation."""
@@ -89,6 +108,8 @@ class _Planner:
             return self._list(node)
         if isinstance(node, MapNode):
             return self._map(node)
+        if isinstance(node, StructNode):
+            return self._struct(node)
         if isinstance(node, Fold):
             return self._bind(node) if node.bind else self._fold(node)
         raise CelError("expression cannot be evaluated")
@@ -251,6 +272,23 @@ class _Planner:
                 elif isinstance(given, Optional) and given.present:
                     found.append((name, given.value))
             return CelMap(found)
+
+        return step
+
+    def _struct(self, node: StructNode) -> Step:
+        fields = [(name, self.plan(value), is_optional) for name, value, is_optional in node.fields]
+        made_type = node.name.removeprefix(".")
+
+        def step(run: Run) -> Value:
+            run.spend(STRUCT_COST)
+            found: list[tuple[Value, Value]] = []
+            for name, value, is_optional in fields:
+                given = value(run)
+                if not is_optional:
+                    found.append((name, given))
+                elif isinstance(given, Optional) and given.present:
+                    found.append((name, given.value))
+            return MadeObject(made_type, found)
 
         return step
 

@@ -108,15 +108,15 @@ def apply(
     last = managers.get(own)
     wanted = fields_of(intent, lists)
     managers[own] = Owned(wanted, format_time(now), find_str(intent, "apiVersion"))
-    merged = _prune(_merged(start, intent, lists), managers, last, lists)
-    unchanged = same_value(start, merged) and (sent == intent or same_value(start, _merged(start, sent, lists)))
+    result = _prune(merged(start, intent, lists), managers, last, lists)
+    unchanged = same_value(start, result) and (sent == intent or same_value(start, merged(start, sent, lists)))
     managers = _settle(
-        managers, own, start, merged, lists, force=force, allowed=_kubectl_may_take(live, manager, lists)
+        managers, own, start, result, lists, force=force, allowed=_kubectl_may_take(live, manager, lists)
     )
     managers[own] = replace(managers[own], fields=managers[own].fields.difference(UNTRACKED))
     if unchanged and live is not None:
         managers[own] = replace(managers[own], time=last.time if last is not None else "")
-    return with_managers(merged, {other: owned for other, owned in managers.items() if owned.fields})
+    return with_managers(result, {other: owned for other, owned in managers.items() if owned.fields})
 
 
 def _settle(
@@ -192,9 +192,10 @@ def _removed(value: JsonValue, fields: FieldSet, lists: ListTypes) -> JsonValue:
     }
 
 
-def _merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObject:
-    merged = _merge_values(live, intent, lists)
-    return merged if isinstance(merged, dict) else {}
+def merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObject:
+    """Return the intent merged into the live object, whoever owns its fields."""
+    found = _merge_values(live, intent, lists)
+    return found if isinstance(found, dict) else {}
 
 
 def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonValue:

@@ -8,6 +8,7 @@ from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.kinds.type_shapes import metadata_list_types
 from wharfinger.control_plane.objects.object_metadata import with_metadata
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
+from wharfinger.control_plane.special_endpoints.review_admission import admit
 from wharfinger.control_plane.special_endpoints.review_bodies import reviewed
 from wharfinger.control_plane.special_endpoints.review_selectors import evaluation_error, selector_errors
 from wharfinger.control_plane.wire import status
@@ -60,6 +61,7 @@ def self_subject_rules_review(asked: Asked) -> JsonObject:
     namespace = find_str(review, "spec", "namespace")
     if not namespace:
         raise status.bad_request("no namespace on request")
+    admit(asked, review)
     found = list(grants(asked.backend, asked.options.user, namespace))
     rules: list[JsonObject] = [dict(rule) for rule in _EVERYTHING] if asked.options.user.administrator else []
     rules += [grant.rule for grant in found if grant.rule is not None]
@@ -134,6 +136,7 @@ def _user(review: JsonObject) -> User:
 
 
 def _judged(asked: Asked, review: JsonObject, user: User) -> JsonObject:
+    admit(asked, review)
     decision = decide(asked.backend, _attributes(review, user))
     judged: JsonObject = {"allowed": decision.allowed}
     if decision.reason:

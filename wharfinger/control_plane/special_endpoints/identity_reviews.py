@@ -8,6 +8,7 @@ from typing import Final
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
+from wharfinger.control_plane.special_endpoints.review_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import (
     check_name_parameter,
     kind_served,
@@ -34,6 +35,7 @@ def token_review(asked: Asked) -> JsonObject:
     token = find_str(review, "spec", "token")
     if not token:
         raise status.bad_request("token is required for TokenReview in authentication")
+    admit(asked, review)
     audiences = tuple(str(item) for item in find_list(review, "spec", "audiences")) or (ISSUER,)
     try:
         user, meant = _whose(asked.backend, token, audiences)
@@ -163,7 +165,7 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
 
 def self_subject_review(asked: Asked) -> JsonObject:
     """Return the user of the request itself."""
-    read_body(asked, asked.served)
+    admit(asked, changed(asked, read_body(asked, asked.served)))
     return {
         "kind": "SelfSubjectReview",
         "apiVersion": API_VERSION,

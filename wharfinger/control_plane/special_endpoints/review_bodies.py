@@ -7,6 +7,7 @@ from wharfinger.control_plane.merging.managed_fields import record_update
 from wharfinger.control_plane.objects.name_rules import segment_name
 from wharfinger.control_plane.objects.object_metadata import without_status
 from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.review_admission import changed
 from wharfinger.control_plane.verbs.creation import with_defaults
 from wharfinger.control_plane.verbs.intake import accepted, check_namespace
 from wharfinger.control_plane.wire import status
@@ -37,10 +38,10 @@ def kind_served(group: str, version: str, kind: str) -> Served:
 
 
 def reviewed(asked: Asked, *, subresource: str = "") -> JsonObject:
-    """Return the review that was sent, without a status. Raises StatusError (400)."""
+    """Return the review that was sent, without a status, and with the changes of webhooks. Raises StatusError."""
     obj = read_body(asked, asked.served)
     now = asked.backend.now()
-    obj = with_defaults(asked.served, without_status(obj), now)
+    obj = changed(asked, with_defaults(asked.served, without_status(obj), now))
     return record_update(
         None,
         obj,

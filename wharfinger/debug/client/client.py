@@ -57,18 +57,14 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, enc
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import shorten
 from wharfinger.kube.times import format_exact_time
+from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
-    DaemonSnapshot,
-    ExplanationSnapshot,
     HistorySnapshot,
-    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     RepositorySnapshot,
     SettingsAnswer,
-    StatisticsSnapshot,
-    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package_details import (
     ClusterEventSnapshot,
@@ -78,6 +74,7 @@ from wharfinger.runtime.package_details import (
     LogSnapshot,
     ResourceSnapshot,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 _ANSWER_S: Final = 30.0
 _RENDER_S: Final = 180.0

@@ -28,7 +28,6 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_table import layout
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.inspector import (
-    ExplanationSnapshot,
     HistorySnapshot,
     Inspector,
     InvalidSettings,
@@ -37,6 +36,7 @@ from wharfinger.runtime.inspector import (
     UnknownSettings,
     ValidSettings,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 _QUEUES_HEADER: Final = ("QUEUE", "INDEX", "LANE", "TASK", "ATTEMPT", "ENQUEUED", "STATE", "WHY")
 PROMETHEUS: Final = "prometheus"

@@ -23,6 +23,7 @@ from typing import Final, assert_never
 from wharfinger.debug.encoding.records import record_from_json, record_to_json
 from wharfinger.debug.fields import duration
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_object, need_str
+from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
     InvalidSettings,
     QueueSnapshot,
@@ -31,7 +32,6 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
-    WarmPoolSnapshot,
 )
 
 _VERDICTS: Final = {"Valid": ValidSettings, "Invalid": InvalidSettings, "Unknown": UnknownSettings}

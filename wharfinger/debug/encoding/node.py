@@ -16,7 +16,7 @@ from typing import Final
 
 from wharfinger.debug.encoding.records import record_from_json, record_to_json
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, find_int, find_list, find_object, find_str
-from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, NodeSnapshot
+from wharfinger.runtime.scheduler_details import DependencySnapshot, GroupSnapshot, NodeSnapshot
 
 _GROUPS: Final = ("anyOf", "noneOf")
 _OWN: Final = frozenset({"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"})

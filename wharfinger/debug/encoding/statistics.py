@@ -12,7 +12,7 @@ Shape; ``filters``, ``rules``, ``store``, ``objects``, ``warm``, ``charts`` and 
 
 from wharfinger.debug.encoding.records import record_from_json, record_to_json
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
-from wharfinger.runtime.inspector import SlotsSnapshot, StatisticsSnapshot, TaskCounts
+from wharfinger.runtime.daemon_details import SlotsSnapshot, StatisticsSnapshot, TaskCounts
 
 
 def statistics_to_json(statistics: StatisticsSnapshot) -> JsonObject:

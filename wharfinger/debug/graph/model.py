@@ -19,7 +19,8 @@ from enum import StrEnum
 from typing import Final
 
 from wharfinger.debug.printing.node import lack_text
-from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import NodeSnapshot
 
 
 class NodeState(StrEnum):

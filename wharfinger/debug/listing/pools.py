@@ -7,7 +7,8 @@ from wharfinger.debug.client.unknown_names import nearest_hint
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.listing.listing import Column, Listing, NotListedError, Row, Selection
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.runtime.inspector import Inspector, WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import WarmPoolSnapshot
+from wharfinger.runtime.inspector import Inspector
 
 _COLUMNS: Final = tuple(
     map(

@@ -21,8 +21,9 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_table import layout
 from wharfinger.kube.times import format_time
-from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot, Inspector, PackageSnapshot
+from wharfinger.runtime.inspector import HistorySnapshot, Inspector, PackageSnapshot
 from wharfinger.runtime.package_details import ClusterEventSnapshot, ResourceSnapshot
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 RECENT: Final = 10
 """The number of decisions and Events that are shown."""

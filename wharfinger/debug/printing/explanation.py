@@ -6,7 +6,7 @@ from typing import Final
 from wharfinger.debug.fields import duration
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import width
-from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot
+from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot
 
 _GAP: Final = "  "
 _A_DAY: Final = timedelta(days=1)

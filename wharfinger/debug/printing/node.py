@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from wharfinger.formats.text_table import layout
-from wharfinger.runtime.inspector import LackSnapshot, NodeSnapshot
+from wharfinger.runtime.scheduler_details import LackSnapshot, NodeSnapshot
 
 # WAITS-FOR is last because only this column may be long, and only the last column is cut to fit a terminal.
 _HEADER: Final = ("NAME", "ORDER", "STATE", "DECISION", "SINCE", "WAITS-FOR")

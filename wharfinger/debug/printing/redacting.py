@@ -13,11 +13,9 @@ from wharfinger.formats.redaction.redaction import redact_object, redacted_texts
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.runtime.inspector import (
-    ExplanationSnapshot,
     HistorySnapshot,
     HookSnapshot,
     InvalidSettings,
-    NodeSnapshot,
     OperationSnapshot,
     PackageSnapshot,
     ProgressSnapshot,
@@ -35,6 +33,7 @@ from wharfinger.runtime.package_details import (
     ObjectChangeSnapshot,
     ResourceSnapshot,
 )
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 
 def redact_package(package: PackageSnapshot) -> PackageSnapshot:

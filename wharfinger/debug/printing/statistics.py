@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from wharfinger.formats.text_table import layout
 from wharfinger.kube.times import format_exact_time
-from wharfinger.runtime.inspector import StatisticsSnapshot, StoreSnapshot
+from wharfinger.runtime.daemon_details import StatisticsSnapshot, StoreSnapshot
 
 
 def statistics_lines(statistics: StatisticsSnapshot) -> list[str]:

@@ -17,8 +17,9 @@ from wharfinger.packages.author.package_check import Severity
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.definition.module_folder import TEMPLATES_FOLDER
 from wharfinger.packages.errors import RenderError
+from wharfinger.packages.kustomizing.engine_kustomize import FORBIDDEN
 from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
-from wharfinger.packages.kustomizing.manifest_renderer import FORBIDDEN, ManifestRenderer
+from wharfinger.packages.kustomizing.manifest_renderer import ManifestRenderer
 from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest

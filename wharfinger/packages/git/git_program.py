@@ -1,12 +1,14 @@
 """Runs of ``git``, without the user's configuration, hooks and prompts, and within limits.
 
 A login is passed in the environment, never on the command line, where every user of the machine could read it. It is for one
-server: with a login, no redirect is followed.
+server: with a login, no redirect is followed. A key for ssh is in a file that only this user can read; with it, ssh uses neither
+its configuration nor an agent nor other keys, and only the given host keys.
 """
 
 import base64
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +38,8 @@ _TRANSIENT: Final = re.compile(
     r"|returned error: (?:429|5\d\d)",
     re.IGNORECASE,
 )
+_HOST_KEY: Final = re.compile(r"Host key verification failed|HOST IDENTIFICATION HAS CHANGED")
+_FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 MAX_MESSAGE: Final = 500
 
 
@@ -49,11 +53,20 @@ class GitLogin:
 
 
 @dataclass(frozen=True, slots=True)
+class SshFiles:
+    """The files for ssh: a private key, and the keys of the hosts that it may be shown to."""
+
+    key: Path
+    known_hosts: Path
+
+
+@dataclass(frozen=True, slots=True)
 class GitAccess:
-    """The way to a server: a login, and a file with the authorities to trust in place of the system's."""
+    """The way to a server: a login, a file with the authorities to trust in place of the system's, and the files for ssh."""
 
     login: GitLogin | None = None
     authorities: Path | None = None
+    ssh: SshFiles | None = None
 
 
 ANYBODY: Final = GitAccess()
@@ -84,6 +97,9 @@ class GitProgram:
             environment["GIT_INDEX_FILE"] = str(index)
         if access.authorities is not None:
             environment["GIT_SSL_CAINFO"] = str(access.authorities)
+        if access.ssh is not None:
+            environment.pop("SSH_AUTH_SOCK", None)
+            environment["GIT_SSH_COMMAND"] = _ssh_command(access.ssh)
         environment |= _config({**_SETTINGS, **_login_settings(access.login)})
         try:
             return await run_child(Command(("git", *arguments), repository, environment), self._limits)
@@ -104,7 +120,15 @@ def failure(verb: str, outcome: Outcome) -> RegistryError:
     """Return the error of a run that failed."""
     if outcome.ending is Ending.OUTPUT_LIMIT:
         return RegistryError(f"git {verb}: more than {LIMITS.stdout_bytes} bytes", transient=False)
-    said = " ".join(outcome.stderr.decode(errors="replace").split())[:MAX_MESSAGE] or outcome.describe()
+    text = " ".join(outcome.stderr.decode(errors="replace").split())
+    if _HOST_KEY.search(text):  # ssh says it in fifteen lines
+        shown = _FINGERPRINT.search(text)
+        key = f"the key {shown.group()}" if shown else "a key"
+        text = (
+            f"the server has {key}, which is none of its known ones; compare it with what the server's owner publishes, and "
+            "correct known_hosts"
+        )
+    said = text[:MAX_MESSAGE] or outcome.describe()
     said = "".join(character if character.isprintable() else " " for character in said)
     late = outcome.ending is Ending.DEADLINE
     return RegistryError(f"git {verb}: {said}", transient=late or bool(_TRANSIENT.search(said)))
@@ -113,6 +137,26 @@ def failure(verb: str, outcome: Outcome) -> RegistryError:
 def is_local(url: str) -> bool:
     """Return whether a repository lies on this machine."""
     return url.startswith(("file://", "/"))
+
+
+def _ssh_command(files: SshFiles) -> str:
+    """Return the command by which git runs ssh with these files only."""
+    options = {
+        "BatchMode": "yes",
+        "IdentitiesOnly": "yes",
+        "IdentityAgent": "none",
+        "IdentityFile": f'"{files.key}"',
+        "UserKnownHostsFile": f'"{files.known_hosts}"',
+        "GlobalKnownHostsFile": os.devnull,
+        "StrictHostKeyChecking": "yes",
+        "UpdateHostKeys": "no",
+        "PasswordAuthentication": "no",
+        "ForwardAgent": "no",
+        "ControlMaster": "no",
+        "ControlPath": "none",
+        "ConnectTimeout": "30",
+    }
+    return shlex.join(("ssh", "-F", os.devnull, *(f"-o{name}={value}" for name, value in options.items())))
 
 
 def _config(settings: Mapping[str, str]) -> dict[str, str]:

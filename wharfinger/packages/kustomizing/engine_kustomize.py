@@ -27,6 +27,10 @@ from wharfinger.process.errors import ProcessError
 
 _PLACE: Final = ".wharfinger-overlay"
 """The name of the folder for the files of a build; it exists in the engine only."""
+FORBIDDEN: Final = "a package is built without a network"
+"""The reason in messages of a builder that may not reach anything outside of a package."""
+_REMOTE: Final = f"{FORBIDDEN}, and its kustomization names something that is not in it; copy that into the package"
+_NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 
 
 class EngineKustomize:
@@ -76,8 +80,14 @@ class EngineKustomize:
 def kustomize_builder(
     engine: ChartEngine | None, kubectl: Path | None, scratch: Path, entries: EntryCache
 ) -> KustomizeBuilder:
-    """Return the builder for kustomizations without files, which need no network: the engine, or ``kubectl`` without one."""
-    program = KubectlKustomize(kubectl, scratch, network=False)
+    """Return the builder of packages and of patches, without a network: the engine, or ``kubectl`` without one."""
+    program = KubectlKustomize(
+        kubectl if engine is None else None,
+        scratch,
+        network=False,
+        forbidden=FORBIDDEN,
+        missing=_NO_BUILDER if engine is None else _REMOTE,
+    )
     if engine is None:
         return program
     return EngineKustomize(engine, program, ProgramVersions(entries), BuildCache(entries))

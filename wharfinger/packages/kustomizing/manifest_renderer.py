@@ -26,8 +26,6 @@ from wharfinger.packages.rendering.renderer import KeyedRenderer, Rendered, Rend
 
 PLAIN: Final = "manifests 1"
 """The identity of the reader of plain manifests. Raise the number if it makes something else of the same files."""
-FORBIDDEN: Final = "a package is built without a network"
-"""The reason in messages of a builder that may not reach anything outside of a package."""
 _PACKAGE: Final = "package"
 """The name of the package's folder in messages of kustomize."""
 

@@ -6,6 +6,7 @@ many packages need one request, and the packages that were read last are kept in
 moved tag fetches nothing.
 """
 
+import os
 import ssl
 import tempfile
 from collections import OrderedDict
@@ -21,7 +22,7 @@ import trio
 
 from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
-from wharfinger.packages.git.git_program import GitAccess, GitLogin, GitProgram, is_local
+from wharfinger.packages.git.git_program import GitAccess, GitLogin, GitProgram, SshFiles, is_local
 from wharfinger.packages.git.remote import COMMIT, list_tags, read_files
 from wharfinger.packages.registry.address import RegistryAddress, parse_registry
 from wharfinger.packages.registry.credentials import Credentials
@@ -40,6 +41,14 @@ _SCHEMES: Final = frozenset({"https", "http", "ssh", "file"})
 
 
 @dataclass(frozen=True, slots=True)
+class SshKey:
+    """A private key for ssh, and the lines of a ``known_hosts`` file with the host keys that the server may have."""
+
+    private: str = field(repr=False)
+    known_hosts: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class GitSource:
     """The packages in one repository, and the way to it.
 
@@ -53,6 +62,8 @@ class GitSource:
     tags: TagPattern = TagPattern()  # noqa: RUF009 - frozen
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
+    ssh: SshKey | None = None
+    """The key for an ssh URL; None: ssh uses those of the daemon's user."""
 
     def folder(self, name: str) -> str:
         """Return the folder of a package in the repository. Raises ArtifactNotFoundError."""
@@ -63,6 +74,11 @@ class GitSource:
                 f"{self.url}: has the package {self.package} only, and not {name}; correct the name"
             )
         return self.path
+
+    @property
+    def login(self) -> "Credentials | SshKey | None":
+        """The login or the key: what one may read is not for another."""
+        return self.ssh or self.credentials
 
     @property
     def local(self) -> Path | None:
@@ -76,7 +92,8 @@ class _Tags:
     until: float
 
 
-_Key = tuple[str, str, str, str, Credentials | None]
+_Login = Credentials | SshKey | None
+_Key = tuple[str, str, str, str, _Login]
 """The URL, the commit, the folder, the name with the version, and the login: another login may not read the same."""
 
 
@@ -85,14 +102,14 @@ class GitRepositories:
 
     def __init__(self, git: GitProgram | None = None) -> None:
         self._git = git or GitProgram(file_bytes=MAX_FETCHED)
-        self._lists: OrderedDict[tuple[str, Credentials | None], _Tags] = OrderedDict()
+        self._lists: OrderedDict[tuple[str, _Login], _Tags] = OrderedDict()
         self._kept: OrderedDict[_Key, Package] = OrderedDict()
         self._locks = KeyedLocks()
 
     async def tags(self, place: GitSource) -> Mapping[str, str]:
         """Return the tags of a repository with their commits. Raises PackageError."""
         async with self._locks.held(place.url):
-            key = place.url, place.credentials
+            key = place.url, place.login
             known = self._lists.get(key)
             if known is not None and trio.current_time() < known.until:
                 return known.commits
@@ -107,7 +124,7 @@ class GitRepositories:
     async def package(self, place: GitSource, name: str, version: str, tag: str, commit: str) -> Package:
         """Return a package of a commit; ``tag`` is the tag that points there, "" if none does. Raises PackageError."""
         folder = place.folder(name)
-        key = place.url, commit, folder, f"{name} {version}", place.credentials
+        key = place.url, commit, folder, f"{name} {version}", place.login
         async with self._locks.held(" ".join(key[:4])):
             known = self._kept.get(key)
             if known is None:
@@ -185,13 +202,24 @@ async def _open_access(place: GitSource) -> AsyncIterator[GitAccess]:
     login = None
     if place.credentials is not None:
         login = GitLogin(place.url, place.credentials.username, place.credentials.password)
-    if not place.ca:
+    if not place.ca and place.ssh is None:
         yield GitAccess(login)
         return
     with tempfile.TemporaryDirectory(prefix="wharfinger-git-", ignore_cleanup_errors=True) as made:
-        file = Path(made) / "authorities.pem"
-        await trio.to_thread.run_sync(_write_authorities, file, place.ca)
-        yield GitAccess(login, file)
+        file = Path(made) / "authorities.pem" if place.ca else None
+        if file is not None:
+            await trio.to_thread.run_sync(_write_authorities, file, place.ca)
+        ssh = await trio.to_thread.run_sync(_write_key, Path(made), place.ssh) if place.ssh is not None else None
+        yield GitAccess(login, file, ssh)
+
+
+def _write_key(folder: Path, key: SshKey) -> SshFiles:
+    """Write the files for ssh, which refuses a key that others may read. Blocking."""
+    files = SshFiles(folder / "key", folder / "known_hosts")
+    for path, text in ((files.key, key.private), (files.known_hosts, key.known_hosts)):
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(f"{text.rstrip()}\n")  # ssh does not read a key without an end of its last line
+    return files
 
 
 def _write_authorities(file: Path, own: str) -> None:

@@ -1,4 +1,5 @@
-"""Trust in packages: keys, cosign's signatures in registries, the policy of a repository, and signing.
+"""Trust in packages: keys and identities, signatures in registries and what proves them, the policy of a
+repository, and signing.
 
 May import ``registry`` and below.
 """

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from wharfinger.formats.glob import text_glob
 from wharfinger.formats.json.value import JsonObject, checksum
 
 MAX_PATTERN: Final = 1000
@@ -18,20 +19,65 @@ class TrustedKey:
 
 
 @dataclass(frozen=True, slots=True)
+class TrustedIdentity:
+    """A signer without a key of their own: the subject in their certificate, and the issuer that knew them.
+
+    ``subject`` is a glob: ``*`` stands for any text. The issuer must be equal.
+    """
+
+    name: str
+    issuer: str
+    subject: str
+
+    def matches(self, subject: str, issuer: str) -> bool:
+        """Return whether this is the signer of a certificate."""
+        return issuer == self.issuer and text_glob(self.subject).fullmatch(subject) is not None
+
+    def __str__(self) -> str:
+        """Return the subject with its issuer."""
+        return f"{self.subject} (issuer {self.issuer})"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRoot:
+    """The authority that issues certificates to signers, and the log that witnesses the time of each signature.
+
+    ``authorities`` is PEM text: root certificates, and intermediate ones. With ``certificate_log_keys``, each certificate must
+    have been logged by one of these logs.
+    """
+
+    authorities: str = field(repr=False)
+    log_keys: tuple[TrustedKey, ...]
+    certificate_log_keys: tuple[TrustedKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules: a signature by one of the keys is needed.
+    """The rules: a signature by one of the keys, or by one of the identities, is needed.
 
     ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that
-    an old signed artifact cannot stand in for a new one.
+    an old signed artifact cannot stand in for a new one. ``predicates`` are the types of statements about the artifact that must
+    be there, each signed like the artifact.
     """
 
     keys: tuple[TrustedKey, ...] = ()
     require_version: bool = True
     version: str = ""
     """The version that an artifact requested by its digest must state; empty: any."""
+    identities: tuple[TrustedIdentity, ...] = ()
+    root: TrustRoot | None = None
+    """The root for ``identities``; None if there are none."""
+    predicates: tuple[str, ...] = ()
 
     @property
     def checksum(self) -> str:
         """A short text that changes with the policy: what was fetched under another one is verified again."""
         rules: JsonObject = {"keys": [key.pem for key in self.keys], "version": self.require_version}
+        if self.root is not None:
+            rules["identities"] = [[each.issuer, each.subject] for each in self.identities]
+            rules["authorities"] = self.root.authorities
+            rules["logs"] = [key.pem for key in self.root.log_keys]
+            rules["certificateLogs"] = [key.pem for key in self.root.certificate_log_keys]
+        if self.predicates:
+            rules["predicates"] = [*self.predicates]
         return re.sub(r"[^0-9a-z]", "", checksum(rules))[-16:]

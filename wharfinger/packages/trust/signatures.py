@@ -1,15 +1,16 @@
 """cosign's signatures of an artifact in its registry: where they are, and how they are read and written.
 
 They are in the repository of the artifact itself: the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1, manifests
-that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation. A repository may
-contain any number of signatures by anybody, so at most MAX_SIGNATURES are read.
+that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a Sigstore bundle.
+Older signed statements are in the manifest with the tag ``sha256-<hex>.att``. A repository may contain any number of signatures
+by anybody, so at most MAX_SIGNATURES of MAX_READ bytes are read.
 """
 
 import base64
 import binascii
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
@@ -27,7 +28,11 @@ from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError
 from wharfinger.packages.registry.manifest import MAX_MANIFEST, OCI_MANIFEST, read_descriptor
 from wharfinger.packages.registry.registry import Descriptor, Registry, WritableRegistry
+from wharfinger.packages.trust.bundles import BUNDLE_TYPE, MAX_BUNDLE, read_bundle
 from wharfinger.packages.trust.claims import MAX_PAYLOAD
+from wharfinger.packages.trust.envelopes import ENVELOPE, MAX_ENVELOPE, read_envelope
+from wharfinger.packages.trust.evidence import Signature
+from wharfinger.packages.trust.log_entries import read_annotation
 
 SIMPLE_SIGNING: Final = "application/vnd.dev.cosign.simplesigning.v1+json"
 SIGNATURE_TYPE: Final = "application/vnd.dev.cosign.artifact.sig.v1+json"
@@ -37,19 +42,9 @@ CHAIN: Final = "dev.sigstore.cosign/chain"
 BUNDLE: Final = "dev.sigstore.cosign/bundle"
 MAX_SIGNATURES: Final = 50
 MAX_ANNOTATION: Final = 256 * 1024
+MAX_READ: Final = 64 * 1024 * 1024
+"""The limit of bytes of all signatures of one artifact."""
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A payload and its signature, with the certificate of a signer without a key of their own, if there is one."""
-
-    payload: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
-    certificate: str = field(default="", repr=False)
-    chain: str = field(default="", repr=False)
-    bundle: str = field(default="", repr=False)
-    """The entry of the transparency log, in JSON."""
 
 
 def signature_tag(digest: Digest) -> str:
@@ -57,23 +52,39 @@ def signature_tag(digest: Digest) -> str:
     return f"sha256-{digest.hex}.sig"
 
 
-async def find_signatures(registry: Registry, repository: str, digest: Digest) -> tuple[Signature, ...]:
-    """Return the signatures of an artifact; () if it has none. Raises PackageError if they cannot be read."""
+def statements_tag(digest: Digest) -> str:
+    """Return the tag of the older signed statements about an artifact."""
+    return f"sha256-{digest.hex}.att"
+
+
+async def find_signatures(
+    registry: Registry, repository: str, digest: Digest, *, statements: bool = False
+) -> tuple[Signature, ...]:
+    """Return the signatures of an artifact; () if it has none. Raises PackageError if they cannot be read.
+
+    ``statements``: signed statements in older form are read, too. Those in bundles are always read.
+    """
     found: list[Signature] = []
-    for data in await _manifests(registry, repository, digest):
+    room = MAX_READ
+    for data in await _manifests(registry, repository, digest, statements=statements):
         for layer, annotations in _layers(data):
-            if len(found) >= MAX_SIGNATURES:
+            room -= layer.size
+            if len(found) >= MAX_SIGNATURES or room < 0:
                 return tuple(found)
-            payload = await _payload(registry, repository, layer)
-            found.append(_signature(payload, annotations))
+            found.append(_read(await _payload(registry, repository, layer), layer.media_type, annotations))
     return tuple(found)
 
 
-async def _manifests(registry: Registry, repository: str, digest: Digest) -> list[bytes]:
+async def _manifests(registry: Registry, repository: str, digest: Digest, *, statements: bool) -> list[bytes]:
     found: list[bytes] = []
-    with suppress(ArtifactNotFoundError):
-        found.append((await registry.document(repository, signature_tag(digest)))[1])
-    listed = [each for kind, each in await registry.referrers(repository, digest) if kind == SIGNATURE_TYPE]
+    for tag in (signature_tag(digest), *((statements_tag(digest),) if statements else ())):
+        with suppress(ArtifactNotFoundError):
+            found.append((await registry.document(repository, tag))[1])
+    listed = [
+        each
+        for kind, each in await registry.referrers(repository, digest)
+        if kind == SIGNATURE_TYPE or BUNDLE_TYPE.match(kind)
+    ]
     found += [(await registry.document(repository, each.digest))[1] for each in listed[:MAX_SIGNATURES]]
     return found
 
@@ -86,26 +97,58 @@ def _layers(data: bytes) -> list[tuple[Descriptor, JsonObject]]:
         return [
             (read_descriptor(layer, "layers"), find_object(layer, "annotations"))
             for layer in layers[:MAX_SIGNATURES]
-            if find(layer, "mediaType") == SIMPLE_SIGNING
+            if (kind := find(layer, "mediaType")) in (SIMPLE_SIGNING, ENVELOPE)
+            or (isinstance(kind, str) and BUNDLE_TYPE.match(kind))
         ]
     except (FormatError, DigestError, ArtifactError) as error:
         raise ArtifactError(f"the manifest of signatures cannot be read: {error}") from error
 
 
 async def _payload(registry: Registry, repository: str, layer: Descriptor) -> bytes:
-    if layer.size > MAX_PAYLOAD:
-        raise ArtifactError(f"the signed payload {layer.digest} has {layer.size} bytes; at most {MAX_PAYLOAD} are read")
+    most = {SIMPLE_SIGNING: MAX_PAYLOAD, ENVELOPE: MAX_ENVELOPE}.get(layer.media_type, MAX_BUNDLE)
+    if layer.size > most:
+        raise ArtifactError(f"the signed payload {layer.digest} has {layer.size} bytes; at most {most} are read")
     async with registry.blob(repository, layer) as chunks:
         return b"".join([chunk async for chunk in chunks])
 
 
+def _read(data: bytes, media_type: str, annotations: JsonObject) -> Signature:
+    """Return a signature; anybody can push one that cannot be read, which must not hide the others."""
+    try:
+        if media_type == SIMPLE_SIGNING:
+            return _signature(data, annotations)
+        if media_type == ENVELOPE:
+            return _statement(data, annotations)
+        return read_bundle(data)
+    except (ArtifactError, FormatError) as error:
+        return Signature(b"", b"", problem=str(error))
+
+
 def _signature(payload: bytes, annotations: JsonObject) -> Signature:
     try:
-        texts = {key: find_str(annotations, key)[:MAX_ANNOTATION] for key in (SIGNATURE, CERTIFICATE, CHAIN, BUNDLE)}
-        signature = base64.b64decode(texts[SIGNATURE], validate=True)
+        signature = base64.b64decode(find_str(annotations, SIGNATURE)[:MAX_ANNOTATION], validate=True)
     except (FormatError, binascii.Error, ValueError):
         return Signature(payload, b"")  # it verifies with no key
-    return Signature(payload, signature, texts[CERTIFICATE], texts[CHAIN], texts[BUNDLE])
+    return _certified(Signature(payload, signature), annotations)
+
+
+def _statement(data: bytes, annotations: JsonObject) -> Signature:
+    envelope = read_envelope(decode_json(data, max_bytes=MAX_ENVELOPE, what="envelope"))
+    if len(envelope.signatures) != 1:
+        raise ArtifactError(f"the envelope has {len(envelope.signatures)} signatures; expected one")
+    signature = Signature(envelope.signed, envelope.signatures[0], envelope=envelope, document=data)
+    return _certified(signature, annotations)
+
+
+def _certified(signature: Signature, annotations: JsonObject) -> Signature:
+    """Return a signature with the certificate and the entry of the log that its annotations have."""
+    certificate, chain, entry = (
+        find_str(annotations, key)[: MAX_ANNOTATION + 1] for key in (CERTIFICATE, CHAIN, BUNDLE)
+    )
+    if max(map(len, (certificate, chain, entry))) > MAX_ANNOTATION:
+        raise ArtifactError(f"an annotation of the signature has more than {MAX_ANNOTATION} characters")
+    found = read_annotation(entry) if entry else None
+    return replace(signature, certificate=certificate, chain=chain, entry=found)
 
 
 async def push_signature(

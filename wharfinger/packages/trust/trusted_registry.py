@@ -91,7 +91,9 @@ class TrustedRegistry:
     async def _verified(self, repository: str, digest: Digest, tag: str) -> Manifest:
         what = f"{self._where}/{repository}{f':{tag}' if tag else ''} ({digest})"
         try:
-            signatures = await find_signatures(self._registry, repository, digest)
+            signatures = await find_signatures(
+                self._registry, repository, digest, statements=bool(self._policy.predicates)
+            )
         except ArtifactError as error:
             raise TrustError(f"{what}: not trusted: {error}") from error
         manifest = await self._registry.manifest(repository, digest)

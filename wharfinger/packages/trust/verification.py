@@ -1,21 +1,27 @@
 """The judgement of an artifact's signatures by a policy: pure functions over bytes that were read.
 
-An artifact is trusted if one signature satisfies every rule. Otherwise the reason of the signature that came farthest is
-reported: no signature, no known key, another artifact, another name or version.
+An artifact is trusted if one signature satisfies every rule, and so does one statement of each type that the policy demands. A
+demanded statement is a signature as well, because it names the digest of the artifact. If the artifact is not trusted, the reason
+of the signature that came farthest is reported: no signature, no known key, a certificate that does not verify, another signer,
+another artifact, another name or version.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from wharfinger.formats.listing import listed
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.trust.claims import Claim, read_claim
+from wharfinger.packages.trust.envelopes import IN_TOTO, SIGNED, Envelope, read_statement
+from wharfinger.packages.trust.evidence import Signature
+from wharfinger.packages.trust.keyless import signer_of
 from wharfinger.packages.trust.keys import PublicKey
 from wharfinger.packages.trust.policy import Policy
-from wharfinger.packages.trust.signatures import Signature
 
 MAX_NAMED: Final = 5
+_OTHER_KEY: Final = "it is by another key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,59 +37,132 @@ class Subject:
     stated: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. ``stage`` orders the reasons; it
+    is 0 if the signature has nothing to do with the policy.
+
+    ``signer`` is verified, "" if nobody is known. ``predicate_type`` is that of a statement, "" for a bare signature.
+    """
+
+    stage: int
+    reason: str
+    signer: str = ""
+    predicate_type: str = ""
+    trusted: bool = False
+
+
 def refusal(signatures: Sequence[Signature], subject: Subject, policy: Policy) -> str:
     """Return why an artifact is not trusted: the broken rule and its remedy; empty if it is trusted."""
     if not signatures:
-        return (
-            "expected a signature, found none; sign the artifact with `wharfinger package push --sign KEY` or `cosign sign "
-            "--key`, or remove spec.verify"
-        )
-    keys = [PublicKey(key.name, key.pem) for key in policy.keys]
-    reasons: list[str] = []
-    for signature in signatures:
-        key = next((key for key in keys if key.has_signed(signature.payload, signature.signature)), None)
-        if key is not None:
-            reason = _broken_rule(signature.payload, key, subject, policy)
-            if not reason:
-                return ""
-            reasons.append(reason)
+        return f"expected a signature, found none; sign the artifact with {_programs(policy)}, or remove spec.verify"
+    verdicts = [judge(each, subject, policy) for each in signatures]
+    good = {each.predicate_type for each in verdicts if each.trusted}
+    missing = [each for each in policy.predicates if each not in good]
+    if good and not missing:
+        return ""
+    reasons = [each for each in verdicts if not each.trusted and each.stage]
     if reasons:
-        return reasons[0]
-    named = ", ".join(map(str, keys[:MAX_NAMED])) + (", …" if len(keys) > MAX_NAMED else "")
+        return max(reasons, key=lambda each: each.stage).reason
+    if good:
+        return (
+            f"expected a signed statement of the type {missing[0]}, found none; make one with `cosign attest`, or correct "
+            "spec.verify.attestations"
+        )
     count = f"{len(signatures)} signature{'' if len(signatures) == 1 else 's'}"
-    return (
-        f"expected a signature by {named}, found {count} by other keys; sign the artifact with one of these keys, or add the "
-        "signer's key to spec.verify.keys"
-    )
+    if unread := next((each.reason for each in verdicts if each.reason != _OTHER_KEY), ""):
+        return f"expected a signature by {_trusted(policy)}, found {count} that cannot be used: {unread}; sign the artifact again"
+    signer = "with one of these keys, or add the signer's key to spec.verify.keys" if policy.keys else "as one of these"
+    return f"expected a signature by {_trusted(policy)}, found {count} by other keys; sign the artifact {signer}"
 
 
-def _broken_rule(payload: bytes, key: PublicKey, subject: Subject, policy: Policy) -> str:
+def _programs(policy: Policy) -> str:
+    return "`wharfinger package push --sign KEY` or `cosign sign --key`" if policy.keys else "`cosign sign`"
+
+
+def _trusted(policy: Policy) -> str:
+    return listed([*(PublicKey(key.name, key.pem) for key in policy.keys), *policy.identities], MAX_NAMED)
+
+
+def judge(signature: Signature, subject: Subject, policy: Policy) -> Verdict:
+    """Judge one signature of an artifact."""
+    if signature.problem:
+        return Verdict(0, signature.problem)
+    keys = (PublicKey(key.name, key.pem) for key in policy.keys)
+    key = next((key for key in keys if key.has_signed(signature.payload, signature.signature)), None)
+    if key is not None:
+        return _about_content(signature, str(key), subject, policy)
+    if policy.root is None or not signature.certificate:
+        return Verdict(0, _OTHER_KEY)
+    try:
+        signer = signer_of(signature, policy.root)
+    except PackageError as error:
+        return Verdict(1, f"{error}; sign the artifact again, or correct spec.verify.keyless")
+    if not any(each.matches(signer.subject, signer.issuer) for each in policy.identities):
+        return Verdict(
+            2,
+            f"expected a signature by {listed(policy.identities, MAX_NAMED)}, found one by {signer}; sign the artifact as one of "
+            "these, or add the signer to spec.verify.keyless.identities",
+        )
+    return _about_content(signature, str(signer), subject, policy)
+
+
+def _about_content(signature: Signature, signer: str, subject: Subject, policy: Policy) -> Verdict:
+    """Judge the signed content of a verified signature."""
+    if signature.envelope is not None:
+        return _about_statement(signature.envelope, signer, subject, policy)
+    broken = _broken_rule(signature.payload, signer, subject, policy)
+    return Verdict(4, broken, signer, trusted=not broken)
+
+
+def _about_statement(envelope: Envelope, signer: str, subject: Subject, policy: Policy) -> Verdict:
+    try:
+        if envelope.type != IN_TOTO:
+            raise ArtifactError(
+                f"the signed statement is of the type {envelope.type[:100]!r}, which is no in-toto statement"
+            )
+        statement = read_statement(envelope.payload)
+    except ArtifactError as error:
+        return Verdict(4, f"the signature by {signer}: {error}; sign the artifact again", signer)
+    kind = statement.predicate_type
+    if subject.digest.text not in statement.digests:
+        found = listed(sorted(statement.digests), 1) or "no artifact"
+        text = f"the signature by {signer} is for {found}, not for this artifact; sign this artifact"
+        return Verdict(4, text, signer, kind)
+    if kind != SIGNED and kind not in policy.predicates:
+        text = f"the statement by {signer} is of the type {kind[:200]!r}, which does not count as a signature; sign the artifact"
+        return Verdict(3, text, signer, kind)
+    wrong = _wrong_name(Claim(subject.digest), signer, subject) if policy.require_version else ""
+    return Verdict(4, wrong, signer, "" if kind == SIGNED else kind, trusted=not wrong)
+
+
+def _broken_rule(payload: bytes, signer: str, subject: Subject, policy: Policy) -> str:
     """Return the rule that a verified payload breaks; empty if it breaks none."""
     try:
         claim = read_claim(payload)
     except ArtifactError as error:
-        return f"the signature by {key}: {error}; sign the artifact again"
+        return f"the signature by {signer}: {error}; sign the artifact again"
     if claim.digest != subject.digest:
-        return f"the signature by {key} is for {claim.digest}, not for this artifact; sign this artifact"
-    return _wrong_name(claim, key, subject) if policy.require_version else ""
+        return f"the signature by {signer} is for {claim.digest}, not for this artifact; sign this artifact"
+    return _wrong_name(claim, signer, subject) if policy.require_version else ""
 
 
-def _wrong_name(claim: Claim, key: PublicKey, subject: Subject) -> str:
+def _wrong_name(claim: Claim, signer: str, subject: Subject) -> str:
     name = claim.reference.partition("@")[0].rpartition("/")[2].partition(":")[0]
     if name and name != subject.name:
         return (
-            f"the signature by {key} is for the package {name[:100]!r}, and {subject.name!r} was requested; push and sign "
+            f"the signature by {signer} is for the package {name[:100]!r}, and {subject.name!r} was requested; push and sign "
             "the requested one"
         )
     signed = claim.version or subject.stated
     if subject.version and not signed:
         return (
-            f"the artifact signed by {key} states no version, so an old one could stand in for {subject.version}; push it "
+            f"the artifact signed by {signer} states no version, so an old one could stand in for {subject.version}; push it "
             "with `wharfinger package push --sign KEY`, or set spec.verify.requireVersion: false"
         )
     if subject.version and _plain(signed) != _plain(subject.version):
         return (
-            f"the signature by {key} is for version {signed[:100]}, and {subject.version} was requested; push and sign the "
+            f"the signature by {signer} is for version {signed[:100]}, and {subject.version} was requested; push and sign the "
             "requested version"
         )
     return ""

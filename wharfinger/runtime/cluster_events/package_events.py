@@ -55,6 +55,13 @@ class PackageEvents:
             text = f"{drift}; applied again" if drift.missing else f"corrected {drift}"
             self._recorder.record(subject_of(obj), EventReason.DRIFT_CORRECTED, instance.masked(text))
 
+    def moved(self, obj: JsonObject, shard: str) -> None:
+        """Record that the daemon of another shard keeps an Application from now on."""
+        keeper = f"shard {shard}" if shard else "the main daemon"
+        self._recorder.record(
+            subject_of(obj), EventReason.MOVED, f"{keeper} keeps it from now on; nothing else changes"
+        )
+
     def _record(self, obj: JsonObject, note: Note) -> None:
         subject = subject_of(obj)
         self._recorder.record(subject, note.reason, note.text)

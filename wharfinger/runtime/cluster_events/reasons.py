@@ -117,4 +117,10 @@ class EventReason(StrEnum):
         "Download",
         "a package could not be downloaded from the repository",
     )
+    MOVED = (
+        "Moved",
+        EventType.NORMAL,
+        "Move",
+        "the daemon of another shard keeps the package from now on; nothing else changes",
+    )
     LEADER_CHANGED = ("LeaderChanged", EventType.NORMAL, "Lead", "another daemon is at work on the cluster")

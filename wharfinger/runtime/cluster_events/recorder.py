@@ -98,7 +98,9 @@ class RecordedEvent:
 class Recorder:
     """The recorder of one daemon. Made by :func:`open_recorder`."""
 
-    def __init__(self, client: ClusterClient, now: Callable[[], datetime], instance: str) -> None:
+    def __init__(self, client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = "") -> None:
+        """``instance`` is the identity of this daemon; ``shard``, which it keeps, is part of the reporter's name."""
+        self._reporter = f"{REPORTER}/{shard}" if shard else REPORTER
         self._client = client
         self._now = now
         self._instance = instance[:MAX_REPORTER] or REPORTER
@@ -202,7 +204,7 @@ class Recorder:
             "kind": EVENT.kind,
             "metadata": {"name": name, "namespace": _namespace(key)},
             "eventTime": format_micro_time(series.first),
-            "reportingController": REPORTER,
+            "reportingController": self._reporter,
             "reportingInstance": self._instance,
             "action": key.reason.action,
             "reason": str(key.reason),
@@ -263,10 +265,10 @@ class Recorder:
 
 @asynccontextmanager
 async def open_recorder(
-    client: ClusterClient, now: Callable[[], datetime], instance: str
+    client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = ""
 ) -> AsyncGenerator[Recorder, None]:
     """Write Events while the block runs; ``instance`` is the identity of this daemon. Those that wait at the end are dropped."""
-    recorder = Recorder(client, now, instance)
+    recorder = Recorder(client, now, instance, shard)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(recorder.run, name="Events")
         yield recorder

@@ -11,6 +11,8 @@ from wharfinger.cluster.watch.object_cache import without_managers
 from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
 from wharfinger.runtime.resources.default_accounts import DefaultAccounts, open_default_accounts
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
+from wharfinger.runtime.shards.labels import ShardLabels, open_shard_labels
+from wharfinger.runtime.shards.ownership import owner_of
 
 FRESH_S: Final = 5.0
 """The time for which a cache counts as fresh after its server was heard. A standby that gets the Lease lists older ones again."""
@@ -25,11 +27,19 @@ class Caches:
     repositories: Informer
     scopes: ScopeLabels
     accounts: DefaultAccounts
+    shards: ShardLabels
 
     async def filled(self) -> None:
-        """Wait for the first list of each, or for another one if a cache may be old; log every few seconds why one is late."""
+        """Wait for the first list of each, or for another one if a cache may be old; log every few seconds why one is late.
+
+        With shards, everything is listed anew: while this daemon waited for its Lease, another one may have had it for a moment,
+        and taken Applications over.
+        """
         own = (self.applications, self.modules, self.repositories)
-        await wait_listed(*own, self.scopes.informer, self.accounts.informer, fresh_s=FRESH_S)
+        others = (self.scopes.informer, self.accounts.informer, self.shards.informer)
+        await wait_listed(*own, *others, fresh_s=FRESH_S)
+        if self.shards.informer.objects() or any(owner_of(obj) for obj in self.applications.objects().values()):
+            await wait_listed(self.applications, self.shards.informer, fresh_s=0.0)
 
 
 @asynccontextmanager
@@ -41,5 +51,6 @@ async def open_caches(client: ClusterClient, application_scope: ApplicationScope
         open_informer(client, PACKAGE_REPOSITORY) as repositories,
         open_scope_labels(client, application_scope) as scopes,
         open_default_accounts(client) as accounts,
+        open_shard_labels(client) as shards,
     ):
-        yield Caches(applications, modules, repositories, scopes, accounts)
+        yield Caches(applications, modules, repositories, scopes, accounts, shards)

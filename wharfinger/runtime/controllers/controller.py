@@ -11,38 +11,38 @@ of the package is left.
 
 import logging
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.watch.informer import Informer
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.sources.source import Source
-from wharfinger.runtime.controllers.caches import Caches, open_caches
 from wharfinger.runtime.controllers.guard import LOOK_S, Guard
 from wharfinger.runtime.controllers.holds import Hold, is_installed
 from wharfinger.runtime.controllers.installed_packages import Resting
+from wharfinger.runtime.controllers.package_names import (
+    deletion_policy,
+    identity_of,
+    is_ignored,
+    package_name,
+    releases_of,
+)
+from wharfinger.runtime.controllers.release_checks import ReleaseChecks
 from wharfinger.runtime.controllers.rollbacks import Rollbacks
 from wharfinger.runtime.controllers.takeover import Takeover
 from wharfinger.runtime.controllers.version_choices import NoVersionError, VersionChoices
 from wharfinger.runtime.core.runtime import Runtime
-from wharfinger.runtime.package.instance import SourceOpener
-from wharfinger.runtime.repositories.repository_controller import open_repositories
-from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels
+from wharfinger.runtime.resources.application_scope import ScopeLabels
 from wharfinger.runtime.resources.default_accounts import ACCOUNT_LABEL, DefaultAccounts
 from wharfinger.runtime.resources.identity import (
     GLOBAL,
-    SYSTEM_NAMESPACE,
     AppId,
     IdentityError,
     ModuleId,
@@ -51,12 +51,9 @@ from wharfinger.runtime.resources.identity import (
     package_id,
 )
 from wharfinger.runtime.resources.lookup import Lookup, RepositoryUnusableError
-from wharfinger.runtime.resources.references import open_references
-from wharfinger.runtime.resources.release_policy import DeletionPolicy, read_deletion
 from wharfinger.runtime.resources.resources import (
     APPLICATION,
     FINALIZER,
-    MODULE,
     PACKAGE_REPOSITORY,
     SKIP_DELETE_HOOKS,
     PackageSpec,
@@ -69,6 +66,7 @@ from wharfinger.runtime.resources.resources import (
     resource_key,
 )
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
+from wharfinger.runtime.shards.keeper import ShardKeeper
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.writer import StatusWriter
 
@@ -97,6 +95,7 @@ class Controller:
     scopes: ScopeLabels
     accounts: DefaultAccounts
     versions: VersionChoices
+    shards: ShardKeeper
     enabled_by_default: bool | None = True
     """The default for a Module without ``spec.enabled``; None: its bundle decides."""
     require_account: bool = False
@@ -108,16 +107,23 @@ class Controller:
     verify_s: float = VERIFY_S
     takeover: Takeover = field(init=False)
     rollbacks: Rollbacks = field(init=False)
+    checks: ReleaseChecks = field(init=False)
 
     def __post_init__(self) -> None:
         """Find out which packages are installed."""
-        objects = {**self.applications.objects(), **self.modules.objects()}
-        installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
+        objects: dict[ObjectKey, JsonObject] = {}
+        for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
+            if self.shards.owns(key, obj):
+                objects[key] = obj
+            else:
+                self.shards.neighbours.seen(package_name(key), obj)
+        installed = [package_name(key) for key, obj in objects.items() if is_installed(obj) and not is_ignored(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
+        self.checks = ReleaseChecks(self.runtime, self.find)
         self.rollbacks = Rollbacks(self.runtime, self.keys.add, self.keys.add_later)
         self.runtime.confinement.reaches_cluster = self.scopes.allows
-        self.takeover = Takeover(self.runtime, dict(_releases(objects)))
+        self.takeover = Takeover(self.runtime, dict(releases_of(objects)))
         if resource_key(ModuleId(GLOBAL)) in objects:
             self.runtime.packages.expect_global()
 
@@ -137,12 +143,19 @@ class Controller:
             # The object is gone, after our removal or because a user removed the finalizer. A package that this runtime never
             # knew is ignored, because a release of that name may belong to another manager by now.
             self.lookup.references.want(name, ())
+            self.shards.gone(name)
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
             self.takeover.looked(name, gone=True)
             self.guard.looked(name)
             return
-        identity = _identity(key, obj)
+        identity = identity_of(key, obj)
+        if not await self.shards.is_ours(identity, key, obj):
+            self._leave_to_others(name)
+            return
+        if self.shards.arrives(name):
+            for _, owner in releases_of({key: obj}):
+                self.takeover.arrives(name, owner)
         if is_deleting(obj):
             await self._remove(identity, key, obj)
         else:
@@ -160,6 +173,14 @@ class Controller:
         self.takeover.looked(name)
         self.guard.looked(name)
 
+    def _leave_to_others(self, name: str) -> None:
+        """Forget what is kept about a package that is not ours, or not yet."""
+        self.lookup.references.want(name, ())
+        self.writer.unwritten.discard(name)
+        self.takeover.looked(name, gone=True)
+        if name not in self.runtime.instances:
+            self.guard.moved(name)
+
     async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
         """Pass the wanted state of a resource to the runtime, or report why the resource cannot be acted on. Raises
         ClusterError.
@@ -167,7 +188,7 @@ class Controller:
         written = find_object(obj, "status")
         try:
             asked = self._read(identity, obj)
-            self._check_release(asked.id, written)
+            self.checks.check(asked.id, written)
             self._settle(asked)
         except (SpecError, IdentityError) as error:
             await self._block(identity, obj, "SpecInvalid", str(error))
@@ -251,45 +272,6 @@ class Controller:
         self.runtime.adopt_what_stops(replace(spec, enabled=None))
         self.guard.say(spec, hold)
 
-    def _check_release(self, identity: PackageId, written: JsonObject) -> None:
-        """Check that a release belongs to this package only and is not moved. Raises IdentityError or SpecError."""
-        placed = find_str(written, "release", "namespace") or identity.namespace
-        known = self.runtime.instances.get(identity.name)
-        if known is not None:
-            placed = known.status.namespace or placed
-            if not known.status.namespace and known.id != identity:
-                self.runtime.rename(known, identity)
-        if placed != identity.namespace:
-            raise SpecError(
-                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
-            )
-        self._claim_for_others(identity, written)
-        owner = self.runtime.claims.claim(identity)
-        if owner is None:
-            return
-        raise SpecError(
-            f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
-            "choose another name"
-        )
-
-    def _claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim the release that this package asks for on behalf of another package, if an earlier process installed that one
-        as this release.
-        """
-        if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
-            self.runtime.claims.claim(other)
-
-    def _installed_there(self, identity: PackageId) -> PackageId | None:
-        """Return the package that had the release before this process started: a Module for an Application, and vice versa."""
-        other: PackageId = (
-            ModuleId(identity.instance, identity.namespace)
-            if isinstance(identity, AppId)
-            else AppId(identity.namespace, identity.name)
-        )
-        key = resource_key(other)
-        obj = self._informer(key).get(key)
-        return other if find_str(obj, "status", "release", "namespace") == identity.namespace else None
-
     async def _remove(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> None:
         if FINALIZER not in finalizers_of(obj):
             return
@@ -300,9 +282,9 @@ class Controller:
         if (hold := await self.guard.admit_removal(identity, obj)) is not None:
             await self._hold_removal(identity, key, obj, hold)
             return
-        deletion, account = _deletion_policy(identity, obj), self._account(identity, obj)
+        deletion, account = deletion_policy(identity, obj), self._account(identity, obj)
         if has_release(identity):
-            self._claim_for_others(identity, written)
+            self.checks.claim_for_others(identity, written)
         gone = (
             self.runtime.remove_app(identity, generation, written, settings, deletion, account)
             if isinstance(identity, AppId)
@@ -406,172 +388,3 @@ class Controller:
         pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
         log.warning("%s: %s; retrying in %.1f s", name, why, pause_s)
         self.keys.add_later(name, pause_s)
-
-    async def follow_packages(self, informer: Informer) -> None:
-        """Enqueue every Application or Module that changes."""
-        with informer.changes() as changes:
-            while True:
-                for key in sorted(await changes.wait()):
-                    self._look_at(key)
-
-    async def follow_scopes(self) -> None:
-        """Enqueue the Applications of a namespace whose scope label changes."""
-
-        def look(namespace: str) -> None:
-            for key in self.applications.objects():
-                if key.namespace == namespace:
-                    self._look_at(key)
-
-        await self.scopes.follow(look)
-
-    async def follow_accounts(self) -> None:
-        """Enqueue the Applications of a namespace whose default account changes, and all Modules, which may be in it."""
-
-        def look(namespace: str) -> None:
-            for key in (*self.applications.objects(), *self.modules.objects()):
-                if key.namespace in ("", namespace):
-                    self._look_at(key)
-
-        await self.accounts.follow(look)
-
-    async def follow_repositories(self) -> None:
-        """Enqueue all Applications and Modules when a repository changes, because any of them may use it."""
-        with self.lookup.repositories.changes() as changes:
-            while True:
-                await changes.wait()
-                for informer in (self.applications, self.modules):
-                    for key in informer.objects():
-                        self._look_at(key)
-
-    def _look_at(self, key: ObjectKey) -> None:
-        if _is_left_alone(key):
-            log.error("Module %s is ignored: its name has a dot; create it again under a name without one", key.name)
-            return
-        self.keys.add(_name(key))
-
-
-@asynccontextmanager
-async def open_controller(
-    client: ClusterClient,
-    runtime: Runtime,
-    keys: WorkKeys,
-    writer: StatusWriter,
-    *,
-    local_packages: Sequence[Path] = (),
-    token_folders: Sequence[Path] = (),
-    enabled_by_default: bool | None = True,
-    application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
-    require_account: bool = False,
-    verify_s: float = VERIFY_S,
-    repository_client: ClusterClient | None = None,
-    scan_source: SourceOpener | None = None,
-    caches: Caches | None = None,
-) -> AsyncIterator[Controller]:
-    """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
-
-    ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
-    ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
-    without a service account is refused. ``verify_s``: the time after the start
-    during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
-    ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
-    are opened here if there are none.
-    """
-    async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
-        if caches is None:
-            caches = await stack.enter_async_context(open_caches(client, application_scope))
-        applications, modules, repositories = caches.applications, caches.modules, caches.repositories
-        scopes, accounts = caches.scopes, caches.accounts
-        await caches.filled()
-        lookup = Lookup(repositories, references, tuple(local_packages), tuple(token_folders))
-        scans = await stack.enter_async_context(
-            open_repositories(
-                repository_client or client,
-                repositories,
-                (applications, modules),
-                scan_source or runtime.tools.open_source,
-                runtime.now,
-                lambda key: keys.add(_name(key)),
-                local_packages=local_packages,
-                token_folders=token_folders,
-            )
-        )
-        versions = VersionChoices(runtime, scans, keys.add_later)
-        controller = Controller(
-            client,
-            runtime,
-            applications,
-            modules,
-            lookup,
-            keys,
-            writer,
-            scopes,
-            accounts,
-            versions,
-            enabled_by_default,
-            require_account,
-            verify_s=verify_s,
-        )
-        _sweep_journal(controller)
-        await runtime.tools.states.read(client)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
-            nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
-            nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
-            nursery.start_soon(controller.follow_scopes, name="follow scope labels")
-            nursery.start_soon(controller.follow_accounts, name="follow default accounts")
-            nursery.start_soon(controller.takeover.run, name="takeover of releases")
-            for number in range(WORKERS):
-                nursery.start_soon(controller.work, name=f"controller worker {number}")
-            yield controller
-            # A status patch in flight may be cancelled: it is written after the queues have drained (last_statuses).
-            nursery.cancel_scope.cancel()
-
-
-def _sweep_journal(controller: Controller) -> None:
-    """Forget the steps of packages whose objects were deleted while no daemon was running."""
-    known = {_name(key) for key in (*controller.applications.objects(), *controller.modules.objects())}
-    journal = controller.runtime.tools.journal
-    for name in {entry.package for entry in journal.entries()} - known:
-        journal.forget(name)
-
-
-def _name(key: ObjectKey) -> str:
-    """Return the runtime's name for the package of an Application or a Module."""
-    return AppId(key.namespace, key.name).name if key.resource == APPLICATION else key.name
-
-
-def _is_left_alone(key: ObjectKey) -> bool:
-    """Return whether a Module is ignored because its name contains a dot and so could be mistaken for an Application's."""
-    return key.resource == MODULE and "." in key.name
-
-
-def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[tuple[str, Owner]]:
-    """Yield the releases that packages have according to their status, each with its package's name."""
-    for key, obj in objects.items():
-        namespace, revision = (find(obj, "status", "release", name) for name in ("namespace", "revision"))
-        if isinstance(namespace, str) and namespace and revision and not _is_left_alone(key):
-            identity = package_id(_name(key))
-            if has_release(identity):
-                yield identity.name, Owner(identity.release, namespace)
-
-
-def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
-    """Return the resource's deletion policy; if it cannot be read, the policy that deletes least."""
-    try:
-        return read_deletion(find_object(obj, "spec"))
-    except FormatError as error:
-        log.warning("%s: %s; its objects are kept", identity, error)
-        return DeletionPolicy.ORPHAN
-
-
-def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:
-    """Return the identity of an object's package.
-
-    A Module's release is in the namespace where it was installed; before that, in ``spec.namespace``, if that is a text.
-    """
-    if key.resource == APPLICATION:
-        return AppId(key.namespace, key.name)
-    if is_deleting(obj) and (placed := find_str(obj, "status", "release", "namespace")):
-        return ModuleId(key.name, placed)
-    namespace = find(obj, "spec", "namespace")
-    return ModuleId(key.name, namespace if isinstance(namespace, str) and namespace else SYSTEM_NAMESPACE)

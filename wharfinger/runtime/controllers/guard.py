@@ -185,6 +185,14 @@ class Guard:
         if name in self.runtime.instances and not self.runtime.lifecycle.is_removing(name):
             self._leaving[name] = needs(self.runtime.scheduler.node(name))
 
+    def moved(self, name: str) -> None:
+        """Record that another daemon keeps a package from now on, and decides about its changes."""
+        self._note(name, None)
+        self._off.discard(name)
+        self._begun_before.discard(name)
+        if name in self._unheard:
+            self._hear((name,))
+
     def _change(self, spec: PackageSpec) -> Hold | None:
         name = spec.id.name
         instance = self.runtime.instances.get(name)

@@ -10,6 +10,7 @@ A record that cannot be read is skipped with a warning; a transient failure is r
 """
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -37,13 +38,18 @@ class Takeover:
         """Announce the expected releases to the engine."""
         self._runtime = runtime
         self._expected = dict(expected)
-        self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](len(self._expected))
+        self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](math.inf)  # at most once for each arrival
         runtime.tools.releases.expect(self._expected.values())
+
+    def arrives(self, name: str, owner: Owner) -> None:
+        """Expect the release of a package that another daemon kept until now."""
+        self._expected[name] = owner
+        self._runtime.tools.releases.expect((owner,))
 
     def looked(self, name: str, *, gone: bool = False) -> None:
         """Record that a package was reconciled; ``gone``: its object does not exist any more."""
         if name in self._expected and (gone or name in self._runtime.instances):
-            self._tell.send_nowait((name, self._expected.pop(name)))  # the channel has room for all releases
+            self._tell.send_nowait((name, self._expected.pop(name)))
 
     async def run(self) -> None:
         """Take releases over until cancelled, each in its own task, because one may have to wait for an operation on it."""

@@ -13,18 +13,16 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import find_str
-from wharfinger.formats.version_constraint import parse_constraint
-from wharfinger.packages.definition.requirements import Requirements, resolved, with_depends_on
-from wharfinger.packages.definition.requirements_reader import read_requirements
+from wharfinger.packages.definition.requirements import Requirements
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.repositories.repository_controller import Repositories
-from wharfinger.runtime.resources.identity import ModuleId
+from wharfinger.runtime.repositories.version_nodes import needs_of
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, CycleError, Node
 from wharfinger.runtime.scheduler.scheduler import ConstraintsError
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetails
+from wharfinger.runtime.versions.package_index import PackageIndex
 from wharfinger.runtime.versions.version_chooser import Choice, choose
 from wharfinger.runtime.versions.version_note import VersionNote, moved_note, note_of
 from wharfinger.runtime.versions.version_policy import Channel, MovedTag
@@ -153,15 +151,6 @@ class VersionChoices:
             return ""
         broken = scheduler.would_break(name, replace(node, version=version))
         return f"it would break {broken[0].name} ({broken[0].message})" if broken else ""
-
-
-def needs_of(spec: PackageSpec, details: VersionDetails) -> Requirements:
-    """Return the requirements of a version that is installed for a resource. Raises FormatError."""
-    of_module = isinstance(spec.id, ModuleId)
-    needs = read_requirements(details.requirements, "requirements", of_module=of_module)
-    if details.kubernetes and needs.kubernetes is None:
-        needs = replace(needs, kubernetes=parse_constraint(details.kubernetes))
-    return with_depends_on(resolved(needs, spec.id.namespace), spec.directives.depends_on)
 
 
 def _pinned(spec: PackageSpec, *, digest: str = "", kept: str = "") -> PackageSpec:

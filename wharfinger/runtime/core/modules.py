@@ -1,7 +1,7 @@
 """The Modules that are on, as packages and their hooks see them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.runtime.package.instance import Instance
@@ -17,6 +17,8 @@ class Modules:
     instances: Mapping[str, Instance]
     scheduler: Scheduler
     kubernetes_version: str
+    elsewhere: list[Callable[[], tuple[str, ...]]] = field(default_factory=list)
+    """Functions that return the names of the Modules that are on and that another daemon keeps."""
 
     def global_values(self) -> JsonObject:
         """Return the values that every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
@@ -25,10 +27,12 @@ class Modules:
         modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
         on = [each for each in modules if self.scheduler.enabled(each.id.name) and not is_global(each.id)]
         own = self.instances.get(GLOBAL)
+        known: dict[str, Collection[str] | None] = {each.id.name: each.crds.established for each in on}
+        known |= dict.fromkeys((name for names in self.elsewhere for name in names()), None)
         values = None
         if own is not None and own.configuration.configured_by is not None:
             values = own.configuration.values
-        return global_values(self.kubernetes_version, {each.id.name: each.crds.established for each in on}, values)
+        return global_values(self.kubernetes_version, dict(sorted(known.items())), values)
 
     def global_settings(self) -> JsonObject:
         """Return the part of the global values that a user set; hooks find it in CONFIG_VALUES_PATH."""

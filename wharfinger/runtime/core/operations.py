@@ -11,6 +11,7 @@ suspend         Suspend (its hooks are stopped), or LoadStored           nothing
 vote            EnabledScript, in a lane of its own                      the package is scheduled again
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs continues
 removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
+move            Leave, Undeploy                                          the same; its node stays in the scheduler
 ==============  =======================================================  =================================================
 
 The lifecycle store cancels the operations that one supersedes when it gives a scope; the tasks are enqueued in the same step.

@@ -13,7 +13,7 @@ made together, so nothing comes between a decision and its consequences.
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, assert_never
 
@@ -114,6 +114,8 @@ class Packages:
         self.scheduler = Scheduler(observers.scheduler)
         self.observe = observers.package
         self.unreported = UnreportedDecisions(self.scheduler)
+        self.elsewhere: Callable[[PackageOrders], None] = _ignored
+        """The callback for orders about packages that this runtime does not have."""
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
@@ -347,6 +349,7 @@ class Packages:
             self.rounds.decided(orders.name, on=decided.allowed)
         instance = self.instances.get(orders.name)
         if instance is None:
+            self.elsewhere(orders)
             return
         # While the script's vote is pending, it follows at once, and the decision is reported then.
         if decided is not None and decided.reason != Reason.SCRIPT_PENDING:
@@ -375,3 +378,7 @@ class Packages:
         """Report the decisions about these packages again, after what waits now."""
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
+
+
+def _ignored(_orders: PackageOrders) -> None:
+    """Do nothing: a package may be unknown for a moment."""

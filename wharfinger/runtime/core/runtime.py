@@ -154,6 +154,26 @@ class Runtime:
         """Do the same as `remove_app` for a Module."""
         return self._remove(identity, generation, written, settings, deletion, account)
 
+    def leave(self, identity: PackageId) -> bool:
+        """Stop all work on a package that another daemon keeps from now on; return True once nothing runs here any more.
+
+        Nothing is removed from the cluster.
+        """
+        name = identity.name
+        known = self.instances.get(name)
+        if known is None:
+            return True
+        self.lifecycle.track(name)
+        start, scope = self.lifecycle.begin_removal(name)
+        if start is RemovalStart.STARTED and scope is not None:
+            self.packages.emit(known, RemovalStarted(scope, None, None, disowned=False, moved=True))
+        return False
+
+    def is_leaving(self, name: str) -> bool:
+        """Return whether `leave` was called for a package, and its work has not ended yet."""
+        instance = self.instances.get(name)
+        return instance is not None and instance.removal.moved
+
     def adopt_what_stops(self, spec: PackageSpec) -> None:
         """Adopt only a disable or a suspension from a specification that cannot be acted on, for example because its repository
         is missing.
@@ -332,12 +352,16 @@ class Runtime:
         """Forget removed packages (queue, instance and lifecycle) for as long as the runtime is open."""
         while True:
             name = await self.packages.departures.take()
+            moved = self.is_leaving(name)
             await self.queues.remove(name)
             self.packages.forget(name)
             self.claims.give_up(name)
             self._forget_steps(name)
-            self._removed.add(name)
-            log.info("%s: removed", name)
+            if moved:
+                log.info("%s: moved to another daemon", name)
+            else:
+                self._removed.add(name)
+                log.info("%s: removed", name)
             self.on_change(name)
 
     def stop(self, cause: str) -> None:

@@ -17,8 +17,9 @@ import trio
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.records.release_heads import ReleaseHeads
-from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.engine import ReleaseEngine
 from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.releases.service import open_release_engine
 from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_watches
 from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.watching.filters import Filters

@@ -40,6 +40,7 @@ from wharfinger.runtime.plan.platform_options import add_platform, platform_prob
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES
 from wharfinger.runtime.resources.application_scope import ApplicationScope
 from wharfinger.runtime.resources.apply_options import add_apply, apply_options
+from wharfinger.runtime.shards.ownership import MAIN, SHARD_LABEL, shard_problem
 
 _LIMITS = {
     "work": "downloads, loads, renders and hook runs together",
@@ -52,6 +53,8 @@ _LIMITS = {
 GRACE_S = 30.0
 FORCED_EXIT = 1
 _MIB = 1024 * 1024
+OF_MAIN = ("admission", "worker_pools", "modules_dir", "global_hooks_dir")
+"""The options about objects that belong to no namespace, and so to no shard."""
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +178,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="longest pause between two retries (default: %(default)g)",
     )
     add_apply(parser)
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=MAIN,
+        metavar="NAME",
+        help=f"keep only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of their own; a daemon "
+        "without this option keeps everything else, and both work at the same time (default: everything else)",
+    )
     parser.add_argument(
         "--lease-duration",
         type=_lease_seconds,
@@ -337,6 +348,7 @@ def run(args: argparse.Namespace) -> int:
         least_speed=LeastSpeed(args.download_least_speed * 1024, args.download_window),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
         applying=apply_options(args),
+        shard=args.shard,
         lease_s=args.lease_duration,
         flight_recorder=None if args.flight_recorder is None else cast("Path", args.flight_recorder).resolve(),
         flight_recorder_bytes=args.flight_recorder_size * _MIB,
@@ -365,6 +377,8 @@ def _wrong_options(args: argparse.Namespace) -> str:
     for path in cast("list[Path]", args.local_packages):
         if not path.is_dir():
             return f"--local-packages {path}: not a folder; name an existing one"
+    if args.shard and (option := next((name for name in OF_MAIN if getattr(args, name)), "")):
+        return f"--{option.replace('_', '-')} applies to the daemon without --shard; leave out one of the two"
     if args.retry_first > args.retry_max:
         return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
     try:
@@ -422,6 +436,12 @@ def _seconds(text: str) -> float:
     if not 0 < value <= 3600:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, at most 3600")
     return value
+
+
+def _shard(text: str) -> str:
+    if text and (problem := shard_problem(text)):
+        raise argparse.ArgumentTypeError(problem)
+    return text
 
 
 def _lease_seconds(text: str) -> float:

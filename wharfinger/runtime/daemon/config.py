@@ -20,6 +20,7 @@ from wharfinger.runtime.daemon.source_options import SourceOptions
 from wharfinger.runtime.lifecycle.restart_policy import Repeat
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES
 from wharfinger.runtime.resources.application_scope import ApplicationScope
+from wharfinger.runtime.shards.ownership import MAIN
 
 HOOK_TIMEOUT_S: Final = 600.0
 
@@ -81,6 +82,8 @@ class DaemonConfig:
     """The folder of the flight recorder's log; None: only the last records are kept, in memory."""
     flight_recorder_bytes: int = DEFAULT_BYTES
     """The most bytes of that log."""
+    shard: str = MAIN
+    """The shard that this daemon keeps."""
     lease_s: float = LEASE_S
     """The time in seconds for which the Lease is granted."""
     applying: ReconcilerOptions = EngineOptions().reconciler

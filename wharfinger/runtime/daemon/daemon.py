@@ -59,16 +59,16 @@ from wharfinger.queue.slots import Slots
 from wharfinger.runtime.admission.hook_webhooks import HookWebhooks
 from wharfinger.runtime.cluster_events.package_events import PackageEvents
 from wharfinger.runtime.cluster_events.recorder import open_recorder
-from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.controllers.last_statuses import open_last_statuses
 from wharfinger.runtime.controllers.modules_dir import open_modules_dir
+from wharfinger.runtime.controllers.service import open_controller
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.config import DaemonConfig
 from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
-from wharfinger.runtime.daemon.leadership import LEASE, identity_of, open_leadership, report_leader
+from wharfinger.runtime.daemon.leadership import identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
@@ -79,8 +79,10 @@ from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import Tools
-from wharfinger.runtime.resources.custom_resources import ensure_crds
+from wharfinger.runtime.resources.custom_resources import check_crds, ensure_crds
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.shards.ownership import LEASE_FAMILY, lease_name
+from wharfinger.runtime.shards.seizure import Seizures
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
@@ -244,14 +246,16 @@ async def _open_all(
                 now,
                 inspector.stand_by,
                 needed,
+                name=lease_name(config.shard),
                 duration_s=config.lease_s,
                 fence=fence,
-                seen=partial(inspector.lease_seen, f"{SYSTEM_NAMESPACE}/{LEASE}", identity),
+                seen=partial(inspector.lease_seen, f"{SYSTEM_NAMESPACE}/{lease_name(config.shard)}", identity),
             )
         )
-        recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity))
-        await report_leader(client, lease, recorder)
-        version = await _prepare_cluster(client, connection, worker_pools=config.worker_pools)
+        recorder = await stack.enter_async_context(open_recorder(client, now, lease.identity, config.shard))
+        await report_leader(client, lease, recorder, lease_name(config.shard))
+        version = await _prepare_cluster(client, connection, config)
+        seizures = Seizures(client, for_lease, config.shard, lease.identity, config.lease_s, now)
         events = PackageEvents(recorder)
         await stack.enter_async_context(
             _open_runtime(
@@ -268,6 +272,7 @@ async def _open_all(
                 events,
                 standby,
                 fence,
+                seizures,
             )
         )
         gc.collect()
@@ -293,6 +298,7 @@ async def _open_runtime(
     events: PackageEvents,
     standby: Standby,
     fence: Fence,
+    seizures: Seizures,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
@@ -319,7 +325,7 @@ async def _open_runtime(
     holding = EngineOptions(
         field_manager=FIELD_MANAGER,
         now=now,
-        holder=lease.holder,
+        holder=replace(lease.holder, family=LEASE_FAMILY),
         prune_s=config.applying.prune_s,
         reconciler=config.applying,
     )
@@ -330,7 +336,8 @@ async def _open_runtime(
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
         renders = EntryCache(state / "renders")
-        renderer = package_renderer(helm, standby.engine, scratch, renders)
+        builder = kustomize_builder(standby.engine, find_kubectl(), scratch, renders)
+        renderer = package_renderer(helm, builder, renders)
         logins = DockerLogins(default_file(), ledger=ledger)
         network = Network(config.sources.proxies, config.sources.rules, logins, Patience(least=config.least_speed))
 
@@ -367,7 +374,7 @@ async def _open_runtime(
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
                 require_account=config.require_account,
-                kustomize=kustomize_builder(standby.engine, find_kubectl(), scratch, renders),
+                kustomize=builder,
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,
@@ -403,6 +410,9 @@ async def _open_runtime(
                 application_scope=config.application_scope,
                 caches=standby.caches,
                 require_account=config.require_account,
+                shard=config.shard,
+                seizures=seizures,
+                moved=events.moved,
             ) as controller,
         ):
             inspector.scans = controller.versions.repositories
@@ -484,12 +494,17 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
     return replace(folders, global_hooks=empty)
 
 
-async def _prepare_cluster(client: ClusterClient, connection: Connection, *, worker_pools: bool) -> str:
-    """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version."""
+async def _prepare_cluster(client: ClusterClient, connection: Connection, config: DaemonConfig) -> str:
+    """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version. The daemon of a shard waits
+    for those that the main daemon applies.
+    """
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
         try:
-            await ensure_crds(client, FIELD_MANAGER, now, worker_pools=worker_pools)
+            if config.shard:
+                await check_crds(client)
+            else:
+                await ensure_crds(client, FIELD_MANAGER, now, worker_pools=config.worker_pools)
             return await client.server_version()
         except ClusterError as error:
             said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")

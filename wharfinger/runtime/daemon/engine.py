@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.kustomizing.build_cache import BuildCache
-from wharfinger.packages.kustomizing.engine_kustomize import EngineKustomize
-from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeBuilder
-from wharfinger.packages.kustomizing.manifest_renderer import FORBIDDEN, ManifestRenderer
+from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
+from wharfinger.packages.kustomizing.manifest_renderer import ManifestRenderer
 from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineLimits, open_chart_engine
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import RenderLimits
@@ -24,30 +22,15 @@ log = logging.getLogger(__name__)
 
 ENGINE: Final = "wharfinger-engine"
 NO_ENGINE: Final = "none"
-_REMOTE: Final = f"{FORBIDDEN}, and its kustomization names something that is not in it; copy that into the package"
-_NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 
 
-def package_renderer(
-    charts: KeyedRenderer, engine: ChartEngine | None, scratch: Path, entries: EntryCache
-) -> CachingRenderer:
-    """Return the renderer of all packages: ``charts`` for those with a chart, else the engine, or ``kubectl`` without one."""
-    kubectl = None if engine is not None else shutil.which("kubectl")
-    building = KubectlKustomize(
-        Path(kubectl).absolute() if kubectl else None,
-        scratch,
-        network=False,
-        forbidden=FORBIDDEN,
-        missing=_NO_BUILDER if engine is None else _REMOTE,
-    )
-    builder: KustomizeBuilder = building
-    if engine is not None:
-        builder = EngineKustomize(engine, building, ProgramVersions(entries), BuildCache(entries))
+def package_renderer(charts: KeyedRenderer, builder: KustomizeBuilder, entries: EntryCache) -> CachingRenderer:
+    """Return the renderer of all packages: ``charts`` for those with a chart, else the builder."""
     return CachingRenderer(ManifestRenderer(charts, builder), entries)
 
 
 def find_kubectl() -> Path | None:
-    """Return the path of ``kubectl`` on PATH; None if there is none. It applies patches if there is no engine."""
+    """Return the path of ``kubectl`` on PATH; None if there is none. It builds if there is no engine."""
     found = shutil.which("kubectl")
     return None if found is None else Path(found).absolute()
 

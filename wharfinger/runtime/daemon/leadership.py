@@ -30,10 +30,11 @@ from wharfinger.runtime.controllers.state_dir import StateDirError
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import NEEDED, Right, await_rights, watch_rights
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.shards.ownership import MAIN, lease_name
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = "wharfinger"
+LEASE: Final = lease_name(MAIN)
 LEASE_S: Final = 15.0
 """The default time for which the Lease is granted; it is renewed after a third of it, and given up after two thirds."""
 IDENTITY_FILE: Final = "identity"
@@ -69,7 +70,7 @@ async def open_leadership(
     await _ensure_namespace(client)
 
     def waiting(why: str) -> None:
-        _tell(why)
+        _tell(why, name)
         standby(why)
 
     async with (
@@ -105,7 +106,8 @@ async def report_leader(client: ClusterClient, lease: Lease, recorder: Recorder,
     except (ClusterError, trio.TooSlowError) as error:
         log.debug("the Event about the new leader was not written: %s", error)
         return
-    text = f"{lease.identity} is at work from now on, fence {lease.fence}"
+    shard = "" if name == LEASE else f" for shard {name.removeprefix(f'{LEASE}-')}"
+    text = f"{lease.identity} is at work{shard} from now on, fence {lease.fence}"
     recorder.record(subject_of(obj), EventReason.LEADER_CHANGED, text)
 
 
@@ -127,9 +129,10 @@ def identity_of(state: Path) -> str:
     return identity
 
 
-def _tell(why: str) -> None:
+def _tell(why: str, name: str) -> None:
+    what = "cluster" if name == LEASE else "shard"
     log.warning(
-        "not at work yet: %s; only one daemon works on a cluster, until it stops or no longer renews the Lease", why
+        "not at work yet: %s; only one daemon works on a %s, until it stops or no longer renews the Lease", why, what
     )
 
 

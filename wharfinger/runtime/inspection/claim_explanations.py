@@ -7,7 +7,7 @@ from wharfinger.pools.pods.claim_controller import claim_key
 from wharfinger.pools.pods.claim_machine import BOUND, FINAL, Known, Reason
 from wharfinger.pools.pods.pod_pool import PodPool
 from wharfinger.pools.pods.pod_pools import PodPools
-from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot
+from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot
 
 CLAIM: Final = "claim/"
 """The beginning of the names of claims here."""

@@ -16,13 +16,13 @@ from wharfinger.hooks.metrics.run_metrics import OTHERS, package_labels
 from wharfinger.hooks.watching.monitor import Monitor
 from wharfinger.pools.pods.pod_pools import PodPools
 from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot, TaskCounts
 from wharfinger.runtime.inspection.pod_metrics import POD_METRICS, pod_families
 from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
 from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
 from wharfinger.runtime.inspection.statistics import statistics
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS, warm_families
 from wharfinger.runtime.inspection.watch_metrics import WATCH_METRICS
-from wharfinger.runtime.inspector import DaemonSnapshot, StatisticsSnapshot, TaskCounts
 from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")

@@ -2,7 +2,7 @@
 
 from wharfinger.pools.pods.pod_pool import PodPool
 from wharfinger.pools.pods.pod_pools import PodPools
-from wharfinger.runtime.inspector import WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 
 def pod_pools(pools: PodPools) -> tuple[WarmPoolSnapshot, ...]:

@@ -31,6 +31,7 @@ from wharfinger.runtime.core.package_snapshot import (
     waiting_queue,
 )
 from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.daemon_details import DaemonSnapshot, LeaderSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspection.claim_explanations import CLAIM, explain_claim
 from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
 from wharfinger.runtime.inspection.daemon_tasks import daemon_tasks
@@ -43,21 +44,16 @@ from wharfinger.runtime.inspection.recorder_metrics import recorder_families
 from wharfinger.runtime.inspection.repository_snapshots import repository_snapshots
 from wharfinger.runtime.inspection.resources import resource_snapshots
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
+from wharfinger.runtime.inspection.version_advice import VersionAdvice
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
 from wharfinger.runtime.inspector import (
-    DaemonSnapshot,
-    ExplanationSnapshot,
     HistorySnapshot,
-    LeaderSnapshot,
-    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     RepositorySnapshot,
     SettingsAnswer,
-    StatisticsSnapshot,
-    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package_details import (
@@ -77,6 +73,7 @@ from wharfinger.runtime.repositories.repository_controller import Repositories
 from wharfinger.runtime.resources.identity import has_release, package_id
 from wharfinger.runtime.resources.resources import Directives, resource_key
 from wharfinger.runtime.scheduler.package_node import node_of
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.tasks.rendering import rendered
 from wharfinger.runtime.why.causes import Known
@@ -217,7 +214,9 @@ class RuntimeInspector:
             return explain_at(self.recorder.rings, name, at) if self.recorder is not None else None
         if name.startswith(CLAIM):
             return explain_claim(name, self.pods) if self.pods is not None else None
-        return explain(name, _known(self.runtime)) if self.runtime is not None else None
+        if self.runtime is None or (found := explain(name, _known(self.runtime))) is None:
+            return None
+        return await VersionAdvice(self.runtime, self.scans, self.find).add_to(found)
 
     async def history(self, name: str) -> HistorySnapshot | None:
         """Return the last events of a package; None if there are none."""

@@ -14,7 +14,7 @@ from wharfinger.queue.dump import QueuesStatistics
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.core.runtime import Runtime
-from wharfinger.runtime.inspector import (
+from wharfinger.runtime.daemon_details import (
     MonitorCounts,
     ObjectCounts,
     PoolSnapshot,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from wharfinger.pools.interpreters.pool import InterpreterPool
 from wharfinger.pools.interpreters.warm_start import WarmStarts
 from wharfinger.pools.persistent.programs import Kept, PersistentPrograms
-from wharfinger.runtime.inspector import WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 
 def named_pools(pools: Sequence[InterpreterPool]) -> Iterator[tuple[str, InterpreterPool]]:

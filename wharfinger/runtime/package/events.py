@@ -335,13 +335,15 @@ class RemovalStarted(OutcomeBase):
     """The lifecycle store gave a removal its scope.
 
     ``settings`` are for its hooks, ``deletion`` is the policy for its objects; None: not known. ``disowned``: the release of its
-    name belongs to another package.
+    name belongs to another package. ``moved``: another daemon keeps the package from now on, and nothing is removed from the
+    cluster.
     """
 
     scope: WorkScope
     settings: ResolvedSettings | None
     deletion: DeletionPolicy | None
     disowned: bool
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

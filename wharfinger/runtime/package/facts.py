@@ -266,11 +266,12 @@ class CrdsEnded(CrdsBase):
 class RemovalBegun(RemovalBase):
     """The removal began, with this policy for the objects.
 
-    ``disowned``: the release of the package's name belongs to another package.
+    ``disowned``: the release of the package's name belongs to another package. ``moved``: another daemon keeps the package.
     """
 
     deletion: DeletionPolicy
     disowned: bool
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,10 @@ def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
     if package.wish.source is None and event.settings is not None:  # this process has not adopted a desired state of it
         package = applied(package, SettingsGiven(event.settings))
     deletion = event.deletion or package.wish.directives.upkeep.deletion
-    package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned)), "removal started")
+    cause = "moved to another daemon" if event.moved else "removal started"
+    package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned, event.moved)), cause)
+    if event.moved:  # its node stays until it is known as a neighbour, so dependents lose nothing
+        return package, (Log(cause), *ended, Attempt(Phase.LOAD, begins=False), EnqueueRemoval(event.scope))
     status = statuses.removing(package.status, "Removing", "the release is being uninstalled", around.now)
     return with_status(package, status), (
         *ended,

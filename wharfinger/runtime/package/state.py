@@ -205,6 +205,8 @@ class Removal(msgspec.Struct, frozen=True):
     """True if a user wants the package removed without its delete hooks."""
     disowned: bool = False
     """True if the package is being removed while the release of its name belongs to another package; that release is kept."""
+    moved: bool = False
+    """True if another daemon keeps the package: it is forgotten here, and nothing is removed from the cluster."""
 
 
 NO_WISH: Final = Wish()

@@ -349,8 +349,8 @@ def _crds(crds: Crds, event: CrdsFact) -> Crds:
 
 def _removal(removal: Removal, event: RemovalFact) -> Removal:
     match event:
-        case RemovalBegun(deletion, disowned):
-            return replace(removal, deletion=deletion, disowned=disowned)
+        case RemovalBegun(deletion, disowned, moved):
+            return replace(removal, deletion=deletion, disowned=disowned, moved=moved)
         case DeletionChosen(deletion):
             return replace(removal, deletion=deletion)
         case DeleteHooksSkipped():

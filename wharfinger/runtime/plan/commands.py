@@ -14,10 +14,11 @@ from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.packages.errors import StoreError
 from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
 from wharfinger.runtime.plan.packages import open_package_folder
-from wharfinger.runtime.plan.plan import Plan, make_plan
+from wharfinger.runtime.plan.plan import Plan, judged_plan
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem, version_problem
 from wharfinger.runtime.plan.progress_line import open_progress_line
 from wharfinger.runtime.plan.text import plan_json, plan_text, plan_yaml, printable
+from wharfinger.runtime.plan.version_advice import with_versions
 from wharfinger.runtime.scheduler.rules import Facts
 
 EXIT_NOT_ON: Final = 1
@@ -106,7 +107,9 @@ def plan(args: argparse.Namespace) -> int:
 async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
     progress = Progress()
     async with open_package_folder(folder) as packages, open_progress_line(sys.stderr, progress.text):
-        return await make_plan(inputs, packages.definition, facts, progress=progress.tell)
+        made, bodies = await judged_plan(inputs, packages.definition, facts, progress=progress.tell)
+        specs = {each.spec.id.name: each.spec for each in inputs.wanted}
+        return await with_versions(made, specs, bodies, facts, packages.index)
 
 
 @dataclass(slots=True)

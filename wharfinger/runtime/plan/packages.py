@@ -17,14 +17,17 @@ from typing import Final
 
 import trio
 
+from wharfinger.formats.errors import FormatError
 from wharfinger.packages.definition.definition import Definition, read_definition
-from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError
+from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError, PackageError
 from wharfinger.packages.files.disk_files import disk_errors
 from wharfinger.packages.registry.address import is_repository, tag_of_version
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
 from wharfinger.packages.sources.source import LayoutSource, open_source
 from wharfinger.packages.store.disk_store import open_store
 from wharfinger.packages.store.store import Store
+from wharfinger.runtime.repositories.package_scan import Interest, scan_package
+from wharfinger.runtime.versions.package_index import PackageIndex
 
 _SCRATCH: Final = "wharfinger-plan-"
 
@@ -48,6 +51,18 @@ class PackageFolder:
         return await trio.to_thread.run_sync(
             _from_folder, self.root / package, package, version, abandon_on_cancel=True
         )
+
+    async def index(self, package: str) -> PackageIndex | None:
+        """Return the versions of a package in a layout; None for a folder, which has one, or if they cannot be read."""
+        if not is_repository(package):
+            return None
+        if not await trio.to_thread.run_sync((self.root / package / LAYOUT_FILE).is_file):
+            return None
+        try:
+            async with open_source(LayoutSource(self.root), package) as (registry, repository):
+                return await scan_package(registry, repository, PackageIndex("", package), Interest())
+        except (PackageError, FormatError):
+            return None
 
     async def _from_layout(self, package: str, version: str) -> Definition:
         async with open_source(LayoutSource(self.root), package) as (registry, repository):

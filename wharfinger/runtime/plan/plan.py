@@ -16,13 +16,13 @@ from typing import Final
 
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.runtime.fixpoint.converge import converge
-from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.plan.bodies import Finding, Judged, LoadDefinition, PlanBodies, Refused
 from wharfinger.runtime.plan.input import Inputs, Wanted
 from wharfinger.runtime.plan.reasons import Explainer
 from wharfinger.runtime.resources.resources import NO_RECONCILIATION, PackageSpec
 from wharfinger.runtime.scheduler.graph import Node, Topology, topology
 from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.status.reasons import Reason
 
 LIMIT: Final = 8
@@ -94,6 +94,13 @@ async def make_plan(
     inputs: Inputs, load: LoadDefinition, facts: Facts, *, limit: int = LIMIT, progress: Progress = lambda _, __: None
 ) -> Plan:
     """Make the plan, as the module explains; at most ``limit`` packages are read at the same time."""
+    return (await judged_plan(inputs, load, facts, limit=limit, progress=progress))[0]
+
+
+async def judged_plan(
+    inputs: Inputs, load: LoadDefinition, facts: Facts, *, limit: int = LIMIT, progress: Progress = lambda _, __: None
+) -> tuple[Plan, PlanBodies]:
+    """Make the plan; return the findings that it follows from, too."""
     sources = {(each.spec.package, each.spec.version) for each in inputs.wanted}
     read = 0
 
@@ -111,7 +118,7 @@ async def make_plan(
         raise AssertionError(
             f"planning did not come to its end: {report.crashed or report.unresolved or report.exhausted}"
         )
-    return _planned(inputs, bodies, facts)
+    return _planned(inputs, bodies, facts), bodies
 
 
 def _planned(inputs: Inputs, bodies: PlanBodies, facts: Facts) -> Plan:

@@ -12,14 +12,7 @@ from typing import Final
 
 from rpds import HashTrieMap
 
-from wharfinger.runtime.inspector import (
-    CauseSnapshot,
-    ConditionSnapshot,
-    ExplanationSnapshot,
-    NodeSnapshot,
-    PackageSnapshot,
-    QueueSnapshot,
-)
+from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, QueueSnapshot
 from wharfinger.runtime.plan.bodies import Finding, Judged, PlanBodies, Refused
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.graph import Topology
@@ -27,6 +20,7 @@ from wharfinger.runtime.scheduler.rules import Facts, ScriptVote
 from wharfinger.runtime.scheduler.snapshots import node_snapshot
 from wharfinger.runtime.scheduler.state import Active, Entry, Graph, Idle
 from wharfinger.runtime.scheduler.state import package_id as scheduler_id
+from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot, NodeSnapshot
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import State

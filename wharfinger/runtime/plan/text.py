@@ -18,9 +18,9 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.listing import listed
 from wharfinger.formats.text_table import layout
 from wharfinger.formats.yaml.writer import write_yaml
-from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.plan.plan import Plan, PlannedPackage, PlanState
 from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 _HEADER: Final = ("TURN", "TIER", "NAME", "KIND", "PACKAGE", "VERSION", "STATE", "AFTER")
 _NONE: Final = "-"

@@ -32,11 +32,15 @@ from wharfinger.queue.fifo import Fifo
 Text: TypeAlias = Callable[[str], str]
 """A function that masks secrets in a text."""
 
+Clean: TypeAlias = set[str | None]
+"""The texts that are known to need no mask, and None."""
+
 Encode: TypeAlias = Callable[[object, Text], JsonValue]
 """A function that returns the form of a value within another one."""
 _NOTHING: Final[Mapping[str, frozenset[str]]] = {}
 
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_LINES: Final = msgspec.json.Encoder()
 _SCALARS: Final = frozenset((int, bool, float, type(None)))
 _SIMPLE: Final = frozenset((*_SCALARS, str, datetime))
 _PAIR: Final = ") and ("
@@ -96,6 +100,18 @@ class _Quick(NamedTuple):
     tag: str
     texts: Callable[[object], tuple[str | None, ...]]
     lists: Callable[[object], tuple[tuple[str, ...] | None, ...]] | None
+
+    def is_clean(self, value: object, clean: Clean) -> bool:
+        """Return whether all texts of a record are known to need no mask."""
+        if not clean.issuperset(self.texts(value)):
+            return False
+        return self.lists is None or all(each is None or clean.issuperset(each) for each in self.lists(value))
+
+    def is_open(self, value: object, text: Text) -> bool:
+        """Return whether no text of a record has to be masked, after a look at each of them."""
+        return all(each is None or text(each) == each for each in self.texts(value)) and (
+            self.lists is None or all(text(each) == each for many in self.lists(value) for each in many or ())
+        )
 
 
 _Kept: TypeAlias = Mapping[str, frozenset[str]]
@@ -165,6 +181,11 @@ def _is_value(kind: type) -> bool:
 def as_bytes(value: JsonValue) -> bytes:
     """Return a value as JSON, with the keys of objects sorted."""
     return _ENCODER.encode(value)
+
+
+def as_lines(values: list[JsonValue]) -> bytes:
+    """Return values as lines of JSON; the keys of objects are in any order."""
+    return _LINES.encode_lines(values)
 
 
 def normal(value: JsonValue) -> JsonValue:
@@ -272,12 +293,15 @@ class Codec:
         """Return the form of any other value. Raises CanonicalError, because there is none."""
         raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
 
-    def quick(self, value: object, text: Text) -> JsonValue:
+    def quick(self, value: object, text: Text, clean: Clean) -> JsonValue:
         """Return a form of a value that is fast to write; parts of it are the records themselves."""
-        quick = self._quick.get(type(value))
-        if quick is None or not _is_open(quick, value, text):
-            return self._encoded(value, text, self.quick)
-        return [quick.tag, cast("JsonValue", value)]
+        kind = type(value)
+        quick = self._quick.get(kind)
+        if quick is not None and (quick.is_clean(value, clean) or quick.is_open(value, text)):
+            return [quick.tag, cast("JsonValue", value)]
+        if kind in self._enums:
+            return [self._enums[kind], cast("Enum", value)._name_]
+        return self._encoded(value, text, lambda inner, text_of: self.quick(inner, text_of, clean))
 
     def is_simple(self, value: object) -> bool:
         """Return whether a value is a record of numbers, truths, texts, times and members of enumerations only."""
@@ -335,19 +359,6 @@ class Codec:
                 raise CanonicalError("expected pairs of a key and a value, found something else")
             pairs.append((self.decode(pair[0]), self.decode(pair[1])))
         return pairs
-
-
-def _is_open(quick: _Quick, value: object, text: Text) -> bool:
-    """Return whether no text of a record has to be masked."""
-    for each in quick.texts(value):
-        if each is not None and text(each) != each:
-            return False
-    if quick.lists is not None:
-        for texts in quick.lists(value):
-            for each in texts or ():
-                if text(each) != each:
-                    return False
-    return True
 
 
 def _sorted(values: Iterable[JsonValue]) -> list[JsonValue]:

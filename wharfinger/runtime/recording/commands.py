@@ -12,13 +12,14 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, encode_json
 from wharfinger.formats.terminal_text import printable
 from wharfinger.kube.times import format_exact_time
-from wharfinger.runtime.inspector import ExplanationSnapshot, HistorySnapshot
+from wharfinger.runtime.inspector import HistorySnapshot
 from wharfinger.runtime.recording.canonical import as_bytes
 from wharfinger.runtime.recording.history import recorded_history
 from wharfinger.runtime.recording.past_explanation import explain_recorded
 from wharfinger.runtime.recording.record import Record
 from wharfinger.runtime.recording.recordings import RecordingError, Unread, read_recording
 from wharfinger.runtime.recording.replay import Difference, Replay
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 MOST_DIFFERENCES = 20
 """The most differences that are printed."""

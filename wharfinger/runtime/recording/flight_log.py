@@ -1,8 +1,8 @@
 """The flight recorder's log on disk: ``--flight-recorder DIR``.
 
-The event loop appends records to a list, and a thread writes them a moment later (WRITE_EVERY_S), so recording never waits for
-the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`), mode 0600 in a folder
-of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all of them together stay within
+The event loop appends records to a list, and a thread writes them a moment later (WRITE_EVERY_S) as one frame, so recording never
+waits for the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharfinger.runtime.recording.log_file`), mode 0600 in a
+folder of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all of them together stay within
 ``max_bytes``. Each file can be replayed alone, because machines are recorded from their whole states in it.
 
 If the disk is full, or too slow, records are lost, and the daemon goes on. That is logged once, and counted in the metrics. A new
@@ -12,7 +12,7 @@ the records of the last moment, and a crash of the machine may lose more.
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ import trio
 
 import wharfinger
 from wharfinger.runtime.recording.log_file import MAGIC, file_name, file_number, frame
-from wharfinger.runtime.recording.record import FORMAT, GapRecord, HeadRecord, encoded
+from wharfinger.runtime.recording.record import FORMAT, GapRecord, HeadRecord, Lines, encoded
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class _Begin:
     lost: int
 
 
-_Pending = bytes | Callable[[], bytes] | _Begin
+_Pending = Lines | Callable[[], bytes] | _Begin
 
 
 @dataclass(slots=True)
@@ -80,16 +80,17 @@ class _Disk:
         return max((number for number, _ in self._files()), default=0)
 
     def write(self, pending: list[_Pending]) -> int:
-        """Write the records in order, and return the number of bytes. Raises OSError."""
-        data, written = bytearray(), 0
+        """Write the records in order, those for one file in one frame, and return the number of bytes. Raises OSError."""
+        lines, written = bytearray(), 0
         for item in pending:
             if isinstance(item, _Begin):
-                written += self._flush(data)
+                written += self._flush(lines)
                 self._begin(item.number)
-                data += MAGIC + b"".join(map(frame, item.first))
+                written += self._write(MAGIC)
+                lines += b"".join(b"%s\n" % record for record in item.first)
             else:
-                data += frame(item if isinstance(item, bytes) else item())
-        written += self._flush(data)
+                lines += item.data if isinstance(item, Lines) else b"%s\n" % item()
+        written += self._flush(lines)
         self._delete_oldest(self.max_bytes)  # whole states are counted only here
         return written
 
@@ -99,12 +100,18 @@ class _Disk:
             descriptor, self.descriptor = self.descriptor, -1
             os.close(descriptor)
 
-    def _flush(self, data: bytearray) -> int:
+    def _flush(self, lines: bytearray) -> int:
+        if not lines:
+            return 0
+        data = frame(lines)
+        lines.clear()
+        return self._write(data)
+
+    def _write(self, data: bytes) -> int:
         written = 0
         with memoryview(data) as view:
             while written < len(view):
                 written += os.write(self.descriptor, view[written:])
-        data.clear()
         return written
 
     def _begin(self, number: int) -> None:
@@ -138,6 +145,7 @@ class FlightLog:
     """The number of the file that the next record will be in."""
     now: Callable[[], float]
     counters: LogCounters = field(default_factory=LogCounters)
+    _expected: set[Callable[[], None]] = field(default_factory=set)
     _pending: list[_Pending] = field(default_factory=list)
     _pending_bytes: int = 0
     _in_file: int = 0
@@ -149,12 +157,17 @@ class FlightLog:
     _stopping: trio.Event = field(default_factory=trio.Event)
     _scope: trio.CancelScope = field(default_factory=lambda: trio.CancelScope(shield=True))
 
-    def append(self, *records: bytes | Callable[[], bytes]) -> None:
+    def expect(self, drain: Callable[[], None]) -> None:
+        """Call a function once before the next write, which is soon; it appends what is to be written."""
+        self._expected.add(drain)
+        self._wake.set()
+
+    def append(self, *records: Lines | Callable[[], bytes]) -> None:
         """Write records soon, all to one file; a function is called then, in another thread. Never waits, never raises."""
         if self._broken or self._lost or self._pending_bytes > MOST_PENDING:
-            self._lose(len(records))
+            self._lose(_records(records))
             return
-        size = sum(len(record) for record in records if isinstance(record, bytes))
+        size = sum(len(record.data) for record in records if isinstance(record, Lines))
         self._pending += records
         self._pending_bytes += size
         self._in_file += size
@@ -203,6 +216,9 @@ class FlightLog:
 
     async def flush(self) -> None:
         """Write everything that is pending."""
+        expected, self._expected = self._expected, set()
+        for drain in expected:
+            drain()
         pending, self._pending = self._pending, []
         self._pending_bytes, self._wake = 0, trio.Event()
         if not pending:
@@ -236,8 +252,9 @@ class FlightLog:
         self._lost += records
 
 
-def _records(pending: list[_Pending]) -> int:
-    return sum(not isinstance(item, _Begin) for item in pending)
+def _records(pending: Sequence[_Pending]) -> int:
+    counts = (item.records if isinstance(item, Lines) else not isinstance(item, _Begin) for item in pending)
+    return sum(counts)
 
 
 async def prepared(folder: Path, now: Callable[[], float], max_bytes: int) -> FlightLog:

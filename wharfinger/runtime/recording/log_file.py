@@ -1,12 +1,12 @@
 """The form of a file of the flight recorder: a first line, and then frames, each with its length and checksum.
 
-======  ===========================================================
+======  ======================================================================
 bytes   content
-======  ===========================================================
-4       the length of the record, big-endian
-4       CRC-32 of the length and the record, big-endian
-length  the record (:mod:`wharfinger.runtime.recording.record`)
-======  ===========================================================
+======  ======================================================================
+4       the length of the records, big-endian
+4       CRC-32 of the length and the records, big-endian
+length  records, one a line (:mod:`wharfinger.runtime.recording.record`)
+======  ======================================================================
 
 A daemon that was killed, or a full disk, leaves an incomplete frame at the end of a file; it is no error (`Torn`). A frame with a
 wrong checksum is damage (`Damage`); what follows it in the file cannot be read, because its place is not known. Pure.
@@ -20,8 +20,8 @@ from typing import Final, TypeAlias
 MAGIC: Final = b"wharfinger flight recording 1\n"
 PREFIX: Final = "flight-"
 SUFFIX: Final = ".log"
-MAX_RECORD: Final = 512 * 1024 * 1024
-"""The largest record in bytes; the state of a scheduler with ten thousand packages takes some tens of MB."""
+MAX_FRAME: Final = 512 * 1024 * 1024
+"""The most bytes of the records of a frame; the state of a scheduler with ten thousand packages takes some tens of MB."""
 _HEAD: Final = 8
 
 
@@ -43,14 +43,17 @@ class Damage:
 Found: TypeAlias = bytes | Torn | Damage
 
 
-def frame(record: bytes) -> bytes:
-    """Return a record as a frame."""
-    length = len(record).to_bytes(4, "big")
-    return length + zlib.crc32(record, zlib.crc32(length)).to_bytes(4, "big") + record
+def frame(records: bytes | bytearray) -> bytes:
+    """Return records as a frame."""
+    length = len(records).to_bytes(4, "big")
+    return b"".join((length, zlib.crc32(records, zlib.crc32(length)).to_bytes(4, "big"), records))
 
 
 def read_frames(data: bytes) -> Iterator[Found]:
-    """Yield the records of a file in order; last a Torn or a Damage if the file does not end with a complete frame."""
+    """Yield the records of each frame of a file, in order.
+
+    If the file does not end with a complete frame, a Torn or a Damage is last.
+    """
     if not data.startswith(MAGIC):
         if MAGIC.startswith(data):
             yield Torn(0)
@@ -61,19 +64,19 @@ def read_frames(data: bytes) -> Iterator[Found]:
     while offset < len(data):
         length = int.from_bytes(data[offset : offset + 4], "big")
         end = offset + _HEAD + length
-        if length > MAX_RECORD:
-            yield Damage(offset, f"expected a record of at most {MAX_RECORD} bytes, found a length of {length}")
+        if length > MAX_FRAME:
+            yield Damage(offset, f"expected records of at most {MAX_FRAME} bytes, found a length of {length}")
             return
         if len(data) - offset < _HEAD or end > len(data):
             yield Torn(offset)
             return
-        record = data[offset + _HEAD : end]
-        if zlib.crc32(record, zlib.crc32(data[offset : offset + 4])) != int.from_bytes(
+        records = data[offset + _HEAD : end]
+        if zlib.crc32(records, zlib.crc32(data[offset : offset + 4])) != int.from_bytes(
             data[offset + 4 : offset + 8], "big"
         ):
-            yield Damage(offset, "the checksum of a record does not match it")
+            yield Damage(offset, "the checksum of a frame does not match it")
             return
-        yield record
+        yield records
         offset = end
 
 

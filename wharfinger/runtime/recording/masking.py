@@ -45,7 +45,7 @@ class Renewals:
 class Masking:
     """The masked texts of one package. ``secrets`` returns its known secrets; it is called for each new text."""
 
-    __slots__ = ("_all", "_known", "_redactor", "_secrets", "_texts", "renewed")
+    __slots__ = ("_all", "_known", "_redactor", "_secrets", "_texts", "clean", "renewed")
 
     def __init__(self, secrets: Callable[[], tuple[str, ...]], renewals: Renewals) -> None:
         self._secrets = secrets
@@ -53,6 +53,8 @@ class Masking:
         self._known: frozenset[str] = frozenset()
         self._redactor = TextRedactor()
         self._texts: dict[str, str] = {}
+        self.clean: set[str | None] = {None}
+        """The texts that are known to contain no secret, and None. One call tells whether a record has only such texts."""
         self.renewed = 0
         """The number of times that texts of this package were forgotten, because they get another form."""
 
@@ -62,18 +64,18 @@ class Masking:
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
+        if text in self.clean:
+            return text
         found = self._texts.get(text)
-        if found is None:
-            if len(text) < SHORTEST_SECRET:
-                return text
-            found = self._mask(text)
-        return found
+        return self._mask(text) if found is None else found
 
     def of(self, _name: str) -> "Masking":
         """Return this masking: all texts are of this package."""
         return self
 
     def _mask(self, text: str) -> str:
+        if len(text) < SHORTEST_SECRET:
+            return text
         known = self._known.union(self._secrets())
         if known != self._known:
             self._known, self._redactor = known, TextRedactor(known)
@@ -82,6 +84,8 @@ class Masking:
         if len(self._texts) >= MOST_TEXTS:
             self._forget()
         masked = self._texts[text] = self._masked(text)
+        if masked == text:
+            self.clean.add(text)
         return masked
 
     def _masked(self, text: str) -> str:
@@ -103,6 +107,7 @@ class Masking:
 
     def _forget(self) -> None:
         self._texts.clear()
+        self.clean = {None}
         self.renewed += 1
         self._all.count += 1
 
@@ -114,21 +119,22 @@ class Derived:
     the same text.
     """
 
-    __slots__ = ("_masked", "_masking")
+    __slots__ = ("_masking", "masked")
 
     def __init__(self, masking: Masking) -> None:
         self._masking = masking
-        self._masked: list[tuple[str, str]] = []
+        self.masked: list[tuple[str, str]] = []
+        """The texts of the event that contain a secret, with their masked forms."""
 
     def __call__(self, text: str) -> str:
         """Return a text of the event without secrets."""
         masked = self._masking(text)
         if masked != text:
-            self._masked.append((text, masked))
+            self.masked.append((text, masked))
         return masked
 
     def derived(self, text: str) -> str:
         """Return a text of the state or the effects without secrets."""
-        for original, masked in self._masked:
+        for original, masked in self.masked:
             text = text.replace(original, masked)
         return self._masking(text)

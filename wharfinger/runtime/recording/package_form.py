@@ -8,7 +8,8 @@ the form of the states before and after, and `package_of` reads a form that has 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum, auto
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, is_not
 from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
@@ -115,17 +116,23 @@ _MARKED: Final = cast(
 def package_changes(codec: Codec, before: Package | None, after: Package, text: Text, mark: Mark) -> JsonValue:
     """Return the form of what has changed; of everything if there was no state before."""
     changed: JsonObject = {}
+    if before is after:
+        return changed
     if before is None or before.status is not after.status:
         changed["status"] = status_changes(None if before is None else before.status, after.status, text)
-    if before is None or before.id != after.id:
+    if before is None or (before.id is not after.id and before.id != after.id):
         changed["id"] = codec.encode(after.id, text)
     if before is None or before.warnings is not after.warnings:
         changed["warnings"] = [
             [subject, [text(each) for each in some]] for subject, some in sorted(after.warnings.items())
         ]
-    olds = _RECORDS(before) if before is not None else (None,) * len(_PARTS)
-    for part, old, new in zip(_PARTS, olds, _RECORDS(after), strict=True):
-        if old is not new and (form := _part_changes(codec, part, old, new, text, mark)):
+    if before is None:
+        for part, new in zip(_PARTS, _RECORDS(after), strict=True):
+            changed[part.name] = _whole(codec, part, new, text, mark)
+        return changed
+    olds, news = _RECORDS(before), _RECORDS(after)
+    for part, old, new in compress(zip(_PARTS, olds, news, strict=True), map(is_not, olds, news)):
+        if form := _part_changes(codec, part, old, new, text, mark):
             changed[part.name] = form
     return changed
 
@@ -156,11 +163,16 @@ def package_of(codec: Codec, form: JsonValue) -> Package:
     return make(id=codec.decode(form["id"]), status=status_after(None, form["status"]), warnings=warnings, **values)
 
 
+def _whole(codec: Codec, part: _Part, new: object, text: Text, mark: Mark) -> JsonObject:
+    values = zip(part.fields, part.get(new), strict=True)
+    return {name: _form(codec, kind, None, now, text, mark) for (name, kind), now in values}
+
+
 def _part_changes(codec: Codec, part: _Part, old: object, new: object, text: Text, mark: Mark) -> JsonObject:
     changed: JsonObject = {}
-    olds = part.get(old) if old is not None else (None,) * len(part.fields)
-    for (name, kind), was, now in zip(part.fields, olds, part.get(new), strict=True):
-        if old is None or (was is not now and (kind is Kind.MARK or kind is Kind.HELD or was != now)):
+    olds, news = part.get(old), part.get(new)
+    for (name, kind), was, now in compress(zip(part.fields, olds, news, strict=True), map(is_not, olds, news)):
+        if kind is Kind.MARK or kind is Kind.HELD or was != now:
             changed[name] = _form(codec, kind, was, now, text, mark)
     return changed
 

@@ -13,20 +13,12 @@ from datetime import UTC, datetime
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.core.package_snapshot import condition_snapshots
-from wharfinger.runtime.inspector import (
-    DependencySnapshot,
-    ExplanationSnapshot,
-    LackSnapshot,
-    NodeSnapshot,
-    PackageSnapshot,
-    ProgressSnapshot,
-    QueueSnapshot,
-    TaskSnapshot,
-)
+from wharfinger.runtime.inspector import PackageSnapshot, ProgressSnapshot, QueueSnapshot, TaskSnapshot
 from wharfinger.runtime.recording.history import is_start, names_in, part_of
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import GapRecord, Record
 from wharfinger.runtime.recording.ring import Rings
+from wharfinger.runtime.scheduler_details import DependencySnapshot, ExplanationSnapshot, LackSnapshot, NodeSnapshot
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.why.causes import Known
 from wharfinger.runtime.why.explanation import explain

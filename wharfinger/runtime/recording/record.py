@@ -14,14 +14,14 @@ Records are numbered from 1 by each daemon. Pure.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.runtime.recording.canonical import CanonicalError, as_bytes
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The version of the form of records and states."""
 
 
@@ -87,6 +87,13 @@ class GapRecord:
     lost: int
 
 
+class Lines(NamedTuple):
+    """Some records as bytes, one a line, and their number."""
+
+    data: bytes
+    records: int
+
+
 Record: TypeAlias = EventRecord | StateRecord | HeadRecord | GapRecord
 
 
@@ -107,17 +114,27 @@ def encoded_event(record: EventRecord) -> bytes:
     )
 
 
+def state_line(record: StateRecord) -> JsonValue:
+    """Return the record of a whole state as JSON."""
+    return ["s", record.number, record.time, record.machine, record.key, record.state, record.why.value]
+
+
 def encoded(record: Record) -> bytes:
     """Return any record as bytes."""
     match record:
         case EventRecord():
             return encoded_event(record)
-        case StateRecord(number, time, machine, key, state, why):
-            return as_bytes(["s", number, time, machine, key, state, why.value])
+        case StateRecord():
+            return as_bytes(state_line(record))
         case HeadRecord(number, time, form, version, pid, first):
             return as_bytes(["h", number, time, form, version, pid, first])
         case GapRecord(number, time, lost):
             return as_bytes(["g", number, time, lost])
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    """Return the lines of some records; the last one may have no end."""
+    return data.removesuffix(b"\n").split(b"\n")
 
 
 def read_record(data: bytes) -> Record:

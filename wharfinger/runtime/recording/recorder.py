@@ -1,7 +1,8 @@
 """The recorder: it observes the shells of all machines, keeps the last records of each package, and passes all to a log.
 
 Each observer is called after its machine has stepped and before the effects are performed, so the records are in the order of
-the steps. An observer changes nothing and never raises: an error here is logged once, counted, and costs that record.
+the steps. An observer only puts the step aside, which takes a microsecond: states, events and effects never change. `drain` keeps
+and encodes the steps later, many at once. An error of the recorder is logged once, counted, and costs that record.
 
 A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
 long as each of them begins with the state that the last one left; the replay relies on that. Texts are masked before they are
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.redaction.redaction_text import TextRedactor
@@ -27,18 +28,29 @@ from wharfinger.runtime.package import state as package_state
 from wharfinger.runtime.package.around import Around
 from wharfinger.runtime.package.effects import Effect
 from wharfinger.runtime.package.events import Event
-from wharfinger.runtime.recording.canonical import Codec, Text, as_bytes
-from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, PACKAGE, QUEUE, SCHEDULER, Machine, entry_form
+from wharfinger.runtime.recording.canonical import Clean, Codec, Text, as_lines
+from wharfinger.runtime.recording.machines import (
+    JOURNAL,
+    LIFECYCLE,
+    PACKAGE,
+    QUEUE,
+    SCHEDULER,
+    Machine,
+    TextOf,
+    entry_form,
+)
 from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
 from wharfinger.runtime.recording.package_form import marked_objects
 from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec, surroundings
-from wharfinger.runtime.recording.record import StateRecord, Why, encoded
+from wharfinger.runtime.recording.record import Lines, StateRecord, Why, encoded, state_line
 from wharfinger.runtime.recording.ring import Part, Rings, Step, package_step_of
 from wharfinger.runtime.scheduler import events as scheduler_events
 from wharfinger.runtime.scheduler.state import Graph
 
 log = logging.getLogger(__name__)
 
+MOST_ASIDE: Final = 128
+"""The most steps that are put aside; more are kept and encoded at once. They may keep old values and stopped monitors alive."""
 ALL: Final = ""
 """The key of the scheduler, which has one state for all packages."""
 
@@ -55,7 +67,11 @@ class Log(Protocol):
         """The number of the file that the next record will be in."""
         ...
 
-    def append(self, *records: bytes | Callable[[], bytes]) -> None:
+    def expect(self, drain: Callable[[], None]) -> None:
+        """Call a function once before the next write, which is soon; it appends what is to be written."""
+        ...
+
+    def append(self, *records: Lines | Callable[[], bytes]) -> None:
         """Write records later, all to one file; a function is called then, in another thread. Never waits, never raises."""
         ...
 
@@ -69,20 +85,6 @@ class _Known:
     renewed: int
 
 
-class _Written(NamedTuple):
-    """A step that is written to the log."""
-
-    number: int
-    time: float
-    machine: Machine
-    key: str
-    before: object
-    event: object
-    at: JsonValue
-    after: object
-    effects: Effects
-
-
 class Recorder:
     """The recorder of one daemon. ``secrets_of`` returns the known secrets of a package."""
 
@@ -92,22 +94,36 @@ class Recorder:
         sink: Log | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.rings = Rings(self.masking)
         self.secrets_of = secrets_of
-        self.failures = 0
-        """The number of records that were lost by an error of the recorder itself."""
+        self._rings = Rings(self.masking)
+        self._failures = 0
         self._sink = sink
         self._now = now
         self._number = 0
+        self._aside: list[tuple[Callable[[int, float], None], float]] = []
+        self._lines: list[JsonValue] = []
+        self._encoded: list[Lines | Callable[[], bytes]] = []
         self._known: dict[tuple[str, str], _Known] = {}
         self._maskings: dict[str, Masking] = {}
         self._renewals = Renewals()
         self._codecs: dict[str, PackageCodec] = {}
 
     @property
+    def rings(self) -> Rings:
+        """The last steps of all packages."""
+        self.drain()
+        return self._rings
+
+    @property
     def records(self) -> int:
         """The number of records since the start."""
-        return self._number
+        return self._number + len(self._aside)
+
+    @property
+    def failures(self) -> int:
+        """The number of records that were lost by an error of the recorder itself."""
+        self.drain()
+        return self._failures
 
     # --- observers -------------------------------------------------------------------------------------------------------
 
@@ -120,15 +136,8 @@ class Recorder:
         effects: tuple[lifecycle_machine.Effect, ...],
     ) -> None:
         """Record a step of a package's lifecycle. Events that are refused because there is no such package are left out."""
-        if before is None and after is None:
-            return
-        self._guarded(lambda: self._step(LIFECYCLE, name, name, before, event, after, effects))
-        if after is None:
-            self._known.pop((LIFECYCLE.name, name), None)
-            self._known.pop((PACKAGE.name, name), None)
-            self._codecs.pop(name, None)
-            for dropped in self.rings.gone(name):
-                self._maskings.pop(dropped, None)
+        if before is not None or after is not None:
+            self._put_aside(partial(self._lifecycle_step, name, before, event, after, effects))
 
     def journal(
         self,
@@ -140,9 +149,7 @@ class Recorder:
     ) -> None:
         """Record a step of a package's journal."""
         if before or after:
-            self._guarded(lambda: self._step(JOURNAL, name, name, before, event, after, effects))
-            if not after:
-                self._known.pop((JOURNAL.name, name), None)
+            self._put_aside(partial(self._journal_step, name, before, event, after, effects))
 
     def queue(
         self,
@@ -154,10 +161,7 @@ class Recorder:
         effects: tuple[queue_events.Effect, ...],
     ) -> None:
         """Record a step of one of a package's queues."""
-        key = f"{name}#{number}"
-        self._guarded(lambda: self._step(QUEUE, key, name, before, event, after, effects))
-        if not after.lanes:
-            self._known.pop((QUEUE.name, key), None)
+        self._put_aside(partial(self._queue_step, name, number, before, event, after, effects))
 
     def scheduler(
         self,
@@ -168,7 +172,7 @@ class Recorder:
         effects: tuple[scheduler_events.Effect, ...],
     ) -> None:
         """Record a step of the scheduler, in the records of each package that it concerns."""
-        self._guarded(lambda: self._scheduler_step(before, event, at, after, effects))
+        self._put_aside(partial(self._scheduler_step, before, event, at, after, effects))
 
     def package(
         self,
@@ -179,114 +183,196 @@ class Recorder:
         effects: tuple[Effect, ...],
     ) -> None:
         """Record a step of a package: an event with its surroundings."""
-        self._guarded(lambda: self._package_step(before, event, around, after, effects))
+        at = (
+            surroundings(before, around) if self._sink is not None else None
+        )  # now, because scopes may be cancelled later
+        self._put_aside(partial(self._package_step, before, event, at, after, effects))
+
+    def drain(self) -> None:
+        """Keep the steps that were put aside, and pass them to the log."""
+        steps, self._aside = self._aside, []
+        for record, moment in steps:
+            self._number += 1
+            try:
+                record(self._number, moment)
+            except Exception:  # noqa: BLE001 - logged there
+                self._failed(1)
+        if self._sink is None or not (self._lines or self._encoded):
+            return
+        records = self._encoded
+        try:
+            self._encode()
+            self._encoded = []
+            self._sink.append(*records)
+        except Exception:  # noqa: BLE001 - logged there
+            self._lines, self._encoded = [], []
+            self._failed(len(steps))
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
-    def _guarded(self, record: Callable[[], None]) -> None:
-        """Record, and keep an error of the recorder away from the machine that is observed."""
-        try:
-            record()
-        except Exception:
-            self.failures += 1
-            self._known.clear()  # what follows is recorded from whole states
-            if self.failures == 1:
-                log.exception("the recorder failed; the record is lost, and further ones are only counted")
+    def _put_aside(self, record: Callable[[int, float], None]) -> None:
+        self._aside.append((record, self._now()))
+        if len(self._aside) >= MOST_ASIDE:
+            self.drain()
+        elif self._sink is not None and len(self._aside) == 1:
+            self._sink.expect(self.drain)
 
-    def _step(
-        self, machine: Machine, key: str, name: str, before: object, event: object, after: object, effects: Effects
+    def _failed(self, records: int) -> None:
+        """Count records that an error of the recorder has lost. The machines do not notice it."""
+        if not self._failures:
+            log.exception("the recorder failed; the record is lost, and further ones are only counted")
+        self._failures += records
+        self._known.clear()  # what follows is recorded from whole states
+
+    def _encode(self) -> None:
+        """Encode the records that are still objects."""
+        lines, self._lines = self._lines, []
+        if lines:
+            self._encoded.append(Lines(as_lines(lines), len(lines)))
+
+    def _lifecycle_step(
+        self,
+        name: str,
+        before: lifecycle_machine.Package | None,
+        event: lifecycle_machine.Event,
+        after: lifecycle_machine.Package | None,
+        effects: Effects,
+        number: int,
+        moment: float,
     ) -> None:
-        moment, number = self._now(), self._next()
-        self.rings.add(name, Step(number, moment, machine, key, before, event, after, effects))
+        try:
+            self._step(Step(number, moment, LIFECYCLE, name, before, event, after, effects), name)
+        finally:
+            if after is None:
+                self._known.pop((LIFECYCLE.name, name), None)
+                self._known.pop((PACKAGE.name, name), None)
+                self._codecs.pop(name, None)
+                for dropped in self._rings.gone(name):
+                    self._maskings.pop(dropped, None)
+
+    def _journal_step(
+        self,
+        name: str,
+        before: journal_machine.State,
+        event: journal_machine.Event,
+        after: journal_machine.State,
+        effects: Effects,
+        number: int,
+        moment: float,
+    ) -> None:
+        self._step(Step(number, moment, JOURNAL, name, before, event, after, effects), name)
+        if not after:
+            self._known.pop((JOURNAL.name, name), None)
+
+    def _queue_step(
+        self,
+        name: str,
+        queue: int,
+        before: QueueState,
+        event: queue_events.Event,
+        after: QueueState,
+        effects: Effects,
+        number: int,
+        moment: float,
+    ) -> None:
+        key = f"{name}#{queue}"
+        self._step(Step(number, moment, QUEUE, key, before, event, after, effects), name)
+        if not after.lanes:
+            self._known.pop((QUEUE.name, key), None)
+
+    def _step(self, step: Step, name: str) -> None:
+        self._rings.add(name, step)
         if self._sink is not None:
             masking = self.masking(name)
-            self._write(
-                _Written(number, moment, machine, key, before, event, None, after, effects),
-                machine.codec,
-                masking,
-                masking,
-            )
+            self._write(step, None, step.machine.codec, masking, masking)
 
     def _package_step(
         self,
         before: package_state.Package,
         event: Event,
-        around: Around,
+        at: JsonValue,
         after: package_state.Package,
         effects: tuple[Effect, ...],
+        number: int,
+        moment: float,
     ) -> None:
-        moment, number, name = self._now(), self._next(), after.id.name
-        self.rings.add(name, package_step_of(number, moment, before, event, after, effects))
+        name = after.id.name
+        self._rings.add(name, package_step_of(number, moment, before, event, after, effects))
         if self._sink is None:
             return
         codec = self._codecs.get(name)
         if codec is None:
             codec = self._codecs[name] = PACKAGE_CODEC.writer()
         codec.status = before.status
-        text = Derived(self.masking(name))
-        at = surroundings(before, around)
-        self._write(
-            _Written(number, moment, PACKAGE, name, before, event, at, after, effects), codec, text, text.derived
-        )
+        masking = self.masking(name)
+        step = Step(number, moment, PACKAGE, name, before, event, after, effects)
+        self._write(step, at, codec, masking, Derived(masking))
         if codec.marks is not None and codec.marks.has_many:
             codec.marks.forget(marked_objects(after))
 
-    def _write(self, step: "_Written", codec: Codec, text: Text, derived: Text) -> None:
+    def _write(self, step: Step, at: JsonValue, codec: Codec, masking: Masking, text: Masking | Derived) -> None:
         """Pass a step to the log; with the whole state before it if it does not continue the last record."""
-        sink, machine, key, before = self._sink, step.machine, step.key, step.before
-        if sink is None:
-            return
-        masking = self.masking(key.partition("#")[0])
+        number, moment, machine, key, before, event, after, effects = step
+        file = self._sink.file if self._sink is not None else 0
         while True:
             renewed = masking.renewed
-            why = self._why(machine, key, before, renewed)
+            why = self._why(machine, key, before, file, renewed)
             whole: JsonValue = None
             if why is not None:
                 if isinstance(codec, PackageCodec) and codec.marks is not None:
                     codec.marks.begin()
-                whole = codec.encode(before, text)
-            form = codec.quick(step.event, text)
-            state = machine.changes(codec, before, step.after, lambda _: derived)
-            given: JsonValue = [codec.quick(effect, derived) for effect in step.effects] if step.effects else []
+                whole = codec.encode(before, masking)
+            form = codec.quick(event, text, masking.clean)
+            derived, clean = _derived(text, masking)
+            state = machine.changes(codec, before, after, _only(derived))
+            given: JsonValue = [codec.quick(effect, derived, clean) for effect in effects] if effects else []
             if masking.renewed == renewed:
                 break
-        data = as_bytes(["e", step.number, step.time, machine.name, key, form, step.at, state, given])
-        file = sink.file
-        if why is None:
-            sink.append(data)
-        else:
-            sink.append(encoded(StateRecord(step.number, step.time, machine.name, key, whole, why)), data)
-        self._known[machine.name, key] = _Known(step.after, file, renewed)
+        if why is not None:
+            self._lines.append(state_line(StateRecord(number, moment, machine.name, key, whole, why)))
+        self._lines.append(["e", number, moment, machine.name, key, form, at, state, given])
+        self._know(machine, key, after, file, renewed)
 
     def _scheduler_step(
-        self, before: Graph, event: scheduler_events.Event, at: datetime | None, after: Graph, effects: Decisions
+        self,
+        before: Graph,
+        event: scheduler_events.Event,
+        at: datetime | None,
+        after: Graph,
+        effects: Decisions,
+        number: int,
+        moment: float,
     ) -> None:
-        moment, number, subject = self._now(), self._next(), _subject(event)
+        subject = _subject(event)
         stamp = None if at is None else at.isoformat()
         names = {*(after.touched if before is not after else ()), *(effect.name for effect in effects)}
         for name in sorted(names | ({subject} if subject else set())):
             entry = after.entries.get(name)
             order = 0 if entry is None else after.topology.effective[name]
             own = tuple(effect for effect in effects if effect.name == name)
-            self.rings.add(name, Part(number, moment, event, subject, stamp, entry, order, own))
+            self._rings.add(name, Part(number, moment, event, subject, stamp, entry, order, own))
         if self._sink is None:
             return
-        codec = SCHEDULER.codec
+        codec, file = SCHEDULER.codec, self._sink.file
         while True:
             renewed = self._renewals.count
-            form = codec.quick(event, self.masking(subject))
+            masking = self.masking(subject)
+            form = codec.quick(event, masking, masking.clean)
             state = SCHEDULER.changes(codec, before, after, self.masking)
-            given: JsonValue = [codec.quick(effect, self.masking(effect.name)) for effect in effects]
-            if self._why(SCHEDULER, ALL, before, renewed) is not None:
+            given: JsonValue = [
+                codec.quick(effect, own, own.clean) for effect in effects for own in (self.masking(effect.name),)
+            ]
+            if self._why(SCHEDULER, ALL, before, file, renewed) is not None:
                 for name, entry in before.entries.items():  # texts that were forgotten get their masked form again
                     entry_form(codec, entry, 0, self.masking(name))
             if self._renewals.count == renewed:
                 break
-        why, file = self._why(SCHEDULER, ALL, before, renewed), self._sink.file
-        whole = () if why is None else (partial(self._whole_graph, number, moment, before, why),)
-        step = as_bytes(["e", number, moment, SCHEDULER.name, ALL, form, stamp, state, given])
-        self._sink.append(*whole, step)
-        self._known[SCHEDULER.name, ALL] = _Known(after, file, renewed)
+        why = self._why(SCHEDULER, ALL, before, file, renewed)
+        if why is not None:
+            self._encode()
+            self._encoded.append(partial(self._whole_graph, number, moment, before, why))
+        self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, stamp, state, given])
+        self._know(SCHEDULER, ALL, after, file, renewed)
 
     def _whole_graph(self, number: int, moment: float, graph: Graph, why: Why) -> bytes:
         """Return the record of a scheduler's whole state. It is called in another thread, because it may take a second."""
@@ -297,7 +383,7 @@ class Recorder:
         form = SCHEDULER.codec.encode(graph, lambda text: texts[text] if text in texts else masked.redact(text))
         return encoded(StateRecord(number, moment, SCHEDULER.name, ALL, form, why))
 
-    def _why(self, machine: Machine, key: str, before: object, renewed: int) -> Why | None:
+    def _why(self, machine: Machine, key: str, before: object, file: int, renewed: int) -> Why | None:
         """Return the reason to record a whole state; None if the state continues from the last record."""
         known = self._known.get((machine.name, key))
         if known is None:
@@ -306,7 +392,14 @@ class Recorder:
             return Why.REPLACED if machine is PACKAGE else Why.UNEXPLAINED
         if known.renewed != renewed:
             return Why.RENEWED
-        return Why.CONTINUES if self._sink is not None and known.file != self._sink.file else None
+        return Why.CONTINUES if known.file != file else None
+
+    def _know(self, machine: Machine, key: str, after: object, file: int, renewed: int) -> None:
+        known = self._known.get((machine.name, key))
+        if known is None:
+            self._known[machine.name, key] = _Known(after, file, renewed)
+        else:
+            known.state, known.file, known.renewed = after, file, renewed
 
     def masking(self, name: str) -> Masking:
         """Return the masking of a package's texts."""
@@ -315,9 +408,17 @@ class Recorder:
             masking = self._maskings[name] = Masking(partial(self.secrets_of, name), self._renewals)
         return masking
 
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
+
+def _only(text: Text) -> TextOf:
+    """Return the masking of a machine whose texts are all of one package."""
+    return lambda _: text
+
+
+def _derived(text: Masking | Derived, masking: Masking) -> tuple[Text, Clean]:
+    """Return the masking of the texts that a machine made of an event's, and the texts that need no mask then."""
+    if isinstance(text, Derived) and text.masked:
+        return text.derived, set()
+    return masking, masking.clean
 
 
 def _subject(event: scheduler_events.Event) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.runtime.recording.log_file import PREFIX, SUFFIX, Damage, Torn, file_number, read_frames
-from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Record, read_record
+from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Record, lines_of, read_record
 
 
 class RecordingError(Exception):
@@ -20,7 +20,7 @@ class RecordingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The rest of a file that could not be read. ``damaged`` is False if the file only ends within a record."""
+    """The rest of a file that could not be read. ``damaged`` is False if the file only ends within a frame."""
 
     path: Path
     offset: int
@@ -60,11 +60,11 @@ def read_recording(path: Path) -> Iterator[Read]:
         for found in read_frames(data):
             match found:
                 case Torn(offset):
-                    yield Unread(file, offset, "the file ends within a record", damaged=False)
+                    yield Unread(file, offset, "the file ends within a frame", damaged=False)
                 case Damage(offset, problem):
                     yield Unread(file, offset, problem, damaged=True)
                 case bytes():
-                    yield _record(file, found)
+                    yield from (_record(file, line) for line in lines_of(found))
 
 
 def _record(file: Path, data: bytes) -> Record:

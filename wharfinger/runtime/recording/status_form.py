@@ -7,7 +7,8 @@ dropped). `status_changes` makes it of the statuses before and after, and `statu
 from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import datetime
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, is_not
 from typing import Final, Protocol, cast
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -45,18 +46,19 @@ _make: Final = cast("_Make", PackageStatus)
 
 def status_changes(before: PackageStatus | None, after: PackageStatus, text: Text) -> JsonValue:
     """Return the form of what has changed; of everything if there was no status before."""
-    old = before.stages if before is not None else {}
     stages: JsonObject = {}
-    for stage, new in after.stages.items():
-        if (was := old.get(stage)) is not new and was != new:
-            stages[stage._value_] = _condition(new, text)
+    if before is None or before.stages is not after.stages:
+        old = before.stages if before is not None else {}
+        for stage, new in after.stages.items():
+            if (was := old.get(stage)) is not new and was != new:
+                stages[stage._value_] = _condition(new, text)
     others: JsonObject = {}
     now = _FIELDS(after)
-    was_fields = _FIELDS(before) if before is not None else (None,) * len(OTHERS)
-    if before is None or was_fields != now:
-        for name, one, other in zip(OTHERS, was_fields, now, strict=True):
-            if before is None or (one is not other and one != other):
-                others[name] = cast("str", other) if name in _NAMES else _VALUES.encode(other, text)
+    if before is None:
+        others = {name: _other(name, value, text) for name, value in zip(OTHERS, now, strict=True)}
+    elif (was_fields := _FIELDS(before)) != now:
+        changes = compress(zip(OTHERS, was_fields, now, strict=True), map(is_not, was_fields, now))
+        others = {name: _other(name, new, text) for name, known, new in changes if known != new}
     told: JsonObject = {}
     if before is None or before.told is not after.told:
         earlier = before.told if before is not None else {}
@@ -91,6 +93,10 @@ def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus
         return _make(**new) if before is None else _replace(before, **new)
     except (TypeError, ValueError, KeyError) as error:
         raise CanonicalError(f"expected the fields of this version's status, found others: {error}") from error
+
+
+def _other(name: str, value: object, text: Text) -> JsonValue:
+    return cast("str", value) if name in _NAMES else _VALUES.encode(value, text)
 
 
 def _condition(one: Condition, text: Text) -> JsonValue:

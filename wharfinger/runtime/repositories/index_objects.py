@@ -33,13 +33,21 @@ class IndexObjects:
     async def read(self) -> None:
         """Read all objects. Raises ClusterError."""
         for obj in (await self.client.list(PACKAGE_INDEX)).items:
-            try:
-                repository, package = find_str(obj, "spec", "repository"), find_str(obj, "spec", "package")
-                index = read_index(repository, package, find_object(obj, "status"))
-            except FormatError as error:
-                log.warning("PackageIndex %s is ignored: %s", find_str(obj, "metadata", "name"), error)
-                continue
-            self.indexes[(repository, package)] = index
+            self.adopt(obj)
+
+    def adopt(self, obj: JsonObject | None) -> tuple[PackageIndex, ...]:
+        """Keep the index in an object; return it if it has changed. An index stays known after its object is deleted."""
+        if obj is None:
+            return ()
+        try:
+            repository, package = find_str(obj, "spec", "repository"), find_str(obj, "spec", "package")
+            index = read_index(repository, package, find_object(obj, "status"))
+        except FormatError as error:
+            log.warning("PackageIndex %s is ignored: %s", find_str(obj, "metadata", "name"), error)
+            return ()
+        before = self.indexes.get((repository, package))
+        self.indexes[(repository, package)] = index
+        return () if index == before else (index,)
 
     async def put(self, index: PackageIndex, owner_uid: str) -> None:
         """Keep an index, and write its object, which belongs to its repository."""

@@ -9,8 +9,9 @@ While a resource uses a repository, the finalizer IN_USE keeps it from being del
 """
 
 import logging
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.watch.informer import Informer
+from wharfinger.cluster.watch.informer import Informer, open_informer
 from wharfinger.cluster.watch.work_queue import WorkKeys
 from wharfinger.formats.duration import parse_duration
 from wharfinger.formats.errors import FormatError
@@ -40,6 +41,7 @@ from wharfinger.runtime.repositories.repository_status import (
     Verdict,
     failure_verdict,
     in_use_verdict,
+    ready_problem,
     scan_verdict,
     status_object,
 )
@@ -47,7 +49,13 @@ from wharfinger.runtime.repositories.repository_uses import Uses, read_use
 from wharfinger.runtime.repositories.scan_plan import MAX_PAUSE_S, Scan, Scans, Wait, plan_scan, scan_failed, scanned
 from wharfinger.runtime.resources.references import References, open_references
 from wharfinger.runtime.resources.repositories import read_repository, with_secrets
-from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, SpecError, finalizers_of, is_deleting
+from wharfinger.runtime.resources.resources import (
+    PACKAGE_INDEX,
+    PACKAGE_REPOSITORY,
+    SpecError,
+    finalizers_of,
+    is_deleting,
+)
 from wharfinger.runtime.status.failures import classify
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.versions.package_index import DETAILED, PackageIndex
@@ -62,6 +70,11 @@ LEAST_INTERVAL: Final = timedelta(seconds=10)
 WORKERS: Final = 4
 """The number of repositories that are scanned at once."""
 RETRY_S: Final = 5.0
+LOOKED_UP: Final = 8
+"""The number of newest versions that are read of a package that nobody follows."""
+MAX_LOOKED_UP: Final = 100
+LOOKED_UP_S: Final = 300.0
+"""The seconds for which they are kept."""
 _CHECKED: Final = "checked-by-wharfinger"
 """A name of a package for opening a source that is only checked; nothing of that name is requested."""
 
@@ -83,15 +96,46 @@ class Repositories:
     keys: WorkKeys
     local_packages: Sequence[Path] = ()
     token_folders: Sequence[Path] = ()
+    scanning: bool = True
+    """False if another daemon scans the repositories, and this one only reads the indexes."""
     uses: Uses = field(default_factory=Uses)
     _scans: dict[str, Scans] = field(default_factory=dict)
     _problems: dict[str, dict[str, str]] = field(default_factory=dict)
     _failures: dict[str, str] = field(default_factory=dict)
     """Why repositories cannot be used, by name."""
+    _looked_up: dict[tuple[str, str], tuple[float, PackageIndex]] = field(default_factory=dict)
+    """The packages that were looked up, each with the time until which that counts."""
 
     def index(self, repository: str, package: str) -> PackageIndex | None:
         """Return the versions of a package; None until it has been scanned."""
         return self.objects.indexes.get((repository, package))
+
+    async def look_up(self, repository: str, package: str) -> PackageIndex | None:
+        """Return the versions of a package. If nobody follows it, its newest versions are read now; None if that fails.
+
+        A package without versions of which the details can be read has an index without details.
+        """
+        if (known := self.index(repository, package)) is not None:
+            return known
+        until, index = self._looked_up.get((repository, package), (-math.inf, None))
+        if trio.current_time() < until:
+            return index
+        obj = self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository))
+        try:
+            source = self._source(repository, obj) if obj is not None else None
+            if source is None:
+                return None
+            detailed = LOOKED_UP if _has_details(source) else 0
+            async with self.open_source(unverified(source), package) as (registry, path):
+                before = PackageIndex(repository, package)
+                index = await scan_package(registry, path, before, Interest(), detailed=detailed)
+        except (SpecError, FormatError, PackageError) as error:
+            log.debug("the versions of %s in repository %s are not known: %s", package, repository, error)
+            return None
+        while len(self._looked_up) >= MAX_LOOKED_UP:
+            del self._looked_up[next(iter(self._looked_up))]
+        self._looked_up[repository, package] = (trio.current_time() + LOOKED_UP_S, index)
+        return index
 
     def problem(self, repository: str, package: str) -> str:
         """Return why the last scan could not read a package; "" if it could."""
@@ -99,6 +143,8 @@ class Repositories:
 
     def failure(self, repository: str) -> str:
         """Return why a repository cannot be used; "" if it can, or if that is not known yet."""
+        if not self.scanning:
+            return ready_problem(self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository)))
         return self._failures.get(repository, "")
 
     async def reconcile(self, name: str) -> None:
@@ -203,7 +249,7 @@ class Repositories:
         """Return the new index of a package; None if the repository does not have it, which is recorded. Raises PackageError."""
         before = self.index(name, package) or PackageIndex(name, package)
         # Only the files of such a package have its details, and they are not downloaded for a scan. A git tag may move, though.
-        detailed = 0 if isinstance(source, HelmSource | GitSource | ArchiveSource) else DETAILED
+        detailed = DETAILED if _has_details(source) else 0
         interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
         try:
             async with self.open_source(unverified(source), package) as (registry, path):
@@ -319,6 +365,13 @@ class Repositories:
             finally:
                 self.keys.done(name)
 
+    async def follow_indexes(self, informer: Informer) -> None:
+        """Adopt each index that another daemon writes."""
+        with informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    self._notify(self.objects.adopt(informer.get(key)))
+
     async def follow_repositories(self) -> None:
         """Enqueue every repository that changes."""
         with self.informer.changes() as changes:
@@ -348,6 +401,11 @@ def read_interval(obj: JsonObject) -> timedelta:
     return interval
 
 
+def _has_details(source: Source) -> bool:
+    """Return whether the details of a version are known without its files."""
+    return not isinstance(source, HelmSource | GitSource | ArchiveSource)
+
+
 def _times(written: JsonObject) -> JsonObject:
     """Return the time of the last scan, as the status has it."""
     return {name: value for name, value in written.items() if name == "lastScanTime"}
@@ -369,12 +427,20 @@ async def open_repositories(
     *,
     local_packages: Sequence[Path] = (),
     token_folders: Sequence[Path] = (),
+    scanning: bool = True,
 ) -> AsyncIterator[Repositories]:
-    """Run the controller while the body runs. The informers have listed. Raises ClusterError if the indexes cannot be read."""
+    """Run the controller while the body runs. The informers have listed. Raises ClusterError if the indexes cannot be read.
+
+    Without ``scanning``, another daemon scans, and this one follows the indexes that it writes.
+    """
     keys = WorkKeys()
     objects = IndexObjects(client)
     await objects.read()
-    async with open_references(client, keys.add) as references, trio.open_nursery() as nursery:
+    async with (
+        open_references(client, keys.add) as references,
+        nullcontext() if scanning else open_informer(client, PACKAGE_INDEX) as indexes,
+        trio.open_nursery() as nursery,
+    ):
         made = Repositories(
             client,
             informer,
@@ -387,6 +453,7 @@ async def open_repositories(
             keys,
             tuple(local_packages),
             tuple(token_folders),
+            scanning,
         )
         nursery.start_soon(made.follow_repositories, name="follow PackageRepositories for scans")
         for each in users:
@@ -395,7 +462,9 @@ async def open_repositories(
             nursery.start_soon(made.follow_users, each, name=f"follow users of repositories: {each.resource.kind}")
         for key in informer.objects():
             keys.add(key.name)
-        for number in range(WORKERS):
+        if indexes is not None:
+            nursery.start_soon(made.follow_indexes, indexes, name="follow PackageIndexes")
+        for number in range(WORKERS if scanning else 0):
             nursery.start_soon(made.work, name=f"repository worker {number}")
         yield made
         nursery.cancel_scope.cancel()

@@ -58,6 +58,15 @@ def in_use_verdict(users: Sequence[ObjectKey]) -> Verdict:
     )
 
 
+def ready_problem(obj: JsonObject | None) -> str:
+    """Return why a repository cannot be used, as its status says; "" if it can, or if that is not known."""
+    conditions = find(obj, "status", "conditions")
+    for each in conditions if isinstance(conditions, list) else ():
+        if (find_str(each, "type"), find_str(each, "status")) == ("Ready", "False"):
+            return find_str(each, "message")
+    return ""
+
+
 def user_text(key: ObjectKey) -> str:
     """Return ``Application prod/shop`` or ``Module ingress``."""
     return f"Application {key.namespace}/{key.name}" if key.resource == APPLICATION else f"Module {key.name}"

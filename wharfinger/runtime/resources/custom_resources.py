@@ -12,7 +12,7 @@ from wharfinger.cluster.crds.definitions import CrdError, await_established
 from wharfinger.cluster.releases.options import utc_now
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.cluster.watch.readiness import InProgress
-from wharfinger.formats.json.value import JsonObject, as_object, find_str
+from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_object, find_str
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
 
@@ -49,6 +49,25 @@ async def ensure_crds(
         )
     except CrdError as error:
         raise ClusterError(f"{error}; another CRD may have its names") from error
+
+
+async def check_crds(client: ClusterClient) -> None:
+    """Check that the CRDs exist, and know the fields that this version writes. Raises ClusterError."""
+    for crd in own_crds():
+        if find_str(crd, "spec", "names", "kind") in OF_POOLS:
+            continue
+        found = await client.get(ObjectKey(CRD, "", name_of(crd)))
+        missing = _status_fields(crd) - _status_fields(found)
+        if missing:
+            raise ClusterError(
+                f"{name_of(crd)} is older than this daemon: its status lacks {', '.join(sorted(missing))}; upgrade the main "
+                "daemon, which applies it"
+            )
+
+
+def _status_fields(crd: JsonObject) -> set[str]:
+    (version, *_) = find_list(crd, "spec", "versions")
+    return set(find_object(version, "schema", "openAPIV3Schema", "properties", "status", "properties"))
 
 
 def _tell_overdue(laggards: Laggards) -> None:

@@ -27,7 +27,7 @@ from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddr
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_config import read_docker_config
 from wharfinger.packages.sources.archives import ArchiveSource
-from wharfinger.packages.sources.git_repository import GitSource, read_git_url
+from wharfinger.packages.sources.git_repository import GitSource, SshKey, read_git_url
 from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, RegistrySource, Source
 from wharfinger.packages.sources.tag_pattern import read_pattern
 from wharfinger.packages.sources.token_file import TokenFile
@@ -40,6 +40,7 @@ from wharfinger.runtime.resources.secret_data import secret_data
 KINDS: Final = ("registry", "helm", "git", "archive", "layout", "folder")
 """The fields below ``spec`` that name a source."""
 _TLS_KEYS: Final = ("ca.crt", "tls.crt", "tls.key")
+_SSH_KEYS: Final = ("ssh-privatekey", "known_hosts")
 _DOCKER_KEYS: Final = (".dockerconfigjson", ".dockercfg")
 MAX_CA: Final = 1024 * 1024
 MAX_REALMS: Final = 16
@@ -113,6 +114,8 @@ def with_secrets(repository: Repository, secrets: Mapping[ObjectKey, JsonObject 
     if (key := repository.credentials) is not None:
         where = f"spec.{repository.field}.credentialsSecret: {_named(key)}"
         secret = _present(secrets.get(key), where)
+        if isinstance(source, GitSource) and source.url.startswith("ssh://"):
+            return replace(source, ssh=_ssh_key(secret, where))
         try:
             credentials = _credentials(secret, *_place(source))
         except (FormatError, PackageError) as error:
@@ -216,10 +219,8 @@ def _git(obj: JsonObject, roots: Sequence[Path]) -> Repository:
     if source.local is not None:
         _local_path(str(source.local), "spec.git.url", roots)
     login = _secret(obj, "credentialsSecret", "git")
-    if login is not None and not (is_remote and url.startswith(("https://", "http://"))):
-        raise SpecError(
-            "spec.git.credentialsSecret: expected an http(s) URL beside it; ssh uses the keys of the daemon's user"
-        )
+    if login is not None and not is_remote:
+        raise SpecError("spec.git.credentialsSecret: expected an http(s) or ssh URL beside it; a folder needs no login")
     return Repository(source, login, field="git")
 
 
@@ -290,6 +291,23 @@ def _credentials(secret: JsonObject, registry: RegistryAddress, path: str) -> Cr
         except UnicodeDecodeError as error:
             raise FormatError("username and password must be text") from error
     return None
+
+
+def _ssh_key(secret: JsonObject, where: str) -> SshKey:
+    """Return the key of a Secret of the type ``kubernetes.io/ssh-auth``, with the host keys beside it."""
+    try:
+        data = secret_data(secret)
+        private, hosts = (data.get(key, b"").decode() for key in _SSH_KEYS)
+    except (FormatError, UnicodeDecodeError) as error:
+        raise SpecError(f"{where}: expected text in {_SSH_KEYS[0]} and {_SSH_KEYS[1]}; correct the Secret") from error
+    if "PRIVATE KEY-----" not in private:
+        raise SpecError(f"{where}: expected a private key for ssh in {_SSH_KEYS[0]}, found none; correct the Secret")
+    if not hosts.strip():
+        raise SpecError(
+            f"{where}: expected the keys of the server in {_SSH_KEYS[1]}, found none; add the output of `ssh-keyscan HOST`, "
+            "compared with what the server's owner publishes"
+        )
+    return SshKey(private, hosts)
 
 
 def _local_path(

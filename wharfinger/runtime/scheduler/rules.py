@@ -164,7 +164,7 @@ def _dependencies(node: Node, others: Others) -> Iterator[Vote]:
         if version is None and not optional:
             text = f"dependency {_member(dependency)} is {others.lack(dependency.name)}"
             unmet.append((Reason.DEPENDENCY_NOT_ENABLED, text))
-        elif version is not None and not _allows(dependency.constraint, version):
+        elif version is not None and not is_allowed(dependency.constraint, version):
             text = f"dependency {_member(dependency)} is not met by version {version}"
             unmet.append((Reason.DEPENDENCY_VERSION_MISMATCH, text))
     if unmet:
@@ -175,7 +175,7 @@ def _any_of(node: Node, others: Others) -> Iterator[Vote]:
     for group in node.requirements.any_of:
         members = sorted(group.members, key=lambda member: member.name)
         there = [(member, others.version(member.name) if member.name != node.name else None) for member in members]
-        if any(version is not None and _allows(member.constraint, version) for member, version in there):
+        if any(version is not None and is_allowed(member.constraint, version) for member, version in there):
             continue
         state = [f"{_member(member)}, {version or others.lack(member.name)}" for member, version in there]
         yield _forbid(Reason.ANY_OF_UNMET, f"{node.name} needs one of {group.name!r}: {_listed(state)}")
@@ -187,18 +187,18 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
             version = others.enabled.get(member.name)
             if version is None or member.name == node.name:
                 continue
-            if _allows(member.constraint, version, unknown=True):
+            if is_allowed(member.constraint, version, unknown=True):
                 excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, and version {version} is enabled"
                 yield _forbid(Reason.NONE_OF_UNMET, excluded)
     for refuser in others.refusers:
         for group in refuser.excluded:
             named = [each.constraint for each in group.members if each.name == node.name]
-            if any(_allows(constraint, node.version, unknown=True) for constraint in named):
+            if any(is_allowed(constraint, node.version, unknown=True) for constraint in named):
                 excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"
                 yield _forbid(Reason.NONE_OF_UNMET, f"{excluded} {node.version}")
 
 
-def _allows(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
+def is_allowed(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
     """Return whether a version is in range.
 
     A text that is not a version (``latest``) is in every range with ``unknown``, and otherwise only in the range of all

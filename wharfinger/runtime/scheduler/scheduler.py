@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.scheduler.events import Decided, Effect, Event
 from wharfinger.runtime.scheduler.graph import CycleError, Node
 from wharfinger.runtime.scheduler.machine import step, what_if
 from wharfinger.runtime.scheduler.rules import Facts, Others, gates
 from wharfinger.runtime.scheduler.snapshots import holders, node_snapshot, node_snapshots
 from wharfinger.runtime.scheduler.state import Graph
+from wharfinger.runtime.scheduler_details import NodeSnapshot
 from wharfinger.runtime.status.reasons import Reason
 
 _REQUIREMENTS: Final = frozenset(
@@ -95,6 +95,11 @@ class Scheduler:
         """Return a package as it was loaded."""
         entry = self._graph.entries.get(name)
         return entry.node if entry else None
+
+    @property
+    def graph(self) -> Graph:
+        """Return the whole state, which is frozen."""
+        return self._graph
 
     @property
     def facts(self) -> Facts:

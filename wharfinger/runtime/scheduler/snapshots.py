@@ -9,10 +9,16 @@ from typing import Final, TypeAlias
 from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.requirements import Dependency, DependencyGroup
 from wharfinger.runtime.fixpoint.model import Id
-from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.scheduler.gates import votes_of
 from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.scheduler.state import Entry, Graph, Idle, Phase, Scheduled
+from wharfinger.runtime.scheduler_details import (
+    DependencySnapshot,
+    GroupSnapshot,
+    LackSnapshot,
+    NodeSnapshot,
+    VoteSnapshot,
+)
 
 HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
 """A function that returns, for an order, the nodes that hold its tier."""

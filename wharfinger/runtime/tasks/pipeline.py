@@ -9,6 +9,7 @@
     suspend         Suspend, or LoadStored if nothing is loaded
     vote            EnabledScript, in a lane of its own
     removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
+    move            Leave → Undeploy (from the disk only)
 
 Each task does one thing, and may be run again at any moment: after a crash, the pipeline starts from the top and finds most of
 its work done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
@@ -29,7 +30,16 @@ from wharfinger.runtime.tasks.crd_tasks import await_crds, ensure_crds, ensure_w
 from wharfinger.runtime.tasks.global_tasks import run_global
 from wharfinger.runtime.tasks.install_tasks import ask_enabled_script, download, install, load, load_stored
 from wharfinger.runtime.tasks.purge import purge
-from wharfinger.runtime.tasks.run_tasks import await_ready, pause, run, stop_hooks, take_away, undeploy, uninstall
+from wharfinger.runtime.tasks.run_tasks import (
+    await_ready,
+    leave,
+    pause,
+    run,
+    stop_hooks,
+    take_away,
+    undeploy,
+    uninstall,
+)
 from wharfinger.runtime.tasks.stage_task import ScopedHost, StageTask
 from wharfinger.runtime.tasks.start_tasks import configure, startup
 
@@ -92,8 +102,10 @@ class Pipeline:
         return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
 
     def removal(self) -> tuple[StageTask, ...]:
-        """Return the tasks that remove the package completely."""
+        """Return the tasks that remove the package completely, or from this daemon only if it is moved to another one."""
         steps = self._steps(Operation.REMOVAL)
+        if self.instance.removal.moved:
+            return (self._task("Leave", leave, None, steps), self._task("Undeploy", undeploy, None, steps))
         return (
             self._task("Uninstall", uninstall, None, steps),
             self._task("Purge", purge, None, steps),

@@ -43,6 +43,7 @@ from wharfinger.runtime.tasks.hook_checks import await_ready_by_hook
 from wharfinger.runtime.tasks.install_tasks import former_name, read_package
 from wharfinger.runtime.tasks.rendering import recorded_wish, waiting_for
 from wharfinger.runtime.tasks.start_tasks import bound_hooks, rest_hooks, run_bound
+from wharfinger.runtime.tasks.synchronizations import remember
 from wharfinger.runtime.tasks.values import changed_paths
 
 log = logging.getLogger(__name__)
@@ -138,12 +139,10 @@ async def _apply_round(
         host.emit(instance, Released(int(revision)))
         return applied
     applied = checksum(instance.configuration.values)
-    stamp = (
-        "" if instance.files.hooks else stamp_of(inputs, applied)
-    )  # with hooks, the run is not over with the release
+    stamp = "" if instance.files.hooks else stamp_of(inputs, applied)  # hooks: the run is not over with the release
     with steps.taking(step) as taken:
-        revision = await apply(instance, tools, host, definition, unchanged=unchanged, stamp=stamp)
-        taken.result = f"{revision} {applied}"
+        deployed = await apply(instance, tools, host, definition, unchanged=unchanged, stamp=stamp)
+        taken.result = f"{deployed} {applied}"
     return applied
 
 
@@ -229,15 +228,32 @@ async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
     await _uninstall(instance, tools, host, during_removal=True)
 
 
+async def leave(instance: Instance, tools: Tools, host: Host) -> None:
+    """Stop all work on a package that another daemon keeps from now on. Its objects and its records are kept as they are.
+
+    What its hooks have seen is recorded, so that the other daemon need not synchronize them.
+    """
+    if instance.hooks.started is not None and not tools.synchronization.always(instance.loaded().layout):
+        await remember(instance, tools)
+    await pause(instance, tools, host)
+    if instance.has_release:
+        owner = Owner(instance.id.release, instance.id.namespace)
+        await tools.releases.forget(owner)
+        tools.releases.wake(owner)  # it may return, and is not suspended then
+
+
 async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
-    """Remove the package from the disk, collect blobs that no other package uses, and delete its recorded state."""
+    """Remove the package from the disk, collect blobs that no other package uses, and delete its recorded state.
+
+    The state of a moved package is kept, because its next daemon reads it.
+    """
     steps = instance.journalled()
     if steps.done("undeploy") is None:
         with steps.taking("undeploy"):
             await tools.store.undeploy(instance.id.name)
             await tools.store.undeploy(former_name(instance.id.name))
             await tools.store.collect()
-            if instance.has_release:
+            if instance.has_release and not instance.removal.moved:
                 await state_record(tools.cluster, instance.id).delete()  # even if it cannot be read
 
 

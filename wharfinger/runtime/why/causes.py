@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot, SlotsSnapshot
+from wharfinger.runtime.daemon_details import SlotsSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import NodeSnapshot
 
 MOST_NAMED: Final = 5
 """The most packages that one line names."""

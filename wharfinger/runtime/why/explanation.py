@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot, NodeSnapshot
 from wharfinger.runtime.status.reasons import Reason, explanation
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import Cause, Known, one_line

@@ -13,14 +13,8 @@ from typing import Final
 
 from wharfinger.formats.listing import listed
 from wharfinger.formats.version_constraint import ConstraintError, parse_constraint
-from wharfinger.runtime.inspector import (
-    ConditionSnapshot,
-    DependencySnapshot,
-    LackSnapshot,
-    NodeSnapshot,
-    PackageSnapshot,
-    VoteSnapshot,
-)
+from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot
+from wharfinger.runtime.scheduler_details import DependencySnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason, explanation
 from wharfinger.runtime.why.causes import MOST_NAMED, Cause, Known

@@ -37,7 +37,8 @@ class Writer(Protocol):
 
 @dataclass(slots=True)
 class Mutation:
-    """The calls of mutating webhooks for one write, of which there may be a second round (``reinvocationPolicy``).
+    """The calls of mutating webhooks, or of mutating policies, for one write, of which there may be a second round
+    (``reinvocationPolicy``).
 
     ``called`` are webhooks that may be called again and were called, and ``again`` those whose object has changed since. In the
     second round only these are called. ``output`` is the object after the first round.
@@ -60,6 +61,10 @@ class Mutation:
 
 class Policies(Protocol):
     """The bound admission policies, and the configured webhooks."""
+
+    def mutate_by_policies(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
+        """Return the object with the changes of the mutating policies; None for a delete. Raises StatusError."""
+        ...
 
     def mutate(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
         """Return the object with the changes of the mutating webhooks; None for a delete. Raises StatusError."""

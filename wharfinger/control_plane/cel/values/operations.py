@@ -11,6 +11,7 @@ from wharfinger.control_plane.cel.values.values import (
     CelError,
     CelMap,
     Duration,
+    MadeObject,
     Opaque,
     Optional,
     Timestamp,
@@ -38,7 +39,8 @@ def equal(one: Value, other: Value) -> bool:
     if isinstance(one, list | ListView) and isinstance(other, list | ListView):
         return _equal_lists(one, other)
     if isinstance(one, CelMap | ObjectView) and isinstance(other, CelMap | ObjectView):
-        return _equal_maps(one, other)
+        made = [each.made_type if isinstance(each, MadeObject) else "" for each in (one, other)]
+        return made[0] == made[1] and _equal_maps(one, other)
     if isinstance(one, Optional) and isinstance(other, Optional):
         return one.present == other.present and (not one.present or equal(one.value, other.value))
     if isinstance(one, Opaque) and isinstance(other, Opaque):

@@ -101,6 +101,16 @@ class CelMap:
         self._entries[key_of(key)] = (key, value)
 
 
+class MadeObject(CelMap):
+    """An object that an expression constructs, with the name of its type: ``Object.spec``, or ``JSONPatch``."""
+
+    __slots__ = ("made_type",)
+
+    def __init__(self, made_type: str, entries: Iterable[tuple[Value, Value]] = ()) -> None:
+        super().__init__(entries)
+        self.made_type = made_type
+
+
 def key_of(key: Value) -> object:
     """Return an object that is the same for all equal keys."""
     return (bool, key) if isinstance(key, bool) else key if isinstance(key, int | float | str) else repr(key)
@@ -127,6 +137,8 @@ def type_name(value: Value) -> str:
         return "null_type"
     if isinstance(value, Opaque):
         return value.type_name
+    if isinstance(value, MadeObject):
+        return value.made_type
     for kind, name in _NAMES:
         if isinstance(value, kind):
             return name

@@ -1,0 +1,123 @@
+"""Certificates of signers: identities, and bytes that only look like a certificate."""
+
+from datetime import timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed448
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.packages.support.sigstore import AUTHORITY, GOOD, ISSUER, NOW, SIGNER, SUBJECT, certificate_builder, pem_of
+from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.trust.certificates import (
+    check_chain,
+    check_logged,
+    identity_of,
+    public_key,
+    read_certificates,
+)
+
+DER = GOOD.certificate.public_bytes(serialization.Encoding.DER)
+
+
+def test_an_identity() -> None:
+    assert str(identity_of(GOOD.certificate)) == f"{SUBJECT} (issuer {ISSUER})"
+    assert check_chain(GOOD.certificate, [], AUTHORITY.pem, NOW) == AUTHORITY.between
+
+
+@pytest.mark.parametrize("length", [1, 127, 128, 255])
+def test_issuers_of_any_length(length: int) -> None:
+    issuer = "i" * length
+    assert identity_of(GOOD.but(issuer=issuer).certificate).issuer == issuer
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\x0c", b"\x13\x01i", b"\x0c\x02i", b"\x0c\x81\x09i", b"\x0c\x82\x00\x01i", b"\x0c\x01\xff"]
+)
+def test_issuers_that_are_no_text(value: bytes) -> None:
+    builder = certificate_builder("", "x", SIGNER, NOW, NOW + timedelta(minutes=1))
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.RFC822Name("a@example")]), critical=True)
+    oid = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
+    builder = builder.add_extension(x509.UnrecognizedExtension(oid, value), critical=False)
+    made = builder.sign(AUTHORITY.between_key, hashes.SHA256())
+    if value == b"\x0c\x82\x00\x01i":
+        assert identity_of(made).issuer == "i"
+        return
+    with pytest.raises(ArtifactError, match="names no signer and issuer"):
+        identity_of(made)
+
+
+def test_a_certificate_without_an_issuer_or_a_name() -> None:
+    with pytest.raises(ArtifactError, match="names 1 signers, by the issuer ''"):
+        identity_of(GOOD.but(issuer_oid="1.2.3.4").certificate)
+    with pytest.raises(ArtifactError, match="names 0 signers"):
+        identity_of(GOOD.but(names=[x509.DNSName("web.example")]).certificate)
+    with pytest.raises(ArtifactError, match="names no signer"):
+        identity_of(AUTHORITY.root)
+
+
+def test_the_certificate_of_an_authority_signs_nothing() -> None:
+    for certificate in (AUTHORITY.root, AUTHORITY.between):
+        with pytest.raises(ArtifactError, match="the certificate"):
+            check_chain(certificate, [], AUTHORITY.pem, NOW)
+
+
+def test_a_chain_that_is_too_deep() -> None:
+    """The intermediate authority may certify signers, and no further authorities."""
+    key = ec.derive_private_key(71, ec.SECP256R1())
+    builder = certificate_builder("deeper", f"signing.{AUTHORITY.name}", key, NOW, NOW + timedelta(days=1))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    usage = x509.KeyUsage(
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    deeper = builder.add_extension(usage, critical=True).sign(AUTHORITY.between_key, hashes.SHA256())
+    leaf = certificate_builder("", "deeper", SIGNER, NOW, NOW + timedelta(minutes=5))
+    leaf = leaf.add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.CODE_SIGNING]), critical=False)
+    leaf = leaf.add_extension(x509.SubjectAlternativeName([x509.RFC822Name("a@example")]), critical=True)
+    with pytest.raises(ArtifactError, match="is not issued by an authority"):
+        check_chain(leaf.sign(key, hashes.SHA256()), [deeper], AUTHORITY.pem, NOW)
+
+
+def test_authorities_that_are_none() -> None:
+    for text in ("", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"):
+        with pytest.raises(ArtifactError, match="expected certificates in PEM text"):
+            read_certificates(text, "x")
+
+
+def test_a_key_of_another_kind() -> None:
+    key = ed448.Ed448PrivateKey.generate()
+    builder = x509.CertificateBuilder(AUTHORITY.root.subject, AUTHORITY.root.subject, key.public_key(), 7, NOW, NOW)
+    with pytest.raises(ArtifactError, match="of another kind than ECDSA, RSA and Ed25519"):
+        public_key(builder.sign(AUTHORITY.between_key, hashes.SHA256()))
+
+
+@given(st.integers(0, len(DER) - 1), st.integers(1, 255))
+@pytest.mark.sampled(60)
+def test_a_changed_certificate_is_never_that_of_the_signer(place: int, difference: int) -> None:
+    changed = bytearray(DER)
+    changed[place] ^= difference
+    try:
+        certificate = x509.load_der_x509_certificate(bytes(changed))
+    except ValueError:
+        return
+    with pytest.raises(PackageError):
+        check_chain(certificate, [], AUTHORITY.pem, NOW)
+    for read in (identity_of, public_key, lambda each: check_logged(each, AUTHORITY.between, [])):
+        try:
+            read(certificate)
+        except PackageError as error:
+            assert "certificate" in str(error)
+
+
+def test_several_certificates() -> None:
+    assert len(read_certificates(AUTHORITY.pem + pem_of(GOOD.certificate), "x")) == 3

@@ -1,0 +1,86 @@
+"""Versions that would work, in explanations: from a real registry, for packages whose versions somebody follows, and nobody."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.support.stuck import push
+from tests.runtime.support.world import World, open_world
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.inspection.version_advice import VersionAdvice
+from wharfinger.runtime.repositories.repository_controller import open_repositories
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
+
+
+async def push_shop(world: World, version: str, constraint: str) -> None:
+    """A package that needs the Application ``database``."""
+    needs = f"}}, applications: {{mandatory: [{{name: database, constraint: '{constraint}'}}]"
+    await push(world, "shop", version=version, more=needs)
+
+
+def looked_up(world: World) -> list[str]:
+    """What was read; the check of a repository without followed packages may come at any time."""
+    return [each for each in world.downloads if not each.endswith("checked-by-wharfinger")]
+
+
+async def advised(world: World, name: str, *, ready: bool = False) -> ExplanationSnapshot:
+    def find_object(key: ObjectKey) -> JsonObject | None:
+        return (world.applications if key.resource == APPLICATION else world.modules).get(key)
+
+    users = (world.applications, world.modules)
+    async with (
+        open_informer(world.client, PACKAGE_REPOSITORY) as informer,
+        open_repositories(
+            world.client, informer, users, world.runtime.tools.open_source, world.runtime.now, lambda _: None
+        ) as repositories,
+    ):
+        advice = VersionAdvice(world.runtime, repositories, find_object)
+        first = await advice.add_to(ExplanationSnapshot(name, ready=ready, causes=(), remedy="change something"))
+        downloads = looked_up(world)
+        assert (
+            await advice.add_to(ExplanationSnapshot(name, ready=ready, causes=(), remedy="change something")) == first
+        )
+        assert looked_up(world) == downloads  # what was looked up is kept
+        return first
+
+
+@pytest.mark.slow
+async def test_versions_that_nobody_follows_are_looked_up(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        for version in ("1.0.0", "2.0.0"):
+            await push(world, "db", version=version)
+        await push_shop(world, "1.0.0", ">=2")
+        await world.repository()
+        await world.create("prod", "database", package="db")
+        await world.create("prod", "shop", package="shop")
+        await world.until_state("prod", "database", "Ready")
+        await world.until("prod", "shop", lambda obj: find(obj, "status", "summary", "state") == "Pending")
+        told = await advised(world, "prod.shop")
+        assert told.remedy == "change something; these versions would work: prod.database 2.0.0 (now 1.0.0)"
+        assert (await advised(world, "prod.database")).remedy == "change something"
+        assert (await advised(world, "gone.gone")).remedy == "change something"
+
+
+@pytest.mark.slow
+async def test_an_update_that_is_not_possible_alone(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await push(world, "db")
+        await push_shop(world, "1.0.0", ">=1")
+        await world.repository()
+        await world.create("prod", "database", package="db")
+        await world.until_state("prod", "database", "Ready")
+        await push_shop(world, "2.0.0", ">=2")
+        await push(world, "db", version="2.0.0")
+        follows: JsonObject = {"packageVersion": None, "versionRange": "<2"}
+        await world.create("prod", "shop", package="shop", more=follows)
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", {"versionRange": ">=1"})
+        await world.until("prod", "shop", lambda obj: find(obj, "status", "update", "reason") == "NotPossible")
+        told = await advised(world, "prod.shop", ready=True)
+        assert told.also == (
+            "prod.shop: these versions would work: prod.database 2.0.0 (now 1.0.0), prod.shop 2.0.0 (now 1.0.0)",
+        )
+        assert (await advised(world, "prod.database", ready=True)).also == ()

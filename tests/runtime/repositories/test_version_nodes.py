@@ -1,0 +1,59 @@
+"""Other versions of a package, and the search that reads them as it goes."""
+
+from collections.abc import Sequence
+
+from tests.runtime.scheduler.test_version_search import graph_of
+from tests.runtime.support.nodes import node
+from tests.runtime.support.planned import spec
+from wharfinger.runtime.repositories.version_nodes import MAX_PACKAGES, nodes_of, search_versions
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetails
+
+DIGEST = "sha256:" + "a" * 64
+
+
+def test_only_versions_that_can_be_judged_are_nodes() -> None:
+    details = {
+        "4.0.0": VersionDetails(DIGEST, kubernetes=">=1.30"),
+        "3.0.0": VersionDetails(DIGEST, kind="Module"),
+        "2.0.0": VersionDetails(DIGEST, requirements={"kubernetes": 3}),
+        "1.0.0": VersionDetails(DIGEST, kind="Application"),
+    }
+    index = PackageIndex("default", "shop", ("5.0.0", *details), details=details)
+    found = nodes_of(node("web.shop", order=7), spec("web.shop"), index)
+    assert [(each.name, each.version, each.order) for each in found] == [
+        ("web.shop", "4.0.0", 7),
+        ("web.shop", "1.0.0", 7),
+    ]
+    assert str(found[0].requirements.kubernetes) == ">=1.30"
+
+
+class Read:
+    """The versions of packages, and the names of those that were read."""
+
+    def __init__(self, *nodes: Node) -> None:
+        self.nodes = nodes
+        self.names: list[str] = []
+
+    async def __call__(self, name: str) -> Sequence[Node]:
+        self.names.append(name)
+        return [each for each in self.nodes if each.name == name]
+
+
+async def test_only_packages_in_the_conflict_are_read() -> None:
+    graph = graph_of(node("db"), node("api", "db"), node("shop", "api >=2"), node("other", "db"))
+    read = Read(node("api", "db >=2", version="2.0.0"), node("db", version="2.0.0"))
+    result = await search_versions(graph, "shop", read)
+    assert result is not None
+    assert [str(each) for each in result.changes] == ["api 2.0.0 (now 1.0.0)", "db 2.0.0 (now 1.0.0)"]
+    assert sorted(read.names) == ["api", "db", "shop"]
+
+
+async def test_few_packages_are_read() -> None:
+    names = [f"p{number:02}" for number in range(2 * MAX_PACKAGES)]
+    graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
+    read = Read()
+    result = await search_versions(graph, "shop", read)
+    assert result is None
+    assert len(read.names) == MAX_PACKAGES
+    assert await search_versions(graph, "p00", read) is None

@@ -1,0 +1,66 @@
+"""Two daemons on one control plane: their Applications, and the moves between them."""
+
+from functools import partial
+from pathlib import Path
+
+from tests.runtime.support.sharded import kept_by, label, open_shard, prepared, versions
+from tests.runtime.support.world import World, one_error, open_ground
+from tests.runtime.tasks.test_hook_runs import bash, hooked
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.shards.ownership import MAIN
+
+
+def is_kept_by(shard: str, obj: JsonObject) -> bool:
+    return kept_by(obj, shard)
+
+
+def knows(world: World) -> bool:
+    return "prod.app" in world.runtime.instances
+
+
+async def test_each_daemon_keeps_its_namespaces_and_a_label_moves_them(tmp_path: Path) -> None:
+    """Nothing is applied again or removed; the next owner carries out what is wanted next, and the removal."""
+    with one_error():
+        async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
+            await prepared(main)
+            await main.create("prod", "app", package="page")
+            await main.until_state("prod", "app", "Ready")
+            assert "prod.app" not in blue.runtime.instances
+            before = await versions(main)
+            for owner, other, shard in ((blue, main, "blue"), (main, blue, MAIN)):
+                await label(main, shard or None)
+                await main.until("prod", "app", partial(is_kept_by, shard))
+                await owner.until_runtime(partial(knows, owner))
+                await owner.until_state("prod", "app", "Ready")
+                assert "prod.app" not in other.runtime.instances
+                assert await versions(main) == before
+            await label(main, "blue")
+            await main.until("prod", "app", lambda obj: kept_by(obj, "blue"))
+            await main.change("prod", "app", {"settings": {"text": "other"}})
+            await blue.until_runtime(lambda: "prod.app" in blue.runtime.instances)
+            page = ObjectKey(await main.client.resource_type("v1", "ConfigMap"), "prod", "app-page")
+            await main.until_object(page, lambda obj: find_str(obj, "data", "text") == "other")
+            assert (await versions(main))[2] == before[2] + 1
+            await main.delete("prod", "app")
+            await main.until_gone("prod", "app")
+            assert await main.config_map("prod", "app-page") is None
+
+
+async def test_a_run_under_way_ends_before_the_package_moves(tmp_path: Path) -> None:
+    """Its hook would never end; the next owner runs it again, and the first one runs nothing any more."""
+    notes = tmp_path / "notes"
+    hook = bash("{configVersion: v1, beforeHelm: 1}", f'echo "$$" >>"{notes}"; [ -e "{tmp_path}/go" ] || sleep 600')
+    with one_error():
+        async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
+            await prepared(main)
+            hooked(tmp_path / "packages" / "slow", {"a.sh": hook}, name="slow")
+            await main.create("prod", "app", package="slow")
+            await main.until_runtime(notes.exists)
+            (tmp_path / "go").touch()
+            await label(main, "blue")
+            await main.until("prod", "app", lambda obj: kept_by(obj, "blue"))
+            assert "prod.app" not in main.runtime.instances
+            assert len(notes.read_text().split()) == 2
+            assert not Path(f"/proc/{notes.read_text().split()[0]}").exists()
+            assert "prod.app" in blue.runtime.instances

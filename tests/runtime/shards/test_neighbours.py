@@ -1,0 +1,55 @@
+"""Packages of other shards, as a scheduler sees them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart
+from tests.runtime.support.sharded import kept_by, label, open_shard, prepared
+from tests.runtime.support.world import one_error, open_ground
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.runtime.shards.neighbours import Neighbour, read_neighbour
+
+
+async def test_packages_of_other_shards_are_relied_on(tmp_path: Path) -> None:
+    """A Module is kept by the main daemon, and an Application of a shard needs it, and follows a range of versions."""
+    definition = "type: Application\nname: page\nrequirements: {modules: {mandatory: [{name: base}]}}\n"
+    with one_error():
+        async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:
+            await label(main, "blue")
+            await prepared(main)
+            chart(tmp_path / "packages" / "base", "base", "1.0.0")
+            chart(tmp_path / "packages" / "page", "page", "1.0.0", {"package.yaml": definition})
+            await main.create(
+                "prod", "app", package="page", version="", more={"packageVersion": None, "versionRange": "^1"}
+            )
+            await main.until_state("prod", "app", "Pending")
+            assert blue.runtime.status("prod.app") is not None
+            await main.create_module("base")
+            await main.until("prod", "app", lambda obj: kept_by(obj, "blue"))
+            assert "base" not in blue.runtime.instances
+            await main.delete("", "base")
+            await main.until("prod", "app", lambda obj: find_str(obj, "status", "summary", "state") == "Suspended")
+
+
+@pytest.mark.parametrize(
+    ("status", "neighbour"),
+    [
+        ({}, None),
+        ({"currentVersion": {"version": "1.0.0"}}, Neighbour("1.0.0", on=True, ready=False)),
+        (
+            {
+                "currentVersion": {"version": "1.0.0"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "summary": {"state": "Ready"},
+            },
+            Neighbour("1.0.0", on=True, ready=True),
+        ),
+        (
+            {"currentVersion": {"version": "2"}, "summary": {"state": "Removing"}},
+            Neighbour("2", on=False, ready=False),
+        ),
+    ],
+)
+def test_the_status_says_what_a_neighbour_is(status: JsonObject, neighbour: Neighbour | None) -> None:
+    assert read_neighbour({"status": status}) == neighbour

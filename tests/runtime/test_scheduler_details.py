@@ -1,0 +1,18 @@
+"""The snapshots of nodes and the explanations are values: frozen and comparable."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from tests.debug.support.samples import NODES, WAITING_NODE, WHY
+
+
+@pytest.mark.parametrize("one", [NODES[0], WAITING_NODE, WHY, WHY.causes[0]])
+def test_they_cannot_be_changed(one: object) -> None:
+    with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
+        one.name = "x"  # type: ignore[attr-defined]
+
+
+def test_an_explanation_with_another_remedy_is_another_one() -> None:
+    assert replace(WHY) == WHY
+    assert replace(WHY, remedy="wait") != WHY

@@ -1,0 +1,121 @@
+"""The table of commands: for each its name, the module that implements it, and one line of help."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the command table: ``module`` is the module of ``wharfinger.<part>`` that contains ``add_<name>``."""
+
+    name: str
+    part: str
+    help: str
+    module: str = "commands"
+
+
+COMMANDS: Final = (
+    Command("run", "runtime", "run the daemon against a cluster", module="daemon.commands"),
+    Command(
+        "doctor",
+        "runtime",
+        "examine this machine and the cluster for everything that the daemon needs",
+        module="daemon.doctor_command",
+    ),
+    Command(
+        "plan",
+        "runtime",
+        "show without a cluster which packages would be on, and in which order",
+        module="plan.commands",
+    ),
+    Command(
+        "build", "offline", "print the manifests of a chart, a package or a folder of manifests, without a cluster"
+    ),
+    Command(
+        "diff",
+        "offline",
+        "show what the next apply of a package would change, or what a change of a tree changes",
+        module="diff_command",
+    ),
+    Command(
+        "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
+    ),
+    Command(
+        "test",
+        "offline",
+        "compare what a chart, a package or a folder of manifests builds with its author's tests, without a cluster",
+        module="test_command",
+    ),
+    Command(
+        "tree",
+        "offline",
+        "list what a folder of manifests builds, or draw it, without a cluster",
+        module="tree_command",
+    ),
+    Command("cache", "offline", "show or clean up the cache of build, diff and check", module="cache_command"),
+    Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
+    Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
+    Command("repository", "packages", "copy packages to another registry, or to a folder", module="mirror_command"),
+    Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
+    Command(
+        "get",
+        "debug",
+        "list the packages of a running daemon, their queues, hooks and objects, repositories, versions, or pools",
+        module="listing.get_command",
+    ),
+    Command(
+        "install",
+        "runtime",
+        "install a package of this machine or of a registry, and wait",
+        module="installing.commands",
+    ),
+    Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
+    Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
+    Command(
+        "rollback",
+        "runtime",
+        "let a package return to a former revision of its release",
+        module="daemon.rollback_command",
+    ),
+    Command(
+        "describe",
+        "debug",
+        "print everything about one package of a running daemon, and what to do",
+        module="package.describe_command",
+    ),
+    Command(
+        "wait", "debug", "wait until a package is ready, is gone, or has a condition", module="package.wait_command"
+    ),
+    Command(
+        "logs",
+        "debug",
+        "print the log lines about a package, and the output of its hooks",
+        module="package.logs_command",
+    ),
+    Command("events", "debug", "print the Kubernetes Events about a package", module="package.events_command"),
+    Command("values", "debug", "print the values that a package was rendered with", module="package.document_commands"),
+    Command(
+        "snapshots",
+        "debug",
+        "print the snapshots that the hooks of a package would get now",
+        module="package.document_commands",
+    ),
+    Command("tasks", "debug", "print the running tasks of a daemon as a tree", module="package.document_commands"),
+    Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
+    Command("history", "debug", "print what happened to a package of a running daemon, with the causes"),
+    Command(
+        "replay", "runtime", "step a recording of a daemon again, and compare every state", module="recording.commands"
+    ),
+    Command("dump", "debug", "dump the state of a running daemon"),
+    Command("queues", "debug", "show the task queues of a running daemon"),
+    Command("pools", "debug", "show the pools of warm hooks and of pods of a running daemon"),
+    Command("scheduler", "debug", "show the scheduler of a running daemon"),
+    Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
+    Command("statistics", "debug", "show counts of the work of a running daemon"),
+    Command("render", "debug", "render what a package of a running daemon would apply"),
+    Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
+)
+
+
+LIVE_DIFF: Final = Command("diff", "debug", "show what the next apply would change", module="package.diff_command")
+"""The command `diff` without ``--against``: it asks a running daemon, and loads nothing that builds trees."""

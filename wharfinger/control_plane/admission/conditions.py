@@ -1,0 +1,60 @@
+"""The match conditions of policies and webhooks: whether all of them hold for a request."""
+
+from collections.abc import Mapping, Sequence
+
+from wharfinger.control_plane.admission.evaluation import (
+    CONDITIONS_BUDGET,
+    OutOfBudgetError,
+    Step,
+    evaluated,
+    step_of,
+)
+from wharfinger.control_plane.api.admissionregistration import expression_environment as environment
+from wharfinger.control_plane.cel.values.types import Type
+from wharfinger.control_plane.cel.values.values import Value
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.lenient_fields import parts
+from wharfinger.formats.json.value import JsonObject
+
+
+class ConditionError(Exception):
+    """The evaluation of match conditions failed, and none of them is false."""
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        super().__init__(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+
+
+class Conditions:
+    """The match conditions of a policy. ``variables`` are those that it defines; ``strict``: its failure policy is ``Fail``."""
+
+    def __init__(
+        self, spec: JsonObject, known: environment.Environment, variables: Mapping[str, Step], *, strict: bool
+    ) -> None:
+        self._steps = steps(parts(spec, "matchConditions"), "expression", known, *environment.CONDITION)
+        self._variables = variables
+        self._strict = strict
+
+    def hold(self, names: Mapping[str, Value]) -> bool:
+        """Return whether all of them hold. Raises ConditionError and OutOfBudgetError."""
+        if not self._steps:
+            return True
+        try:
+            outcomes, _ = evaluated(self._steps, self._variables, names, CONDITIONS_BUDGET)
+        except OutOfBudgetError:
+            if self._strict:
+                raise
+            return False
+        errors: dict[str, None] = {}
+        for outcome in outcomes:
+            if outcome is not None and outcome.error:
+                errors[outcome.error] = None
+            elif outcome is not None and outcome.value is False:
+                return False
+        if errors and self._strict:
+            raise ConditionError([*errors])
+        return not errors
+
+
+def steps(items: Sequence[JsonObject], field: str, known: environment.Environment, *wanted: Type) -> list[Step | None]:
+    """Compile a field of each item; None for an item without it."""
+    return [step_of(text(item, field), known, *wanted) if text(item, field) else None for item in items]

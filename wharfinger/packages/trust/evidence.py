@@ -1,0 +1,27 @@
+"""What was found beside an artifact and may make it trusted: a signature, with the certificate and the entry of a log if it has
+them.
+"""
+
+from dataclasses import dataclass, field
+
+from wharfinger.packages.trust.envelopes import Envelope
+from wharfinger.packages.trust.log_entries import LogEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Signed bytes and their signature. Nothing of it is verified.
+
+    ``payload`` are the signed bytes. ``certificate`` and ``chain`` are PEM text, empty if the signer has a key of their own. A
+    signed statement is an ``envelope``; ``document`` are its bytes as they are stored. ``problem`` is why it could not be read,
+    "" if it could.
+    """
+
+    payload: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+    certificate: str = field(default="", repr=False)
+    chain: str = field(default="", repr=False)
+    entry: LogEntry | None = None
+    envelope: Envelope | None = None
+    document: bytes = field(default=b"", repr=False)
+    problem: str = ""

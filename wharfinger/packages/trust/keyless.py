@@ -1,0 +1,54 @@
+"""The verification of a signature by a signer without a key of their own.
+
+The signer made a key for one signature. An authority certified for some minutes that this key belongs to an identity, and a log
+witnessed when the signature was made. All of that comes with the signature, and is verified in this order, offline:
+
+1. the log has signed the entry and its time, and lists it;
+2. at that time, the certificate was valid, and issued by an authority of the policy;
+3. the certificate itself was logged, if the policy names certificate logs;
+4. the signature is by the key of the certificate;
+5. the entry is about this signature, this certificate and this payload.
+
+Whose identity it is, and whether the policy trusts it, is another question (:mod:`~wharfinger.packages.trust.verification`).
+"""
+
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.trust.certificates import (
+    Identity,
+    check_chain,
+    check_logged,
+    identity_of,
+    public_key,
+    read_certificates,
+)
+from wharfinger.packages.trust.evidence import Signature
+from wharfinger.packages.trust.keys import is_signed_by, load_public
+from wharfinger.packages.trust.log_bodies import Logged, check_body
+from wharfinger.packages.trust.log_entries import check_entry
+from wharfinger.packages.trust.policy import TrustRoot
+
+
+def signer_of(signature: Signature, root: TrustRoot) -> Identity:
+    """Return the verified signer of a signature. Raises ArtifactError, PackageError."""
+    certificates = read_certificates(signature.certificate, "the certificate of the signature")
+    if signature.entry is None:
+        raise ArtifactError("the signature has no entry of a transparency log, so its time is not known")
+    check_entry(signature.entry, [load_public(key.pem, key.name) for key in root.log_keys])
+    certificate = certificates[0]
+    others = certificates[1:] + (
+        read_certificates(signature.chain, "the chain of the signature") if signature.chain else []
+    )
+    issuer = check_chain(certificate, others, root.authorities, signature.entry.moment)
+    if root.certificate_log_keys:
+        keys = [load_public(key.pem, key.name) for key in root.certificate_log_keys]
+        check_logged(certificate, issuer, keys)
+    if not is_signed_by(public_key(certificate), signature.payload, signature.signature):
+        raise ArtifactError(
+            "the signature is not by the key of its certificate: it, or the signed content, was changed"
+        )
+    payload = signature.payload if signature.envelope is None else signature.envelope.payload
+    der = certificate.public_bytes(Encoding.DER)
+    check_body(signature.entry.body, Logged(payload, signature.signature, der, signature.document))
+    return identity_of(certificate)

@@ -1,0 +1,85 @@
+"""``wharfinger package verify``: the signatures and statements of an artifact, as the policy of a repository judges them."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.commands import run_lines
+from wharfinger.packages.errors import AddressError
+from wharfinger.packages.targets import add_registry_arguments, open_target, read_file, read_target
+from wharfinger.packages.trust.policy import Policy
+
+if TYPE_CHECKING:
+    from wharfinger.packages.trust.report import Report
+
+ReadPolicy: TypeAlias = Callable[[JsonObject], Policy | None]
+"""A function that reads ``spec.verify`` of a PackageRepository; raises FormatError. The composition root passes it."""
+
+EXIT_UNTRUSTED: Final = 3
+MAX_RESOURCE: Final = 4 * 1024 * 1024
+
+
+def add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", read_policy: ReadPolicy) -> None:
+    """Add ``package verify REFERENCE --repository FILE``."""
+    verify = actions.add_parser(
+        "verify",
+        help="show the signatures and signed statements of a package, and whether a repository's policy trusts it",
+        description="Verify the signatures of a package by the policy (spec.verify) of a PackageRepository in a file, as the "
+        "daemon does before it installs anything. Signed statements (SBOM, provenance of the build) are listed with their "
+        f"signers and in short. Exit code 0: the package is trusted; {EXIT_UNTRUSTED}: it is not; 1: it cannot be read.",
+    )
+    verify.add_argument(
+        "reference",
+        metavar="REFERENCE",
+        help="host[:port]/repository:tag, or @sha256:…, or oci-layout:FOLDER/PACKAGE:tag",
+    )
+    verify.add_argument(
+        "--repository",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the PackageRepository with spec.verify, YAML or JSON",
+    )
+    add_registry_arguments(verify)
+    verify.set_defaults(handler=_verify, read_policy=read_policy)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    made: list[Report] = []
+
+    async def lines() -> list[str]:
+        report = await _report(args)
+        made.append(report)
+        return [f"{label:<12} {text}" for label, text in report.rows]
+
+    code = run_lines(lines)
+    return code or (EXIT_UNTRUSTED if made[0].refused else 0)
+
+
+async def _report(args: argparse.Namespace) -> "Report":
+    target = read_target(str(args.reference), plain_http=bool(args.plain_http))
+    policy = _policy(cast("Path", args.repository), cast("ReadPolicy", args.read_policy))
+    from wharfinger.packages.trust.report import report_on  # noqa: PLC0415 - cryptography takes 20 MB
+
+    async with open_target(args, target) as registry:
+        if target.digest is None and not target.tag:
+            raise AddressError(f"{target}: give a tag or a digest, such as {target}:1.0.0")
+        digest = target.digest or (await registry.resolve(target.repository, target.tag)).digest
+        report = await report_on(registry, target.repository, digest, target.tag, policy)
+    return replace(report, rows=(("reference", str(target)), *report.rows))
+
+
+def _policy(path: Path, read_policy: ReadPolicy) -> Policy:
+    try:
+        found: JsonValue = read_yaml(read_file(path, MAX_RESOURCE), what=str(path))
+        policy = read_policy(as_object(found, str(path)))
+    except FormatError as error:
+        raise AddressError(f"{path}: {error}") from error
+    if policy is None:
+        raise AddressError(f"{path}: expected a PackageRepository with spec.verify, found none; add the policy")
+    return policy

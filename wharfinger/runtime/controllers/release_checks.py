@@ -1,0 +1,64 @@
+"""The check of the release that a package asks for: it belongs to one package, and is not moved to another namespace."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.resources.identity import (
+    AppId,
+    ModuleId,
+    PackageId,
+)
+from wharfinger.runtime.resources.resources import (
+    SpecError,
+    resource_key,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseChecks:
+    """The checks of all packages. ``find`` returns an Application or a Module as it was seen last."""
+
+    runtime: Runtime
+    find: Callable[[ObjectKey], JsonObject | None]
+
+    def check(self, identity: PackageId, written: JsonObject) -> None:
+        """Check that a release belongs to this package only and is not moved. Raises IdentityError or SpecError."""
+        placed = find_str(written, "release", "namespace") or identity.namespace
+        known = self.runtime.instances.get(identity.name)
+        if known is not None:
+            placed = known.status.namespace or placed
+            if not known.status.namespace and known.id != identity:
+                self.runtime.rename(known, identity)
+        if placed != identity.namespace:
+            raise SpecError(
+                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
+            )
+        self.claim_for_others(identity, written)
+        owner = self.runtime.claims.claim(identity)
+        if owner is None:
+            return
+        raise SpecError(
+            f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+            "choose another name"
+        )
+
+    def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
+        """Claim the release that this package asks for on behalf of another package, if an earlier process installed that one
+        as this release.
+        """
+        if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
+            self.runtime.claims.claim(other)
+
+    def _installed_there(self, identity: PackageId) -> PackageId | None:
+        """Return the package that had the release before this process started: a Module for an Application, and vice versa."""
+        other: PackageId = (
+            ModuleId(identity.instance, identity.namespace)
+            if isinstance(identity, AppId)
+            else AppId(identity.namespace, identity.name)
+        )
+        key = resource_key(other)
+        obj = self.find(key)
+        return other if find_str(obj, "status", "release", "namespace") == identity.namespace else None

@@ -1,0 +1,76 @@
+"""The versions that would work, in the explanation of a package whose requirements are not met, or whose update is not possible.
+
+The search reads the indexes of the packages in the conflict. A package whose versions nobody follows has no index, so its newest
+versions are read when the search comes to it; that is bounded in time, and kept for a while.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.repositories.repository_controller import Repositories
+from wharfinger.runtime.repositories.version_nodes import nodes_of, search_versions
+from wharfinger.runtime.resources.identity import AppId, IdentityError, package_id
+from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_application, read_module, resource_key
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler_details import ExplanationSnapshot
+from wharfinger.runtime.versions.version_chooser import Why
+
+MAX_WAIT_S: Final = 5.0
+"""The time after which an explanation is given without versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAdvice:
+    """The advice for the packages of a runtime. ``find`` returns the resource of a package as it was seen last."""
+
+    runtime: Runtime
+    repositories: Repositories | None
+    find: Callable[[ObjectKey], JsonObject | None]
+
+    async def add_to(self, explanation: ExplanationSnapshot) -> ExplanationSnapshot:
+        """Return an explanation with the versions that would work, if requirements are what keeps the package off."""
+        name = explanation.name
+        with trio.move_on_after(MAX_WAIT_S):
+            if explanation.ready:
+                text = await self._of_update(name)
+                return replace(explanation, also=(*explanation.also, f"{name}: {text}")) if text else explanation
+            result = await search_versions(self.runtime.scheduler.graph, name, self._others)
+            if result is not None:
+                return replace(explanation, remedy="; ".join(filter(None, (explanation.remedy, result.text))))
+        return explanation
+
+    async def _of_update(self, name: str) -> str:
+        """Return the versions with which the newer version of a package that is ready would be possible; "" if it is."""
+        instance = self.runtime.instances.get(name)
+        note = instance.status.update if instance is not None else None
+        if note is None or note.reason != Why.NOT_POSSIBLE or not note.pending:
+            return ""
+        wanted = next((each for each in await self._others(name) if each.version == note.pending), None)
+        if wanted is None:
+            return ""
+        result = await search_versions(self.runtime.scheduler.graph, name, self._others, wanted)
+        return result.text if result is not None else ""
+
+    async def _others(self, name: str) -> Sequence[Node]:
+        node, spec = self.runtime.scheduler.node(name), self._spec(name)
+        if node is None or spec is None or self.repositories is None:
+            return ()
+        index = await self.repositories.look_up(spec.repository, spec.package)
+        return () if index is None else nodes_of(node, spec, index)
+
+    def _spec(self, name: str) -> PackageSpec | None:
+        try:
+            identity = package_id(name)
+            obj = self.find(resource_key(identity))
+            if obj is None:
+                return None
+            return read_application(obj) if isinstance(identity, AppId) else read_module(obj)
+        except (IdentityError, SpecError, FormatError):
+            return None

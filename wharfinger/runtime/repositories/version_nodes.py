@@ -1,0 +1,77 @@
+"""The other versions of a package as nodes of the scheduler, and the search among them for versions that would work.
+
+The requirements of a version are those in the index of its package. Versions without details there (old ones, and those of
+repositories whose details are in the packages themselves) cannot be judged, and are left out. The index of a package is read when
+the search comes to the package, so only packages that take part in a conflict cost requests.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeAlias
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.version_constraint import parse_constraint
+from wharfinger.packages.definition.requirements import Requirements, resolved, with_depends_on
+from wharfinger.packages.definition.requirements_reader import read_requirements
+from wharfinger.runtime.resources.identity import ModuleId
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.state import Graph
+from wharfinger.runtime.scheduler.version_search import SearchResult, find_versions
+from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetails
+
+MAX_PACKAGES: Final = 12
+"""The number of packages whose versions are read for one search."""
+
+OtherVersions: TypeAlias = Callable[[str], Awaitable[Sequence[Node]]]
+"""A function that returns a package in the versions that its repository has, the newest first; () if they are not known."""
+
+
+def needs_of(spec: PackageSpec, details: VersionDetails) -> Requirements:
+    """Return the requirements of a version that is installed for a resource. Raises FormatError."""
+    of_module = isinstance(spec.id, ModuleId)
+    needs = read_requirements(details.requirements, "requirements", of_module=of_module)
+    if details.kubernetes and needs.kubernetes is None:
+        needs = replace(needs, kubernetes=parse_constraint(details.kubernetes))
+    return with_depends_on(resolved(needs, spec.id.namespace), spec.directives.depends_on)
+
+
+def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, ...]:
+    """Return the node of a resource in the versions of an index whose details are known, the newest first."""
+    found: list[Node] = []
+    for version in index.versions:
+        details = index.details.get(version)
+        if details is None or (details.kind and details.kind != spec.id.kind):
+            continue
+        try:
+            found.append(replace(node, version=version, requirements=needs_of(spec, details)))
+        except FormatError:
+            continue  # a version whose requirements cannot be read is no advice
+    return tuple(found)
+
+
+async def search_versions(
+    graph: Graph, name: str, others: OtherVersions, wanted: Node | None = None
+) -> SearchResult | None:
+    """Return versions with which a package can be on, or ``wanted`` of it; None if its requirements do not keep it off, or no
+    other versions are known.
+    """
+    known: dict[str, Sequence[Node]] = {}
+    while True:
+        missing: set[str] = set()
+
+        def candidates(each: str, missing: set[str] = missing) -> Sequence[Node]:
+            if each not in known:
+                missing.add(each)
+            return known.get(each, ())
+
+        search = partial(find_versions, graph, name, candidates, wanted=wanted)
+        result = await trio.to_thread.run_sync(search)
+        room = MAX_PACKAGES - len(known)
+        if (result is not None and result.changes) or not missing or room <= 0:
+            return result
+        for each in sorted(missing)[:room]:
+            known[each] = await others(each)

@@ -1,0 +1,27 @@
+"""The writes of an Application's owner: compare-and-set, so that of two daemons at most one succeeds."""
+
+import logging
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ConflictError, NotFoundError
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.shards.ownership import SHARD_FIELD
+
+log = logging.getLogger(__name__)
+
+
+async def set_owner(client: ClusterClient, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
+    """Name ``shard`` as the owner of an Application; ``obj`` is the state that was judged. Return False if it has changed since,
+    and nothing was written.
+
+    Raises ClusterError; the owner may have been written then, and is read again with the next change.
+    """
+    version = find_str(obj, "metadata", "resourceVersion")
+    patch: JsonObject = {"metadata": {"resourceVersion": version}, "status": {SHARD_FIELD: shard or None}}
+    try:
+        await client.merge_patch(key, patch, subresource="status")
+    except (NotFoundError, ConflictError) as error:
+        log.debug("the owner of %s was not written: %s", key, error)
+        return False
+    return True

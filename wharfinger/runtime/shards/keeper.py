@@ -1,0 +1,124 @@
+"""The keeper of a shard: it decides for each resource whether this daemon acts on it, and does what follows if not.
+
+An Application that is to move is stopped first, and given to its next owner once nothing runs here any more. An Application of
+another shard is a neighbour. After a write of an owner, the resource is ignored until the watch shows another state of it,
+because the state before the write still names the former owner.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, assert_never
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.resources.identity import PackageId
+from wharfinger.runtime.shards.handing_over import set_owner
+from wharfinger.runtime.shards.labels import ShardLabels
+from wharfinger.runtime.shards.neighbours import Neighbours
+from wharfinger.runtime.shards.ownership import MAIN, Verdict, judge, owner_of
+
+Moved: TypeAlias = Callable[[JsonObject, str], None]
+"""A callback with an Application that was given away, and the shard that has it now."""
+
+
+def told_to_nobody(_obj: JsonObject, _shard: str) -> None:
+    """Report nothing."""
+
+
+def told_nothing(_owner: str) -> None:
+    """Ask for nothing."""
+
+
+class ShardKeeper:
+    """The keeper of one shard.
+
+    ``want`` asks for a takeover from an owner that has no daemon; ``moved`` reports what was given away.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        runtime: Runtime,
+        labels: ShardLabels,
+        shard: str = MAIN,
+        want: Callable[[str], None] = told_nothing,
+        moved: Moved = told_to_nobody,
+    ) -> None:
+        self.shard = shard
+        self.labels = labels
+        self.neighbours = Neighbours(runtime.packages)
+        self._client = client
+        self._runtime = runtime
+        self._want = want
+        self._moved = moved
+        self._written: dict[str, str] = {}
+        """The resourceVersion of each package whose owner was written over it."""
+        self._others: set[str] = set()
+        """The packages that were not ours when they were last looked at."""
+
+    def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
+        """Return whether the resource is ours, and is to stay so."""
+        return self._judge(key, obj) is Verdict.OURS
+
+    def awaited(self, owner: str, objects: Callable[[], Mapping[ObjectKey, JsonObject]]) -> list[ObjectKey]:
+        """Return the Applications of an owner that belong to this shard by the labels of their namespaces."""
+        return [
+            key
+            for key, obj in objects().items()
+            if self._judge(key, obj) is Verdict.AWAITED and (owner_of(obj) or MAIN) == owner
+        ]
+
+    async def is_ours(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> bool:
+        """Return whether this daemon acts on a resource now; if not, do what follows from that. Raises ClusterError."""
+        name, version = identity.name, find_str(obj, "metadata", "resourceVersion")
+        if self._written.get(name) == version:
+            return False
+        self._written.pop(name, None)
+        verdict = self._judge(key, obj)
+        if verdict is Verdict.OURS:
+            return not self._runtime.is_leaving(name)  # the end of that enqueues the package again
+        self._others.add(name)
+        match verdict:
+            case Verdict.CLAIM:
+                await self._write(name, key, obj, self.shard)
+            case Verdict.HAND_OVER:
+                if self._runtime.leave(identity):
+                    await self._give(name, key, obj)
+            case Verdict.AWAITED | Verdict.FOREIGN:
+                if self._runtime.leave(identity):  # only if its owner was changed by somebody else
+                    self.neighbours.seen(name, obj)
+                if verdict is Verdict.AWAITED:
+                    self._want(owner_of(obj) or MAIN)
+            case _:
+                assert_never(verdict)
+        return False
+
+    def arrives(self, name: str) -> bool:
+        """Return whether a package of ours was not ours before; asked once for each arrival."""
+        if name not in self._others:
+            return False
+        self._others.discard(name)
+        self.neighbours.forget(name)
+        return True
+
+    def gone(self, name: str) -> None:
+        """Forget a package whose resource is gone."""
+        self._written.pop(name, None)
+        self._others.discard(name)
+        self.neighbours.seen(name, None)
+
+    def _judge(self, key: ObjectKey, obj: JsonObject) -> Verdict:
+        return judge(self.shard, key, obj, self.labels.of(key.namespace) if key.namespace else MAIN)
+
+    async def _give(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
+        wanted = self.labels.of(key.namespace)
+        if await self._write(name, key, obj, wanted):
+            self._moved(obj, wanted)
+            self.neighbours.seen(name, obj)
+
+    async def _write(self, name: str, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
+        done = await set_owner(self._client, key, obj, shard)
+        if done:
+            self._written[name] = find_str(obj, "metadata", "resourceVersion")
+        return done

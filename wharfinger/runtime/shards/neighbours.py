@@ -1,0 +1,91 @@
+"""The packages of other shards, as the scheduler of this one sees them: nodes without requirements, which run elsewhere.
+
+Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses say all that is needed:
+the version, whether they are on, and whether they are ready. A neighbour is on once something of it is installed, until it is
+disabled or removed; a run of it is complete when it is Ready. Everything else, such as its own requirements, is decided where it
+is kept.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
+from wharfinger.packages.definition.requirements import Requirements
+from wharfinger.runtime.core.packages import Packages
+from wharfinger.runtime.scheduler.events import Completed, IntentSet, NodeAdded, NodeRemoved, Schedule
+from wharfinger.runtime.scheduler.graph import Node, Verdict
+from wharfinger.runtime.scheduler.pending_decisions import PackageOrders
+from wharfinger.runtime.status.summary import State
+
+_OFF: Final = frozenset({State.DISABLED, State.DISABLING, State.REMOVING})
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The state of a package that another shard keeps, as its status says."""
+
+    version: str
+    on: bool
+    ready: bool
+
+
+def read_neighbour(obj: JsonObject) -> Neighbour | None:
+    """Return the state that a resource's status says; None if nothing is installed."""
+    version = find_str(obj, "status", "currentVersion", "version")
+    if not version:
+        return None
+    conditions = find(obj, "status", "conditions")
+    ready = isinstance(conditions, list) and any(
+        find_str(each, "type") == "Ready" and find_str(each, "status") == "True"
+        for each in find_list(obj, "status", "conditions")
+    )
+    return Neighbour(version, find_str(obj, "status", "summary", "state") not in _OFF, ready)
+
+
+class Neighbours:
+    """The neighbours of one runtime; each change of a resource is passed to `seen`."""
+
+    def __init__(self, packages: Packages) -> None:
+        """Take the scheduler's orders about packages that this runtime does not have."""
+        self._packages = packages
+        self._known: dict[str, Neighbour] = {}
+        self._runs: dict[str, int] = {}
+        """The runs that the scheduler waits for."""
+        packages.elsewhere = self._ordered
+        packages.modules.elsewhere.append(self.modules)
+
+    def modules(self) -> tuple[str, ...]:
+        """Return the names of the Modules that are on, sorted."""
+        return tuple(sorted(name for name, each in self._known.items() if "." not in name and each.on))
+
+    def seen(self, name: str, obj: JsonObject | None) -> None:
+        """Adopt the state of a package that another shard keeps; None if its resource is gone."""
+        before, after = self._known.get(name), None if obj is None else read_neighbour(obj)
+        if after is None:
+            self.forget(name)
+            if before is not None:
+                self._packages.tell(NodeRemoved(name))
+            return
+        self._known[name] = after
+        if before is None or (before.version, before.on) != (after.version, after.on):
+            self._packages.note(IntentSet(name, None if after.on else False))
+            floor = Verdict.ENABLE if after.on else Verdict.DISABLE
+            self._packages.tell(NodeAdded(Node(name, after.version, Requirements(), floor=floor)))
+        self._complete(name)
+        self._packages.settle()
+
+    def forget(self, name: str) -> None:
+        """Forget a package that this shard keeps from now on; its node is replaced when it is loaded."""
+        self._runs.pop(name, None)
+        if self._known.pop(name, None) is not None:
+            self._packages.tell(IntentSet(name, None))
+
+    def _ordered(self, orders: PackageOrders) -> None:
+        if isinstance(orders.order, Schedule) and orders.name in self._known:
+            self._runs[orders.name] = orders.order.run
+            self._complete(orders.name)
+
+    def _complete(self, name: str) -> None:
+        """Report the run that the scheduler waits for, if the package is ready."""
+        if name in self._runs and self._known[name].ready:
+            self._packages.note(Completed(name, self._runs.pop(name)))

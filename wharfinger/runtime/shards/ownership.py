@@ -1,0 +1,88 @@
+"""The owner of an Application: exactly one shard at a time, which is recorded in the Application itself. Pure.
+
+The label of a namespace says which shard *should* keep its Applications; ``status.shard`` says which one *does*. Only the owner
+acts on an Application, and only the owner gives it away, by naming the next owner in one compare-and-set, after it has stopped
+all work on it. So a label that changes at any moment, or is seen late by some daemons, never makes two daemons act on one
+Application.
+
+=======================  ===========================  ==================================================================
+owner                    the label names              verdict
+=======================  ===========================  ==================================================================
+none                     this shard                   CLAIM; the main shard claims with its finalizer, in `OURS`
+this shard               this shard                   OURS
+this shard               another shard                HAND_OVER, or OURS if it is being deleted: a removal is finished here
+another shard            this shard                   AWAITED: the owner hands it over, or its Lease is seized
+anything else                                         FOREIGN
+=======================  ===========================  ==================================================================
+
+An Application has no owner as long as it has neither our finalizer nor a status. The main shard's name is "", and a status
+without a shard belongs to it, so a cluster without shards looks as it did before there were any.
+"""
+
+import re
+from enum import Enum
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.resources import APPLICATION, FINALIZER, finalizers_of, is_deleting
+
+SHARD_LABEL: Final = "wharfinger.dev/shard"
+SHARD_FIELD: Final = "shard"
+"""The field of an Application's status that names its owner."""
+MAIN: Final = ""
+"""The shard of namespaces without the label, and of everything that belongs to no namespace."""
+LEASE_FAMILY: Final = "wharfinger"
+"""The name of the main daemon's Lease; those of other shards begin with it."""
+MAX_NAME: Final = 40
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z")
+
+
+class Verdict(Enum):
+    """The relation of an Application to one shard."""
+
+    OURS = "ours"
+    CLAIM = "claim"
+    HAND_OVER = "hand over"
+    AWAITED = "awaited"
+    FOREIGN = "foreign"
+
+
+def owner_of(obj: JsonObject) -> str | None:
+    """Return the shard that keeps an Application; None if none does yet."""
+    named = find_str(obj, "status", SHARD_FIELD)
+    if named or FINALIZER in finalizers_of(obj) or find_object(obj, "status"):
+        return named
+    return None
+
+
+def judge(shard: str, key: ObjectKey, obj: JsonObject, wanted: str) -> Verdict:
+    """Return the relation of a resource to ``shard``; ``wanted`` is the shard that the label of its namespace names.
+
+    A Module belongs to the main shard.
+    """
+    if key.resource != APPLICATION:
+        return Verdict.OURS if shard == MAIN else Verdict.FOREIGN
+    owner = owner_of(obj)
+    if owner is None:
+        if wanted != shard:
+            return Verdict.FOREIGN
+        return Verdict.OURS if shard == MAIN else Verdict.CLAIM
+    if owner == shard:
+        return Verdict.OURS if wanted == shard or is_deleting(obj) else Verdict.HAND_OVER
+    return Verdict.AWAITED if wanted == shard else Verdict.FOREIGN
+
+
+def lease_name(shard: str) -> str:
+    """Return the name of a shard's Lease, in the namespace of the daemons."""
+    return f"{LEASE_FAMILY}-{shard}" if shard else LEASE_FAMILY
+
+
+def shard_problem(name: str) -> str:
+    """Return what is wrong with the name of a shard; empty if nothing is."""
+    if len(name) <= MAX_NAME and _NAME.match(name):
+        return ""
+    return (
+        f"{name[:MAX_NAME]!r} is not the name of a shard: expected at most {MAX_NAME} lowercase letters, digits and hyphens, "
+        "with a letter or a digit at both ends"
+    )

@@ -1,0 +1,110 @@
+"""The takeover of Applications from a shard that has no daemon.
+
+An owner hands its Applications over itself. If it has no daemon at work, this daemon takes the Lease of that shard, as a daemon
+of that shard would: only once its holder has released it, or has not renewed it for its whole duration. While this daemon has the
+Lease, no daemon of the other shard works or writes, so the owner can be changed. The Lease is released at once after that.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import Final, TypeAlias
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.lease.lease import LeaseLostError, open_lease
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.shards.handing_over import set_owner
+from wharfinger.runtime.shards.ownership import lease_name, owner_of
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 1.0
+"""The interval at which it is checked whether the owner has handed everything over itself."""
+RETRY_S: Final = 5.0
+
+Awaited: TypeAlias = Callable[[str], Collection[ObjectKey]]
+"""A function that returns the Applications of an owner that this shard waits for, as they were seen last."""
+
+
+class Seizures:
+    """The takeovers of one daemon; `want` starts one, and `run` carries them out."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        for_lease: ClusterClient,
+        shard: str,
+        identity: str,
+        duration_s: float,
+        now: Callable[[], datetime],
+    ) -> None:
+        """``for_lease`` is a client that no Lease fences, because another shard's Lease is taken with it."""
+        self._client = client
+        self._for_lease = for_lease
+        self._shard = shard
+        self._identity = identity
+        self._duration_s = duration_s
+        self._now = now
+        self._wanted: dict[str, None] = {}
+        self._more = trio.Event()
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """The owners whose Applications are waited for."""
+        return tuple(self._wanted)
+
+    def want(self, owner: str) -> None:
+        """Ask for the Applications of an owner, unless it hands them over. Returns at once."""
+        if owner not in self._wanted:
+            self._wanted[owner] = None
+            self._more.set()
+
+    async def run(self, awaited: Awaited) -> None:
+        """Take over from one owner after the other, until cancelled."""
+        while True:
+            while self._wanted:
+                for owner in tuple(self._wanted):
+                    await self._from(owner, awaited)
+                    del self._wanted[owner]
+            self._more = trio.Event()
+            await self._more.wait()
+
+    async def _from(self, owner: str, awaited: Awaited) -> None:
+        """Wait until an owner has handed its Applications over, or until its Lease is free, and take them then."""
+        while awaited(owner):
+            try:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._until_none, owner, awaited, nursery.cancel_scope)
+                    await self._seize(owner, awaited)
+                    nursery.cancel_scope.cancel()
+            except* (ClusterError, LeaseLostError) as group:
+                log.warning(
+                    "shard %s: cannot take over: %s; trying again in %.0f s", owner, group.exceptions[0], RETRY_S
+                )
+                await trio.sleep(RETRY_S)
+
+    async def _until_none(self, owner: str, awaited: Awaited, scope: trio.CancelScope) -> None:
+        while awaited(owner):  # noqa: ASYNC110 - the resources are looked at again, because any of them may change
+            await trio.sleep(LOOK_S)
+        scope.cancel(reason="the owner handed everything over")
+
+    async def _seize(self, owner: str, awaited: Awaited) -> None:
+        async with open_lease(
+            self._for_lease,
+            SYSTEM_NAMESPACE,
+            lease_name(owner),
+            self._identity,
+            duration_s=self._duration_s,
+            renew_s=self._duration_s / 3,
+            now=self._now,
+        ):
+            for key in awaited(owner):
+                obj = await self._client.get(key)
+                if owner_of(obj) == owner and await set_owner(self._client, key, obj, self._shard):
+                    log.warning("%s: taken over from shard %r, which has no daemon", key, owner or "main")
+        while awaited(owner):  # noqa: ASYNC110 - until the watch has reported the change
+            await trio.sleep(LOOK_S)

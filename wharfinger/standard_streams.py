@@ -1,0 +1,80 @@
+"""Standard streams, which may be closed, full, or a pipe without a reader."""
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class StdoutError(Exception):
+    """The error that is raised if a command's output cannot be written. It is not an OSError: argparse ignores those when it
+    prints help."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the answer cannot be written to stdout: {why}")
+
+
+class _ClosedStdout(io.TextIOBase):
+    """Standard output that was closed before the start."""
+
+    encoding = "utf-8"
+
+    def write(self, _text: str, /) -> int:
+        raise StdoutError("it is closed")
+
+
+class _StdoutFile(io.FileIO):
+    """The descriptor of standard output. It raises StdoutError, except BrokenPipeError if the reader has closed its end."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise StdoutError(error.strerror or str(error)) from error
+
+
+def name_stdout_in_errors() -> None:
+    """Give errors of standard output (a full disk) a type of their own."""
+    old = sys.stdout
+    if not isinstance(old, io.TextIOWrapper) or old is not sys.__stdout__:
+        return
+    raw = _StdoutFile(old.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        cast("BinaryIO", raw) if old.write_through else io.BufferedWriter(raw),
+        encoding=old.encoding,
+        errors=old.errors,
+        line_buffering=old.line_buffering,
+        write_through=old.write_through,
+    )
+
+
+def open_closed_streams() -> None:
+    """Open the standard streams that the parent process closed.
+
+    Python sets such a stream to None, and the next file or socket that is opened would get its descriptor: a child process would
+    then use that file as its output. A log to a closed stream is dropped, input is empty, and writing a command's output is an
+    error.
+    """
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    closed = {number for number, stream in enumerate(streams) if stream is None}
+    for number in closed:
+        descriptor = os.open(os.devnull, os.O_RDWR)  # opens the lowest free descriptor, which usually is this one
+        if descriptor != number:
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+    if 0 in closed:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
+    if 1 in closed:
+        sys.stdout = _ClosedStdout()
+    if 2 in closed:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def drop_stdout() -> None:
+    """Drop the rest of the buffer. Python would write it at exit, and change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
