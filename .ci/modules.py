@@ -8,6 +8,8 @@
 5. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
    MODULE_FLOOR percent, so that a well-tested part cannot hide a module that no test runs.
 
+``--tests-of-low-coverage coverage.json`` prints the test modules of the modules that are below.
+
 Print one line for each finding. The exit code is 1 if there are any.
 """
 
@@ -32,6 +34,9 @@ MOST_MODULES = 20
 def main() -> int:
     """Run all checks except coverage; with ``--coverage``, only the check of coverage."""
     sys.path.insert(0, str(ROOT))
+    if "--tests-of-low-coverage" in sys.argv:
+        print(*tests_of_low_coverage(Path(sys.argv[sys.argv.index("--tests-of-low-coverage") + 1])))
+        return 0
     if "--coverage" in sys.argv:
         findings = below_floor(Path(sys.argv[sys.argv.index("--coverage") + 1]))
     else:
@@ -82,10 +87,15 @@ def untested_modules() -> list[str]:
     """Return a finding for each module without a test module of its own."""
     findings = []
     for module in modules_of_the_parts():
-        expected = Path("tests") / module.parent.relative_to("wharfinger") / f"test_{module.name}"
+        expected = tests_of(module)
         if module.name != "__init__.py" and not (ROOT / expected).is_file():
             findings.append(f"untested module: {module} has no {expected}")
     return findings
+
+
+def tests_of(module: Path) -> Path:
+    """Return the test module of a module."""
+    return Path("tests") / module.parent.relative_to("wharfinger") / f"test_{module.name}"
 
 
 def rooms() -> list[str]:
@@ -124,6 +134,14 @@ def reachable(module: str, imports: dict[str, set[str]]) -> set[str]:
         found |= frontier
         frontier = set().union(*(imports[name] for name in frontier)) - found
     return found
+
+
+def tests_of_low_coverage(report: Path) -> list[str]:
+    """Return the test modules of the modules whose coverage is below the floor."""
+    files = json.loads(report.read_text())["files"]
+    low = {Path(name) for name, data in files.items() if data["summary"]["percent_covered"] < MODULE_FLOOR}
+    expected = (tests_of(module) for module in sorted(low & set(modules_of_the_parts())))
+    return [str(path) for path in expected if (ROOT / path).is_file()]
 
 
 def below_floor(report: Path) -> list[str]:

@@ -38,9 +38,11 @@ PARTS: Final = (
     "scheduler",
     "offline",
     "runtime",
-    "recorder",
     "memory",
+    "recorder",
 )
+LONG_PARTS: Final = ("recorder",)
+"""Parts that have no short form: they are measured with ``--long``, or if they are named."""
 RUNS: Final = 3
 """The maximum number of runs of a part."""
 
@@ -48,14 +50,15 @@ RUNS: Final = 3
 def main() -> int:
     """Measure the named parts, or all of them."""
     arguments = _arguments()
-    chosen = cast("list[str]", arguments.part) or list(PARTS)
+    long = cast("bool", arguments.long)
+    chosen = cast("list[str]", arguments.part) or [part for part in PARTS if long or part not in LONG_PARTS]
     if kubeconfig := cast("str | None", arguments.kubeconfig):
         os.environ[KUBECONFIG] = os.path.abspath(kubeconfig)  # noqa: PTH100 - a link stays a link
     began, over = time.monotonic(), list[str]()
     print(f"{'part':<13} {'what':<43} {'against':<43} {'ours':>9} {'theirs':>9} {'ratio':>7} {'budget':>7}", flush=True)
     for number, part in enumerate(chosen, 1):
         _progress(f"measuring {part}, part {number} of {len(chosen)}, {time.monotonic() - began:.0f} s so far")
-        for row in rows_of(part, long=cast("bool", arguments.long)):
+        for row in rows_of(part, long=long):
             _progress("")
             print(line(row), flush=True)
             over += [row.what] if row.is_over else []
@@ -108,7 +111,7 @@ def _arguments() -> argparse.Namespace:
         nargs="*",
         choices=[*PARTS, []],
         metavar="PART",
-        help=f"a part to measure (default: all): {', '.join(PARTS)}",
+        help=f"a part to measure (default: all, but {', '.join(LONG_PARTS)} only with --long): {', '.join(PARTS)}",
     )
     return parser.parse_args()
 

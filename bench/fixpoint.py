@@ -103,9 +103,9 @@ def measure(long: bool) -> Iterator[Ratio]:
         converged,
         sorted_by_the_library,
         budget=60.0,
-        rounds=3,
+        rounds=3 if long else 1,
     )
-    yield _sizes(1000 if long else 200)
+    yield _sizes(1000 if long else 100)
     yield _changes()
 
 

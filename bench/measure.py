@@ -16,7 +16,7 @@ from typing import Final, cast
 
 KUBECONFIG: Final = "WHARFINGER_BENCH_KUBECONFIG"
 """The environment variable that passes ``--kubeconfig`` to the process of a part."""
-ROUNDS: Final = 9
+ROUNDS: Final = 5
 """The number of measured rounds, after one to warm up. Rows whose rounds take seconds have fewer."""
 
 

@@ -18,6 +18,7 @@ from typing import Final, TypeVar, cast
 import trio
 from msgspec.structs import replace
 
+from bench.fake_client import FakeClient
 from bench.measure import Ratio, Unit
 from tests.packages.support.charts import write
 from wharfinger.cluster.api.client import ClusterClient, ObjectList
@@ -59,11 +60,11 @@ from wharfinger.runtime.status.writer import StatusWriter
 _Item = TypeVar("_Item")
 
 PACKAGES: Final = 10_000
-FEW: Final = 2_000
+FEW: Final = 1_000
 """The number of packages without ``--long``: the memory of one does not depend on it, but installing 10,000 takes
 minutes."""
 AT_ONCE: Final = 200
-BUDGET_KIB: Final = 9.0
+BUDGET_KIB: Final = 10.0
 SETTINGS: Final = ResolvedSettings({})
 TREE: Final = {
     "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",
@@ -142,7 +143,7 @@ def _share_content(runtime: Runtime) -> None:
 # --- doubles of the cluster and the store ----------------------------------------------------------------------------------
 
 
-class _Cluster:
+class _Cluster(FakeClient):
     """A cluster without objects that stores nothing."""
 
     async def get(self, key: ObjectKey) -> JsonObject:

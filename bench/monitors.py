@@ -14,6 +14,7 @@ from typing import Final, cast
 
 import trio
 
+from bench.fake_client import FakeClient
 from bench.measure import Ratio, Unit
 from tests.hooks.support.bindings import binding
 from wharfinger.cluster.api.client import ClusterClient
@@ -25,7 +26,7 @@ from wharfinger.hooks.watching.monitor import Monitor, open_monitors
 from wharfinger.kube.resource import ResourceType
 
 OBJECTS: Final = 20_000
-FEW: Final = 4_000
+FEW: Final = 2_000
 """The number of objects without ``--long``; the ratio is the same."""
 OBJECT_BYTES: Final = 5 * 1024
 PAGE: Final = 500
@@ -78,10 +79,11 @@ def _used() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-class _Cluster:
+class _Cluster(FakeClient):
     """A client that lists a number of pods, and whose watches send no events."""
 
     def __init__(self, objects: int) -> None:
+        super().__init__()
         self._objects = objects
 
     async def find_resource(self, _kind: str, _api_version: str = "") -> ResourceType:

@@ -1,8 +1,8 @@
 """The table and the reconciler with operations that do nothing: the cost of an object must not depend on their number.
 
 Rows are written in transactions of a thousand while the reconciler works; a round ends when the last of them is Done. The
-yardstick is a tenth of the rows, ten times. ``--long`` adds a million rows against ten times a hundred thousand, which
-takes some minutes and 600 MiB.
+yardstick is a tenth of the rows, ten times. ``--long`` adds half a million rows against ten times fifty thousand, which
+takes a minute and 300 MiB.
 
 ``python -m bench.reconciler COUNT POLICY`` measures once with one policy of the garbage collector: ``default``,
 ``freeze`` (collect, and freeze the existing objects), ``raised`` (thresholds 50000, 20, 50), ``off``.
@@ -26,9 +26,9 @@ from wharfinger.cluster.tables.snapshot import Snapshot
 from wharfinger.cluster.tables.table import Table
 from wharfinger.cluster.tables.transaction import write
 
-SMALL: Final = 10_000
-LARGE: Final = 100_000
-HUGE: Final = 1_000_000
+SMALL: Final = 5_000
+LARGE: Final = 50_000
+HUGE: Final = 500_000
 WRITTEN: Final = 1000
 BUDGET: Final = 2.0
 RAISED: Final = (50_000, 20, 50)
@@ -81,7 +81,7 @@ async def _reconciled(count: int) -> None:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an object among 100,000 against one among 10,000; with ``long``, also one among a million."""
+    """Measure an object among 50,000 against one among 5,000; with ``long``, also one among 500,000."""
     yield _sizes(LARGE, SMALL, rounds=3 if long else 1)
     if long:
         yield _sizes(HUGE, LARGE, rounds=1)

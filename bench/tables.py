@@ -51,7 +51,7 @@ def measure(long: bool) -> Iterator[Ratio]:
     gc.freeze()
     try:
         large = rows(LARGE)
-        rounds = ROUNDS if long else 3
+        rounds = ROUNDS if long else 2
         yield from _inserts(large, rounds)
         yield from _reads(large, rounds)
         yield from _commits(large, rounds)

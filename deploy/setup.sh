@@ -60,7 +60,7 @@ if ! works || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
     works || "$python" -m venv --clear .venv || fail "could not make a virtual environment"
     # The path is relative, because pip splits PIP_CONSTRAINT at spaces.
     PIP_CONSTRAINT=constraints.txt .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        -c constraints.txt -e '.[dev,embedded]' ||
+        -c constraints.txt -e '.[dev,embedded,mcp,otel]' ||
         fail "pip could not install the packages of constraints.txt; run \`rm -rf .venv\` and try again"
     printf '%s' "$want" >"$stamp"
 fi

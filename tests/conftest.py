@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 settings.register_profile("sample", max_examples=30, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
-    "full", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "full", max_examples=200, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("full" if FULL else "sample")
 

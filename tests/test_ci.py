@@ -13,15 +13,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SUMMARY = "======== 3 passed, 1 skipped in 125.30s (0:02:05) ========"
 FAST = "======== 2 passed, 1 deselected in 25.30s ========"
+MORE = "1 passed in 5.30s"
 FULL = "======== 4 passed in 225.30s (0:03:45) ========"
 PYTHON = f"""\
 #!/bin/sh
 case "$*" in
-    "-m coverage run -m pytest --color=no"*"-m ")
+    "-m coverage run -m pytest --color=no -q"*"-m slow or left_out tests/queue/test_lane.py")
+        echo "{MORE}"; exit ${{MORE:-0}} ;;
+    "-m coverage run -m pytest --color=no"*"-m not slow and not left_out")
         echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{TRACED:-0}} ;;
     "-m pytest tests/queue") echo "only tests/queue"; exit ${{PYTEST:-0}} ;;
     "-m pytest --color=no"*"-m not slow and not left_out") echo "{FAST}"; exit ${{PYTEST:-0}} ;;
     "-m pytest --color=no"*"-m ") echo "{FULL}"; exit ${{PYTEST:-0}} ;;
+    ".ci/modules.py --tests-of-low-coverage"*) echo "$LOW"; exit ${{LIST:-0}} ;;
     "-m coverage combine"*) exit ${{COMBINE:-0}} ;;
     "-m coverage json"*) exit ${{JSON:-0}} ;;
     "-m coverage report"*) echo "TOTAL"; exit ${{REPORT:-0}} ;;
@@ -35,7 +39,7 @@ lint: ; @exit $${LINT:-0}
 engine-test: ; @exit $${ENGINE:-0}
 test: ; @.ci/test
 """
-REPORTS = ["COMBINE", "JSON", "REPORT", "MODULES"]
+REPORTS = ["COMBINE", "LIST", "JSON", "REPORT", "MODULES"]
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def tree(tmp_path: Path) -> Path:
     return made
 
 
-def run(tree: Path, *command: str, **steps: int) -> tuple[int, list[str]]:
+def run(tree: Path, *command: str, **steps: int | str) -> tuple[int, list[str]]:
     """Exit code and lines of a script of which the named steps exit so."""
     environment = {"PATH": os.environ["PATH"], **{name: str(code) for name, code in steps.items()}}
     done = subprocess.run(
@@ -78,7 +82,13 @@ def test_all_well(tree: Path, script: str, last: str) -> None:
 def test_each_test_runs_once_in_ci(tree: Path) -> None:
     _, lines = run(tree, ".ci/run")
     assert lines.count("collected 4 items") == 1
-    assert FAST not in lines
+    assert not {FAST, MORE} & set(lines)
+
+
+@pytest.mark.parametrize(("more", "expected"), [(0, 0), (5, 0), (1, 1)])
+def test_the_tests_that_are_left_out_run_where_coverage_is_low(tree: Path, more: int, expected: int) -> None:
+    code, lines = run(tree, ".ci/coverage", LOW="tests/queue/test_lane.py", MORE=more)
+    assert (code, MORE in lines, lines[-1]) == (expected, True, "TOTAL"), lines
 
 
 def test_all_of_it_runs_if_that_is_asked_for(tree: Path) -> None:

@@ -43,7 +43,7 @@ _MEANT: Final = {
     **dict.fromkeys(("timeline", "journal"), "history"),
     **dict.fromkeys(("template", "manifest"), "render"),
     **dict.fromkeys(("kustomize", "compile"), "build"),
-    **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
+    **dict.fromkeys(("metrics", "stats"), "statistics"),
     **dict.fromkeys(("start", "daemon", "serve"), "run"),
     **{word: f"package {word}" for word in ("push", "lint", "inspect")},
     "queue": "queues dump",
@@ -200,6 +200,8 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(
             open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint, _add_rights, _add_verify)
         )
+    if command.name == "mcp":
+        parser.set_defaults(planned=_planned)
     if command.name in ("why", "history"):
         parser.set_defaults(recorded_why=_recorded_why, recorded_history=_recorded_history)
     add(parser)
@@ -227,6 +229,21 @@ def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
         return history_from(path, name)
     except RecordingError as error:
         raise RecordingAnswerError(str(error)) from error
+
+
+async def _planned(files: list[Path], folder: Path, kubernetes_version: str) -> str:
+    """Return the text of a plan; passed to `debug`, which knows only the Inspector. Raises ToolInputError."""
+    from wharfinger.debug.mcp_command import ToolInputError  # noqa: PLC0415 - loaded only for `mcp`
+    from wharfinger.packages.errors import StoreError  # noqa: PLC0415
+    from wharfinger.runtime.plan.commands import planned_text  # noqa: PLC0415
+    from wharfinger.runtime.plan.input import PlanInputError  # noqa: PLC0415
+
+    try:
+        return await planned_text(files, folder, kubernetes_version)
+    except PlanInputError as error:
+        raise ToolInputError("; ".join(error.lines)) from error
+    except (StoreError, OSError) as error:
+        raise ToolInputError(str(error)) from error
 
 
 @asynccontextmanager

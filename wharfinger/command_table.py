@@ -77,6 +77,7 @@ COMMANDS: Final = (
         "let a package return to a former revision of its release",
         module="daemon.rollback_command",
     ),
+    Command("top", "debug", "show a live view of a running daemon on the terminal", module="top.top_command"),
     Command(
         "describe",
         "debug",
@@ -112,6 +113,12 @@ COMMANDS: Final = (
     Command("scheduler", "debug", "show the scheduler of a running daemon"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
     Command("statistics", "debug", "show counts of the work of a running daemon"),
+    Command(
+        "mcp",
+        "debug",
+        "serve read-only tools for agents (MCP) about a running daemon, over stdio",
+        module="mcp_command",
+    ),
     Command("render", "debug", "render what a package of a running daemon would apply"),
     Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
 )

@@ -110,7 +110,7 @@ async def test_the_contract_notices_odd_renderings(odd: RenderSnapshot) -> None:
 
 async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
     class Eager(CannedInspector):
-        async def render(self, name: str) -> RenderSnapshot | None:
+        async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
             return RENDERED.get(name, RENDERED["prod.shop"])
 
     with pytest.raises(AssertionError):

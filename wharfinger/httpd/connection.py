@@ -25,6 +25,7 @@ from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
 from wharfinger.httpd.head import Head, check_head
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, Upgrade, is_cut
+from wharfinger.httpd.peer import peer_of
 from wharfinger.httpd.reply import may_have_body, response_head, text_response, upgrade_head
 from wharfinger.httpd.target import RefusedRequestError
 from wharfinger.httpd.upgraded_stream import UpgradedStream
@@ -45,6 +46,7 @@ class Connection:
         self._stream = stream
         self._handler = handler
         self._limits = limits
+        self._peer = peer_of(stream)
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
         self._framing: Framing = H11Framing(self._h11)
         self._data = b""  # data that was received and not yet passed to h11
@@ -148,7 +150,7 @@ class Connection:
         if len(self._data) != whole:
             return None
         body, self._data = self._data[start:], b""
-        return Request(head.method, head.target.path, head.target.query, head.headers, body)
+        return Request(head.method, head.target.path, head.target.query, head.headers, body, self._peer)
 
     async def _receive_up_to(self, size: int) -> None:
         """Receive up to ``size`` bytes, or until no more arrive; h11 judges an incomplete request."""
@@ -187,7 +189,7 @@ class Connection:
                     raise RefusedRequestError(413, f"the body is over the limit of {self._limits.body_bytes} bytes")
             if not isinstance(event, h11.EndOfMessage):
                 return None
-            return Request(head.method, head.target.path, head.target.query, head.headers, bytes(body))
+            return Request(head.method, head.target.path, head.target.query, head.headers, bytes(body), self._peer)
         raise RefusedRequestError(408, _LATE_BODY)
 
     async def _next_event(self) -> h11.Event | None:

@@ -7,15 +7,21 @@ from dataclasses import dataclass, field
 import msgspec
 import trio
 
+from wharfinger.httpd.peer import Peer
+
 
 class Request(msgspec.Struct, frozen=True):
-    """One request, read whole and within limits. ``path`` is percent-decoded; header names are lower case."""
+    """One request, read whole and within limits. ``path`` is percent-decoded; header names are lower case.
+
+    ``peer`` is the process that sent it over a Unix socket; None if that is not known.
+    """
 
     method: str
     path: str
     query: Mapping[str, tuple[str, ...]]
     headers: Mapping[str, str]
     body: bytes
+    peer: Peer | None = None
 
     def arg(self, name: str, default: str = "") -> str:
         """Return the last value of a query parameter."""

@@ -25,6 +25,7 @@ import trio
 from wharfinger.queue.events import Event, Failed, Finished, Interrupted, RetryDue
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import Task, TaskFailed
+from wharfinger.queue.tracing import Span, Trace
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +37,42 @@ RUNS_BETWEEN_CHECKPOINTS: Final = 16
 _package: ContextVar[str] = ContextVar("package", default="")
 
 
+@dataclass(slots=True)
+class Running:
+    """The run of a lane that is under way: its task, and the operation that the task belongs to; "" between two runs.
+
+    There is one for each trio task, which changes with each run, so that the context of the run stays the same.
+    """
+
+    task: str = ""
+    cause: str = ""
+    span: Span | None = None
+
+
+_running: ContextVar[Running | None] = ContextVar("running", default=None)
+
+
 def current_package() -> str:
     """Return the package on whose queue the current code runs, for log records; empty outside of queues."""
     return _package.get()
+
+
+def current_task() -> str:
+    """Return the task that the current code is part of, for log records; empty outside of queues."""
+    running = _running.get()
+    return running.task if running is not None else ""
+
+
+def current_cause() -> str:
+    """Return the operation that the current task belongs to: ``update of prod.shop``; empty outside of queues."""
+    running = _running.get()
+    return running.cause if running is not None else ""
+
+
+def current_span() -> Span | None:
+    """Return the span of the current run; None outside of queues, or if there are no traces."""
+    running = _running.get()
+    return running.span if running is not None else None
 
 
 def package_in(context: contextvars.Context) -> str:
@@ -112,8 +146,10 @@ class LaneWork:
         "_draw",
         "_outcome",
         "_owner",
+        "_running",
         "_scope",
         "_since_checkpoint",
+        "_trace",
         "_wake",
         "executing",
         "interrupted",
@@ -124,7 +160,14 @@ class LaneWork:
     )
 
     def __init__(
-        self, name: str, owner: LaneOwner, counters: Counters, draw: Callable[[], float], run: int, work: Work
+        self,
+        name: str,
+        owner: LaneOwner,
+        counters: Counters,
+        draw: Callable[[], float],
+        run: int,
+        work: Work,
+        trace: Trace | None = None,
     ) -> None:
         """Begin with the first run, which performs ``work``."""
         self.name = name
@@ -136,10 +179,12 @@ class LaneWork:
         self._owner = owner
         self._counters = counters
         self._draw = draw
+        self._trace = trace
         self._called_off = False
         self._outcome: Failed | None = None
         self._clean: contextvars.Context | None = None
         self._scope: trio.CancelScope | None = None
+        self._running = Running()
         self._since_checkpoint = 0
         self._wake: trio.Event | None = None
 
@@ -180,6 +225,7 @@ class LaneWork:
         """
         if self._clean is None:
             _package.set(self._owner.name)
+            _running.set(self._running)
             self._clean = contextvars.copy_context()
         self._scope = scope
         if self._owner.after is not None:
@@ -220,7 +266,11 @@ class LaneWork:
                     self._report(Interrupted(self.run))
                     continue
                 self.executing = True
-                await self.work.task.execute()
+                self._running.task, self._running.cause = self.work.task.name, self.work.scope.name
+                if self._trace is None:
+                    await self.work.task.execute()
+                else:
+                    await self._traced(self._trace)
                 if self.interrupted:
                     break
                 if self.work.on_done is None:
@@ -238,6 +288,16 @@ class LaneWork:
             self._report(self._outcome)
         if self._outcome is not None or self.interrupted:
             await self._leave_turns()
+
+    async def _traced(self, trace: Trace) -> None:
+        """Perform the run within a span of its own."""
+        running = self._running
+        with trace(self._owner.name, running.task, running.cause) as span:
+            running.span = span
+            try:
+                await self.work.task.execute()
+            finally:
+                running.span = None
 
     async def _leave_turns(self) -> None:
         """Let other tasks run after every RUNS_BETWEEN_CHECKPOINTS runs, whether these succeeded or not."""
@@ -258,6 +318,7 @@ class LaneWork:
     def _report(self, event: Event) -> None:
         self.run = 0
         self.executing = False
+        self._running.task = self._running.cause = ""
         self._owner.post(event)
 
     def _judge(self, group: ExceptionGroup[Exception]) -> Failed:

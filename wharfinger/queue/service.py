@@ -26,6 +26,7 @@ from wharfinger.queue.lane import Counters
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Parked, Rules
 from wharfinger.queue.task import Task
+from wharfinger.queue.tracing import Trace
 from wharfinger.queue.worker import Observe, QueueWorker, Yard
 from wharfinger.queue.worker_pool import WorkerPool
 
@@ -36,12 +37,17 @@ class Queues:
     """The queues by name. Use `open_queues`."""
 
     def __init__(
-        self, nursery: trio.Nursery, rules: Rules, draw: Callable[[], float], observe: Observe | None = None
+        self,
+        nursery: trio.Nursery,
+        rules: Rules,
+        draw: Callable[[], float],
+        observe: Observe | None = None,
+        trace: Trace | None = None,
     ) -> None:
         """Private to `open_queues`, which owns the nursery."""
         self._counters = Counters()
         self._pool = WorkerPool(nursery)
-        self._yard = Yard(rules, draw, self._counters, self._pool, self._over, observe)
+        self._yard = Yard(rules, draw, self._counters, self._pool, self._over, observe, trace)
         self._workers: dict[str, QueueWorker] = {}
         self._ending: dict[str, QueueWorker] = {}
         self._closing: str | None = None
@@ -155,14 +161,19 @@ class Queues:
 
 @asynccontextmanager
 async def open_queues(
-    rules: Rules | None = None, *, draw: Callable[[], float] = random.random, observe: Observe | None = None
+    rules: Rules | None = None,
+    *,
+    draw: Callable[[], float] = random.random,
+    observe: Observe | None = None,
+    trace: Trace | None = None,
 ) -> AsyncGenerator[Queues, None]:
     """Serve queues while the block runs; leaving it drains them. ``draw`` returns the numbers in [0, 1) for the jitter.
 
-    ``observe`` is called for each step of each queue, before the effects of the step are performed.
+    ``observe`` is called for each step of each queue, before the effects of the step are performed. ``trace`` opens a span for
+    each run.
     """
     async with trio.open_nursery() as nursery:
-        queues = Queues(nursery, rules or Rules(), draw, observe)
+        queues = Queues(nursery, rules or Rules(), draw, observe, trace)
         try:
             yield queues
         finally:

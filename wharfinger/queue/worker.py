@@ -36,6 +36,7 @@ from wharfinger.queue.machine import step
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import Parked, QueueState, Rules, is_backing_off, is_idle, next_wake
 from wharfinger.queue.task import Task
+from wharfinger.queue.tracing import Trace
 from wharfinger.queue.worker_pool import WorkerPool
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Yard:
     pool: WorkerPool
     over: Callable[["QueueWorker"], None]
     observe: Observe | None = None
+    trace: Trace | None = None
 
 
 class _ScopeUse:
@@ -214,7 +216,7 @@ class QueueWorker:
         if lane is not None:
             lane.give(run, work)
         else:
-            lane = LaneWork(work.lane, self, self._yard.counters, self._yard.draw, run, work)
+            lane = LaneWork(work.lane, self, self._yard.counters, self._yard.draw, run, work, self._yard.trace)
             self._lanes[work.lane] = lane
             self._yard.pool.begin(lane)
 

@@ -188,3 +188,14 @@ class WarmPoolSnapshot:
     claimed: int = 0
     memory_bytes: int = 0
     memory_limit_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementsSnapshot:
+    """The facts about the platform that packages may require; "" for a version, an edition or a bundle that is not known."""
+
+    kubernetes: str
+    platform: str
+    edition: str
+    bundle: str
+    bootstrapped: bool

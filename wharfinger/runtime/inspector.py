@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
-from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot, WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.package_details import (
     ClusterEventSnapshot,
     DaemonTaskSnapshot,
@@ -373,8 +373,15 @@ class Inspector(Protocol):
         """Return the tasks of the daemon, as a tree from the root."""
         ...
 
-    async def render(self, name: str) -> RenderSnapshot | None:
-        """Render what the package of this name would apply now, or return None if there is no such package."""
+    async def requirements(self) -> RequirementsSnapshot | None:
+        """Return the facts that packages may require, or None before they are known."""
+        ...
+
+    async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
+        """Render what the package of this name would apply now, or return None if there is no such package.
+
+        ``shown_to`` is the user who sees the secrets in it; that is logged. "": they are masked before anybody sees them.
+        """
         ...
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:

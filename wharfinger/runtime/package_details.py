@@ -55,8 +55,8 @@ class ClusterEventSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LogLineSnapshot:
-    """One line of the daemon's log about a package; ``number`` counts up in the whole daemon. ``hook`` printed it; "" if it is
-    the daemon's own line."""
+    """One line of the daemon's log about a package; ``number`` counts the lines of the package from 1. ``hook`` printed it; "" if
+    it is the daemon's own line."""
 
     number: int
     time: datetime

@@ -66,6 +66,16 @@ def test_one_that_only_a_change_helps_is_told_at_once() -> None:
     assert told.troubles[1:] == [(OWNER, ())]
 
 
+def test_the_fields_are_named_if_they_are_known() -> None:
+    told = Told()
+    told.mine.drifted_fields = lambda owner, identity: (
+        "/spec/replicas by kubectl" if (owner, identity) == (OWNER, ROW.identity) else ""
+    )
+    told.attempted(1, permanent=True)
+    ((_, (text,)),) = told.troubles
+    assert text == f"the drift of {ROW.key} (/spec/replicas by kubectl) cannot be corrected: refused"
+
+
 @pytest.mark.parametrize("failures", [0, 1, 99])
 def test_what_another_process_waits_for_is_no_trouble(failures: int) -> None:
     told = Told()

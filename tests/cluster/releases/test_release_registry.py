@@ -4,9 +4,10 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.comparison import Drift, DriftedField
 from wharfinger.cluster.drift.fights import Fight
 from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.objects.desired import Identity
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.release_registry import EngineBoard, Known
 from wharfinger.cluster.releases.request import Outcome, ReleaseResult
@@ -79,6 +80,15 @@ def test_all_of_them_who_listens_is_told() -> None:
     board.tell_health(DB, Health())
     board.tell_foreign(WEB, 3, "ann")
     assert one.heard == other.heard == [("drifted", WEB), ("health", DB), ("3 by ann", WEB)]
+
+
+def test_the_drifted_fields_of_an_object() -> None:
+    board, identity = EngineBoard(), Identity("ConfigMap", "default", "a")
+    assert board.drifted_fields(WEB, identity) == ""
+    fields = (DriftedField("/data/a", "ed"), DriftedField("/data/b", ""))
+    board.tell_drift(WEB, (Drift(identity, missing=False, fields=fields),), ())
+    assert board.drifted_fields(WEB, identity) == "/data/a by ed, /data/b"
+    assert board.drifted_fields(DB, identity) == ""
 
 
 def test_forgetting() -> None:

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.control_plane.recorded_answers.recorded_requests import (
     Step,
@@ -23,9 +25,11 @@ from wharfinger.control_plane.merging.managed_fields import (
     Operation,
     managers_of,
     record_update,
+    updated,
+    with_managers,
 )
 from wharfinger.control_plane.merging.strategic_merge import strategic_merge
-from wharfinger.control_plane.objects.object_metadata import without_status
+from wharfinger.control_plane.objects.object_metadata import with_metadata, without_status
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list
 from wharfinger.formats.merge_patch import merge_patch
 
@@ -221,3 +225,31 @@ def test_the_same_manager_twice_is_read_as_one() -> None:
     managed: list[JsonValue] = [entry, entry | {"apiVersion": "v2", "fieldsV1": {"f:b": {}}}]
     read = managers_of(config_map(managed=managed))
     assert [owned.fields.to_fields_v1() for owned in read.values()] == [{"f:a": {}, "f:b": {}}]
+
+
+_MAPS: Final = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["1", "2"]), max_size=4)
+_OWNERS: Final = st.lists(st.sampled_from(["u1", "u2", "u3"]), unique=True, max_size=2)
+
+
+@st.composite
+def _states(draw: st.DrawFn) -> JsonObject:
+    labels, data, owners = draw(_MAPS), draw(_MAPS), draw(_OWNERS)
+    references: list[JsonValue] = [{"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid} for uid in owners]
+    metadata: JsonObject = {"name": "c", "labels": dict[str, JsonValue](labels), "ownerReferences": references}
+    present: JsonObject = {name: value for name, value in metadata.items() if value}
+    return {**config_map(), "metadata": present, "data": dict[str, JsonValue](data)}
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["", "status"]), _states()), min_size=2, max_size=8))
+def test_entries_that_a_change_does_not_reach_are_as_if_all_had_been_written_again(
+    writes: list[tuple[str, str, JsonObject]],
+) -> None:
+    (name, _, first), *others = writes
+    obj = write(None, first, name)
+    for number, (manager, subresource, state) in enumerate(others):
+        now = NOW + timedelta(seconds=number)
+        after = with_metadata(state, {"managedFields": find_list(obj, "metadata", "managedFields")})
+        own = Manager(Operation.UPDATE, manager, "v1", subresource)
+        expected = with_managers(after, updated(managers_of(obj), obj, after, own, now, CONFIG_MAP))
+        obj = write(obj, after, manager, now, subresource)
+        assert obj == expected

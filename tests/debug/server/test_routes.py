@@ -1,6 +1,7 @@
 """What the debug socket answers, route by route."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -35,6 +36,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.httpd.messages import Request, Response
+from wharfinger.httpd.peer import Peer
 from wharfinger.runtime.inspector import (
     Inspector,
     InvalidSettings,
@@ -44,6 +46,7 @@ from wharfinger.runtime.inspector import (
     ValidSettings,
 )
 
+OWNER = Peer(4711, os.geteuid(), os.getegid())
 DUMP = "/api/v1/packages/dump"
 QUEUES = "/api/v1/queues/dump"
 SCHEDULER = "/api/v1/scheduler/dump"
@@ -61,9 +64,10 @@ async def get(
     inspector: Inspector | None = None,
     method: str = "GET",
     body: bytes = b"",
+    peer: Peer | None = OWNER,
 ) -> Response:
     parameters = {key: (value,) for key, value in (query or {}).items()}
-    answer = await make_handler(inspector or CannedInspector())(Request(method, path, parameters, {}, body))
+    answer = await make_handler(inspector or CannedInspector())(Request(method, path, parameters, {}, body, peer))
     assert isinstance(answer, Response)
     return answer
 
@@ -98,10 +102,13 @@ async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     assert [line.partition(" ")[2] for line in listed] == list(ROUTES)
     paths = ("/healthz", "/readyz", "/endpoints", DUMP, QUEUES, SCHEDULER, STATISTICS_PATH, f"{RENDER}/{{name}}")
     assert {*(f"GET {path}" for path in paths), f"POST {VALIDATE}/{{name}}"} <= set(listed)
+    everything = (*PACKAGES, package("global", kind="Module"))
     for line in listed:
         method, path = line.split(" ")
         query = {"package": "prod.shop"} if "package" in ROUTES[path].parameters else {}
-        assert (await get(path.replace("{name}", "prod.shop"), query, method=method)).status == 200
+        place = path.replace("{name}", "prod.shop").replace("{format}", ".json")
+        found = await get(place, query, method=method, inspector=CannedInspector(contents=everything))
+        assert found.status == 200, place
 
 
 async def test_documents() -> None:
@@ -165,7 +172,7 @@ async def test_nothing_is_a_silent_default() -> None:
     for path, query, status, text in (
         (DUMP, {"output": "xml"}, 400, "unknown output: xml; known: json, yaml"),
         (DUMP, {"output": ""}, 400, "unknown output"),
-        (DUMP, {"nmae": "prod.shop"}, 400, "unknown query parameter: nmae; known here: name, output"),
+        (DUMP, {"nmae": "prod.shop"}, 400, "unknown query parameter: nmae; known here: name, output, watch"),
         ("/healthz", {"output": "json"}, 400, "unknown query parameter: output; known here: none"),
         ("/nothing", {}, 404, "no such path: /nothing; /endpoints lists them"),
         (DUMP + "/", {}, 404, "no such path"),
@@ -202,6 +209,51 @@ async def test_a_rendered_manifest_is_redacted_unless_asked_otherwise() -> None:
     assert (answer.status, answer.content_type, answer.body.decode()) == (200, "application/yaml", MANIFEST)
 
 
+@pytest.mark.parametrize(
+    ("peer", "status"),
+    [(OWNER, 200), (Peer(1, 0, 0), 200), (Peer(1, os.geteuid() + 4711, 0), 403), (None, 403)],
+    ids=["owner", "root", "another", "unknown"],
+)
+async def test_who_may_see_secrets_and_that_it_is_told_on(peer: Peer | None, status: int) -> None:
+    inspector = CannedInspector()
+    answer = await get(f"{RENDER}/prod.shop", {"show-secrets": "true"}, inspector=inspector, peer=peer)
+    assert answer.status == status
+    assert (MANIFEST in answer.body.decode()) == (status == 200)
+    told = [] if peer is None or status != 200 else [f"user {peer.uid} (process {peer.pid})"]
+    assert inspector.seen_by == told
+    assert (await get(f"{RENDER}/prod.shop", inspector=inspector, peer=peer)).status == 200
+    assert inspector.seen_by == told
+
+
+async def test_facts_and_global_values() -> None:
+    inspector = CannedInspector(contents=(package("global", kind="Module", settings={"a": 1}),))
+    answer = await get("/api/v1/packages/global/dump", inspector=inspector)
+    assert json.loads(answer.body)["settings"] == {"a": 1}
+    assert (await get("/api/v1/packages/global/dump")).body == b"null\n"
+    answer = await get("/api/v1/requirements/dump")
+    assert json.loads(answer.body) == {
+        "kubernetes": "1.34.1",
+        "platform": "1.70.0",
+        "edition": "EE",
+        "bundle": "Default",
+        "bootstrapped": True,
+    }
+    assert (await get("/api/v1/requirements/dump", inspector=CannedInspector(facts=None))).body == b"null\n"
+
+
+async def test_watch_is_a_flag_of_documents() -> None:
+    for path, query, text in (
+        (DUMP, {"watch": "yes"}, "unknown watch: yes; known: 0, 1, false, true"),
+        (DUMP, {"watch": "1", "output": "yaml"}, "watch: expected output=json"),
+        ("/healthz", {"watch": "1"}, "unknown query parameter: watch"),
+        (WHY_PATH, {"watch": "1"}, "query parameter package"),
+    ):
+        answer = await get(path, query)
+        assert answer.status == 400
+        assert text in answer.body.decode()
+    assert (await get(DUMP, {"watch": "0"})).status == 200
+
+
 async def test_what_a_package_names_as_secret_is_in_no_answer() -> None:
     told = replace(
         package(message="found t0p-drawer", settings={"note": "t0p-drawer"}, tasks=(task(1, error="not t0p-drawer"),)),
@@ -236,8 +288,8 @@ async def test_a_manifest_that_cannot_be_redacted_is_not_shown() -> None:
 
 async def test_a_package_that_goes_while_it_is_rendered() -> None:
     class Going(CannedInspector):
-        async def render(self, name: str) -> RenderSnapshot | None:
-            rendered = await super().render(name)
+        async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
+            rendered = await super().render(name, shown_to=shown_to)
             self.contents = ()
             return rendered
 

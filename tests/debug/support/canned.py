@@ -26,7 +26,7 @@ from tests.debug.support.samples import (
     STATISTICS,
 )
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot, WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
     HistorySnapshot,
     PackageSnapshot,
@@ -45,6 +45,8 @@ from wharfinger.runtime.package_details import (
     ResourceSnapshot,
 )
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
+
+FACTS = RequirementsSnapshot("1.34.1", "1.70.0", "EE", "Default", bootstrapped=True)
 
 
 @dataclass
@@ -71,6 +73,8 @@ class CannedInspector:
     measured: str = METRICS
     published: str = HOOK_METRICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
+    facts: RequirementsSnapshot | None = FACTS
+    seen_by: list[str] = field(default_factory=list)
 
     async def daemon(self) -> DaemonSnapshot:
         """The daemon, with the number of its packages."""
@@ -144,8 +148,13 @@ class CannedInspector:
     def _knows(self, name: str) -> bool:
         return any(package.name == name for package in self.contents)
 
-    async def render(self, name: str) -> RenderSnapshot | None:
+    async def requirements(self) -> RequirementsSnapshot | None:
+        return self.facts
+
+    async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
         """What a package renders to; one that nothing was said about has no chart."""
+        if shown_to:
+            self.seen_by.append(shown_to)
         known = any(package.name == name for package in self.contents)
         return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.support.webhook_package import CONVERSION, HOOKS, shell_hook, validating
+from tests.runtime.support.webhook_package import CONVERSION, HOOKS, RULES, shell_hook, validating
 from tests.runtime.support.webhook_world import crontab, open_served
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.hooks.webhooks.addresses import Address, ReviewKind
 from wharfinger.httpd.messages import Request
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.admission import review_slots
 from wharfinger.runtime.admission.hook_reviewer import HookReviewer
 
 pytestmark = pytest.mark.slow
@@ -77,6 +78,24 @@ async def test_without_an_answer_the_failure_policy_decides(tmp_path: Path, faul
         refused = await served.try_to_create("a")
         assert bool(refused) is (policy == "Fail")
         assert why in refused or policy == "Ignore"
+
+
+async def test_a_hook_whose_objects_another_hook_of_its_package_judges_holds_no_slot_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(review_slots, "OF_ONE_PACKAGE", 1)
+    made = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "judged", "namespace": "prod"}}'
+    asking = validating(more=f'echo \'{{"operation": "Create", "object": {made}}}\' >>"$KUBERNETES_PATCH_PATH"')
+    judging = (
+        validating(more='echo \'{"allowed": true}\' >"$VALIDATING_RESPONSE_PATH"; exit 0')
+        .replace("private-repo-policy", "maps")
+        .replace(RULES, '[{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]')
+    )
+    async with open_served(tmp_path) as served:
+        await served.install({"asking.sh": asking, "judging.sh": judging})
+        assert await served.try_to_create("a") == ""
+        kind = await served.world.client.resource_type("v1", "ConfigMap")
+        assert await served.world.client.get(ObjectKey(kind, "prod", "judged"))
 
 
 async def test_a_chain_of_conversions_leads_through_versions_in_between(tmp_path: Path) -> None:

@@ -80,7 +80,10 @@ async def test_an_api_server_refuses_what_the_daemon_refuses_and_takes_the_rest(
         assert find_str(await world.client.create(repository("b")), "metadata", "name") == "b"
 
 
-async def test_a_certificate_is_replaced_without_a_failed_request(tmp_path: Path) -> None:
+async def test_a_certificate_is_replaced_without_a_failed_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SETTLE_S", 0.1)
     calendar, age = Calendar(), VALID - timedelta(days=1)
     calendar.now -= age
     async with open_world(tmp_path) as world:

@@ -183,6 +183,7 @@ async def test_an_object_that_another_process_deletes_is_there_again(tmp_path: P
         await world.until_object(SHOP, lambda obj: find_str(obj, "metadata", "uid") != uid)
 
 
+@pytest.mark.slow
 async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_path: Path) -> None:
     async with open_shop(tmp_path, {"drift": {"mode": "warn"}}) as world:
         await set_text(world, "changed")
@@ -216,6 +217,7 @@ async def test_what_is_pruned_is_said_with_its_reason(tmp_path: Path, caplog: py
         assert f"prod/shop: deleted ConfigMap prod/stray: {reason}" in caplog.messages
 
 
+@pytest.mark.slow
 async def test_troubles_are_warnings_without_secrets_until_they_are_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -261,8 +263,14 @@ async def test_a_correction_that_is_refused_is_a_warning_and_why_says_when_it_is
             client.refuses = True
             await set_text(world, "changed")
             warned = await world.until("prod", "shop", lambda obj: "cannot be corrected" in warnings_of(obj))
-            text = "the drift of ConfigMap prod/shop cannot be corrected: a policy forbids it (403 Forbidden)"
-            assert text in warnings_of(warned)
+            found = re.search(r"the drift of ConfigMap prod/shop.*403 Forbidden\)", str(warnings_of(warned)))
+            assert found is not None
+            text = found.group()
+            pattern = (
+                r"the drift of ConfigMap prod/shop \((/data/text by \S+)\) cannot be corrected: a policy forbids it .*"
+            )
+            named = re.fullmatch(pattern, text)
+            assert named is not None, text
             assert find_str(warned, "status", "summary", "state") == "Ready"
             assert caplog.messages.count(f"prod/shop: {text}") == 1
             inspector = RuntimeInspector("test", datetime(2026, 1, 1, tzinfo=UTC), world.runtime)
@@ -270,7 +278,8 @@ async def test_a_correction_that_is_refused_is_a_warning_and_why_says_when_it_is
             assert told is not None
             assert told.ready
             [also] = told.also
-            assert also.startswith("prod.shop: ConfigMap prod/shop: a policy forbids it (403 Forbidden); attempt ")
+            begin = f"prod.shop: ConfigMap prod/shop ({named.group(1)}): a policy forbids it (403 Forbidden); attempt "
+            assert also.startswith(begin)
             assert re.search(r" failed, (next at |attempt \d+ is under way)", also)
             counted = await inspector.statistics()
             assert counted is not None
@@ -454,6 +463,7 @@ async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_rollout_of_the_next_run_is_no_breakdown(tmp_path: Path) -> None:
     """While something is applied, what runs is judged by who waits for it."""
     async with open_shop(tmp_path) as world:

@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from wharfinger.queue.lane import acting_for
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
 from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
@@ -132,6 +133,23 @@ async def test_a_task_of_a_queue_is_named(autojump_clock: trio.testing.MockClock
             log.info("here")
 
     async with open_queues() as queues:
-        queues.enqueue("prod.web", Speaks(), WorkScope("x"))
+        queues.enqueue("prod.web", Speaks(), WorkScope("update of prod.web"))
         await queues.wait_idle("prod.web")
-    assert json.loads(stream.getvalue())["package"] == "prod.web"
+        record = json.loads(stream.getvalue())
+        assert (record["package"], record["task"], record["cause"]) == ("prod.web", "Speaks", "update of prod.web")
+        text = io.StringIO()
+        set_up_logging(LogFormat.TEXT, "info", text)
+        queues.enqueue("prod.web", Speaks(), WorkScope("update of prod.web"))
+        await queues.wait_idle("prod.web")
+        assert text.getvalue().endswith(" here [prod.web: Speaks; update of prod.web]\n")
+    log.info("outside")
+    assert text.getvalue().endswith(" outside\n")
+
+
+async def test_colours_are_those_of_the_log_and_of_nobody_else() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.COLOUR, "info", stream)
+    with acting_for("prod.\x1b[31mweb"):
+        log.warning("careful \x1b[31mred")
+    line = stream.getvalue()
+    assert "\x1b[33mWARNING\x1b[0m careful \\x1b[31mred\x1b[2m [prod.\\x1b[31mweb]\x1b[0m\n" in line

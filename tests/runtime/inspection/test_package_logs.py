@@ -87,6 +87,14 @@ def test_one_package_is_bounded() -> None:
         later = logs.of("a", after=found.lines[-1].number)
         assert later is not None
         assert (later.lines, later.dropped) == ((), 0)
+        log.info("one more")
+        last = found.lines[-1].number
+        one = logs.of("a", after=last)
+        assert one is not None
+        assert ([line.message for line in one.lines], one.dropped) == (["one more"], 0)
+        behind = logs.of("a", after=2)
+        assert behind is not None
+        assert behind.dropped == 4  # lines 3 to 6; the reader has the others
         for _ in range(200):
             log.info("x" * MAX_LINE_CHARS)
         assert sum(map(len, messages(logs, "a"))) <= MAX_PACKAGE_CHARS
@@ -105,6 +113,11 @@ def test_all_packages_are_bounded_and_the_oldest_lines_go_first() -> None:
                 log.info("x")
         assert logs.of("p0") is None
         assert len(messages(logs, "new")) == 12
+        with acting_for("p0"):
+            log.info("again")
+        again = logs.of("p0", after=3)
+        assert again is not None
+        assert ([line.number for line in again.lines], again.dropped) == ([11], 7)
 
 
 def test_a_failure_to_keep_a_line_fails_nobody(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,7 @@ from wharfinger.runtime.package.events import (
     DisableDone,
     DisableStarted,
     ReconciliationStarted,
+    RemovalAccountChanged,
     RemovalDone,
     RemovalStarted,
     RunDone,
@@ -153,7 +154,8 @@ def test_a_removal() -> None:
     assert known.status.removal is not None
     assert after(known, SkipDeleteHooks()).removal.skip_delete_hooks
     assert after(known, DeletionChanged(DeletionPolicy.DELETE_ALL)).removal.deletion is DeletionPolicy.DELETE_ALL
-    for event in (SkipDeleteHooks(), DeletionChanged(DeletionPolicy.DELETE)):
+    assert after(known, RemovalAccountChanged("deployer")).wish.account == "deployer"
+    for event in (SkipDeleteHooks(), DeletionChanged(DeletionPolicy.DELETE), RemovalAccountChanged("deployer")):
         assert effects(known, event) == (Simple.RESTART_REMOVAL,)
     assert effects(known, RemovalDone()) == (Simple.CLEAN,)
 

@@ -20,7 +20,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.pusher import load_package, push_package
-from wharfinger.runtime.plan.commands import Progress
+from wharfinger.runtime.plan.commands import Progress, planned_text
+from wharfinger.runtime.plan.input import PlanInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,3 +360,13 @@ def test_progress_counts_packages() -> None:
     assert progress.text() == "0 of … packages read"
     progress.tell(11, 12)
     assert progress.text() == "11 of 12 packages read"
+
+
+def test_the_plan_of_a_tool_is_that_of_the_command(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.package("web")
+    place.resources(resource("web"))
+    files = [tmp_path / "apps.yaml"], tmp_path / "packages"
+    assert trio.run(planned_text, *files, "1.34") == place.run("--kubernetes-version", "1.34")[1]
+    with pytest.raises(PlanInputError, match="kubernetes_version"):
+        trio.run(planned_text, *files, "new")

@@ -436,6 +436,7 @@ class Story:
             events.RunOrdered(run, "Loaded"),
             events.DisableOrdered("Unwanted", uninstall=on),
             events.DeletionChanged(DeletionPolicy.DELETE_ALL),
+            events.RemovalAccountChanged(self.random.choice(("", "deployer"))),
             events.SkipDeleteHooks(),
         )
         return choice(kinds)

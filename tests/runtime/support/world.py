@@ -69,6 +69,7 @@ from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import summarize
 from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
+from wharfinger.runtime.tracing.tracer import Tracer
 
 PATIENCE_S = 300
 VERIFY_S = 0.0
@@ -391,6 +392,7 @@ class Ground:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The wall clock of the runtime."""
     observers: Observers = UNOBSERVED
+    tracer: Tracer | None = None
     webhooks: Webhooks | None = None
     """The webhooks of hooks; None: there are none."""
     require_account: bool = False
@@ -437,6 +439,7 @@ class Ground:
             webhooks=self.webhooks,
             kustomize=KubectlKustomize(_program("kubectl"), scratch, network=False),
             require_account=self.require_account,
+            tracer=self.tracer,
         )
 
     @asynccontextmanager
@@ -462,6 +465,7 @@ class Ground:
                 engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
                 require_account=self.require_account,
                 observers=self.observers,
+                tracer=self.tracer,
             ) as runtime,
             open_controller(
                 self.through,

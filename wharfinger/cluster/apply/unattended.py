@@ -21,6 +21,11 @@ SEVERAL: Final = 3
 
 Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]
 Troubled = Callable[[Owner, tuple[str, ...]], None]
+DriftedFields = Callable[[Owner, Identity], str]
+
+
+def _unknown(_owner: Owner, _identity: Identity) -> str:
+    return ""
 
 
 @dataclass(slots=True)
@@ -33,6 +38,8 @@ class Unattended:
 
     tell_pruned: Pruned
     tell_troubles: Troubled
+    drifted_fields: DriftedFields = _unknown
+    """The fields of an object that are not as applied, as text; "" if they are not known."""
     count: int = 0
     _uncorrected: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
     _unpruned: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
@@ -50,7 +57,10 @@ class Unattended:
         if failure is None or not attempt.refreshing:
             said = ""
         elif text or failure.permanent or failure.attempts >= SEVERAL:
-            said = f"the drift of {attempt.row.key} cannot be corrected: {failure.error}"
+            fields = self.drifted_fields(owner, attempt.key)
+            said = (
+                f"the drift of {attempt.row.key}{f' ({fields})' if fields else ''} cannot be corrected: {failure.error}"
+            )
         else:
             return
         if said == text:

@@ -7,13 +7,15 @@ from typing import TypeVar
 
 import trio
 
-from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.comparison import SHOWN, Drift
 from wharfinger.cluster.drift.fights import Fight
 from wharfinger.cluster.drift.monitor import Corrected
 from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.objects.desired import Identity
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.options import EngineListener
 from wharfinger.cluster.releases.request import ReleaseResult
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.kube.service_account import ServiceAccount
 
@@ -80,6 +82,12 @@ class EngineBoard:
         _put(self.drifted, owner, (drifts, fights) if drifts or fights else None)
         for listener in self.listeners:
             listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)
+
+    def drifted_fields(self, owner: Owner, identity: Identity) -> str:
+        """Return the fields of an object that are not as applied, with the managers that have them; "" if none is known."""
+        drifts, _ = self.drifted.get(owner, ((), ()))
+        found = next((drift for drift in drifts if drift.identity == identity), None)
+        return listed(found.fields, SHOWN) if found is not None else ""
 
     def tell_corrected(self, owner: Owner, drift: Drift) -> None:
         """Report the drift of an object that was corrected."""

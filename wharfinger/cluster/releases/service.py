@@ -59,7 +59,7 @@ async def open_release_engine(
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
     table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
-    unattended = Unattended(board.tell_pruned, board.tell_troubles)
+    unattended = Unattended(board.tell_pruned, board.tell_troubles, board.drifted_fields)
     writer = ObjectWriter(client, options.field_manager, options.force)
     acting = OwnerClients(client, options.account)
     async with (

@@ -30,6 +30,8 @@ class Catalog:
         self._custom: dict[Collection, Kind] = {}
         self._found: dict[tuple[str, str, str], Served] = {}
         """Cached results of ``find``; only served resources are cached."""
+        self._named: dict[tuple[str, str], Kind] | None = None
+        """The served kinds by group and name; None: to be made again."""
         self.generation = 0
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
@@ -47,7 +49,9 @@ class Catalog:
 
     def find_kind(self, group: str, kind: str) -> Kind | None:
         """Return the kind with that name, or None."""
-        return next((item for item in self.kinds() if item.group == group and item.kind == kind), None)
+        if self._named is None:
+            self._named = {(item.group, item.kind): item for item in reversed(self.kinds())}
+        return self._named.get((group, kind))
 
     def kinds(self) -> tuple[Kind, ...]:
         """Return all served kinds, built-in ones first."""
@@ -72,10 +76,12 @@ class Catalog:
         if kind.collection not in self._builtin:
             self._custom[kind.collection] = kind
             self._found.clear()
+            self._named = None
             self.generation += 1
 
     def remove_custom(self, group: str, plural: str) -> None:
         """Stop serving a custom kind."""
         if self._custom.pop(Collection(group, plural), None) is not None:
             self._found.clear()
+            self._named = None
             self.generation += 1

@@ -23,6 +23,7 @@ from wharfinger.control_plane.kinds.kind import (
     Subresource,
 )
 from wharfinger.control_plane.kinds.type_shapes import crd_list_types, metadata_list_types
+from wharfinger.control_plane.storage.interface import Collection
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
@@ -52,11 +53,20 @@ def version_rank(version: str) -> tuple[int, int, int, int]:
     return (1, _STAGES[found["stage"] or ""], int(found["major"]), int(found["minor"] or 0))
 
 
+def _names(definition: JsonObject) -> JsonObject:
+    """Return the names under which a definition is served."""
+    accepted = find_object(definition, "status", "acceptedNames")
+    return accepted if accepted.get("plural") else find_object(definition, "spec", "names")
+
+
+def collection_of_definition(definition: JsonObject) -> Collection:
+    """Return the collection that a definition defines, without reading its schemas."""
+    return Collection(find_str(definition, "spec", "group"), find_str(_names(definition), "plural"))
+
+
 def kind_of_definition(definition: JsonObject) -> Kind:
     """Return the kind that a definition defines. Raises ShapeError if it is not a definition."""
-    spec = find_object(definition, "spec")
-    accepted = find_object(definition, "status", "acceptedNames")
-    names = accepted if accepted.get("plural") else find_object(spec, "names")
+    spec, names = find_object(definition, "spec"), _names(definition)
     kind = find_str(names, "kind")
     declared = [as_object(item, "spec.versions") for item in find_list(spec, "versions")]
     served = sorted(

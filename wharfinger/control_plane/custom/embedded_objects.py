@@ -11,12 +11,14 @@ from wharfinger.control_plane.objects.name_rules import segment_name
 from wharfinger.control_plane.objects.names import dns_1035_label_problems
 from wharfinger.control_plane.wire.field_errors import invalid, required
 from wharfinger.control_plane.wire.status import FieldError
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
 from wharfinger.formats.schemas.structural import members, parts, sorted_parts
 
 
 def embeds(schema: JsonObject) -> bool:
     """Return whether a schema has embedded objects; most schemas have none, and need no other function of this module."""
+    if schemas.EMBEDDED.encode() not in encode_json(schema):
+        return False  # this takes a hundredth of the time of a walk
     return schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED))
 
 

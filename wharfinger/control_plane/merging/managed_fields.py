@@ -10,11 +10,11 @@ addresses or sets an initial status. Callers pass ``after`` in this state; the p
 the main resource, spec on ``/status``) already have their old values.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
@@ -31,7 +31,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
-from wharfinger.kube.field_sets import EMPTY, FieldSet, FieldSetError
+from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, FieldSetError
 from wharfinger.kube.times import format_time
 
 MAX_UPDATE_ENTRIES: Final = 10
@@ -57,6 +57,9 @@ class Operation(StrEnum):
     UPDATE = "Update"
 
 
+_OPERATIONS: Final = frozenset(Operation)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Manager:
     """The owner of an entry; an object has at most one entry per owner. ``api_version`` is "" for Apply."""
@@ -65,6 +68,11 @@ class Manager:
     name: str
     api_version: str = ""
     subresource: str = ""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The operation, the name, the version and the subresource."""
+        return self.operation.value, self.name, self.api_version, self.subresource
 
     def __str__(self) -> str:
         """Return the manager as conflicts name it: ``"alpha"``, ``"kubelet" with subresource "status" using v1``."""
@@ -108,9 +116,13 @@ def record_update(
     try:
         change = changes(plain(before if before is not None else lists.zero), plain(after), lists)
         if before is not None and elsewhere is None:
-            known = _only_later(before, after, change, manager, subresource, now)
+            own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
+            known = _changed_entries(before, after, change, own, now)
             if known is not None:
-                return {**after, "metadata": {**find_object(after, "metadata"), "managedFields": known}}
+                metadata = {
+                    name: value for name, value in find_object(after, "metadata").items() if name != "managedFields"
+                }
+                return {**after, "metadata": {**metadata, "managedFields": known} if known else metadata}
         managers = managers_of_request(before, after, subresource)
         if managers or before is None:
             own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
@@ -160,62 +172,80 @@ def _changed(
     return _capped({other: owned for other, owned in kept.items() if owned.fields})
 
 
-def _only_later(
-    before: JsonObject, after: JsonObject, change: Changes, name: str, subresource: str, now: datetime
+def _changed_entries(
+    before: JsonObject, after: JsonObject, change: Changes, own: Manager, now: datetime
 ) -> list[JsonValue] | None:
-    """Return the entries after a change of fields that only this manager owns, with only the time of its entry updated; None for
-    other changes. Most updates change the same fields as the manager's last one, so no field sets need to be built.
+    """Return the written entries after a change, as :func:`_changed` and :func:`with_managers` make them; None if these have to.
+
+    Most updates reach a few fields of one or two entries. The other entries stay as they are, and are not read.
     """
     stored, said = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
-    if not isinstance(stored, list) or not stored or len(stored) > MAX_UPDATE_ENTRIES:
+    if not isinstance(stored, list) or not 0 < len(stored) < MAX_UPDATE_ENTRIES:
         return None
-    if said and said != stored and not subresource:
+    if said and said is not stored and said != stored and not own.subresource:
         return None
-    taken = [*change.added, *change.modified]
-    if change.removed or not all(path and path not in UNTRACKED for path in taken):
+    taken, removed = [*change.added, *change.modified], change.removed
+    if not all(path and path not in UNTRACKED for path in taken):
         return None
-    api_version = find_str(after, "apiVersion")
+    sets = change.compared()
     entries: list[JsonValue] = []
-    own = 0
+    seen: set[tuple[str, ...]] = set()
+    mine: JsonObject = {}
     for entry in stored:
         fields = _fields_as_written(entry)
-        if fields is None or not isinstance(entry, dict):
+        if fields is None or not isinstance(entry, dict) or (whose := _owner_of(entry)) in seen:
             return None
-        if _is_of(entry, name, api_version, subresource):
-            own += 1
-            if not all(path in fields for path in taken):
-                return None
-            entries.append({**entry, "time": format_time(now)} if taken else entry)
+        seen.add(whose)
+        if whose == own.written:
+            mine = entry
+        elif any(map(partial(_has, fields), taken)) or any(map(partial(_has, fields), removed)):
+            manager, owned = _read_entry(entry)
+            left = owned.fields.difference(sets.added).difference(sets.modified).difference(sets.removed)
+            if left:
+                entries.append(_write_entry(manager, replace(owned, fields=left)))
         else:
-            if any(path in fields for path in taken):
-                return None
             entries.append(entry)
-    if own != 1:
-        return None
+    if taken or mine:
+        entries += _own_entry(mine, own, taken, sets, now)
     return sorted(entries, key=_written_order) if len(entries) > 1 else entries
 
 
-def _is_of(entry: JsonObject, name: str, api_version: str, subresource: str) -> bool:
-    """Return whether an entry records the Updates of this manager."""
-    return (
-        entry.get("manager") == name
-        and entry.get("operation") == "Update"
-        and entry.get("apiVersion") == api_version
-        and entry.get("subresource", "") == subresource
-    )
+def _own_entry(
+    mine: JsonObject, own: Manager, taken: Sequence[FieldPath], sets: Comparison, now: datetime
+) -> list[JsonValue]:
+    """Return the entry of a manager after its change, if it owns anything; ``mine`` is its entry before, or {}."""
+    time = format_time(now)
+    written = find_object(mine, "fieldsV1")
+    if mine and not sets.removed and all(map(partial(_has, written), taken)):
+        return [{**mine, "time": time} if taken else mine]
+    owned = _read_entry(mine)[1] if mine else Owned(EMPTY, time, own.api_version)
+    fields = owned.fields.difference(sets.removed).union(sets.added).union(sets.modified)
+    return [_write_entry(own, Owned(fields, time if taken else owned.time, own.api_version))] if fields else []
 
 
-def _fields_as_written(entry: JsonValue) -> FieldSet | None:
+def _owner_of(entry: JsonObject) -> tuple[str, ...]:
+    """Return the manager of a written entry in the form of ``Manager.written``."""
+    names = ("operation", "manager", "apiVersion", "subresource")
+    operation, name, api_version, subresource = (find_str(entry, field) for field in names)
+    return operation, name, api_version if operation == "Update" else "", subresource
+
+
+def _has(fields: JsonObject, path: FieldPath) -> bool:
+    """Return whether a FieldsV1 has a path."""
+    here: JsonValue = fields
+    for element in path:
+        here = here.get(element) if isinstance(here, dict) else None
+    return isinstance(here, dict) and (not here or "." in here)
+
+
+def _fields_as_written(entry: JsonValue) -> JsonObject | None:
     """Return the fields of an entry; None if it has none, or is not in the form that this module writes."""
-    if not isinstance(entry, dict) or "time" not in entry:
+    if not isinstance(entry, dict) or entry.get("operation") not in _OPERATIONS or not entry.get("apiVersion"):
         return None
-    written = entry.get("fieldsV1")
-    if not isinstance(written, dict):
+    fields = entry.get("fieldsV1")
+    if entry.get("fieldsType") != "FieldsV1" or "time" not in entry or not isinstance(fields, dict):
         return None
-    try:
-        return _fields(written) or None
-    except FieldSetError:
-        return None
+    return fields or None
 
 
 def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from wharfinger.control_plane.access.request_authorization import authorize_creation
 from wharfinger.control_plane.admission.chain import charge, check, mutated
-from wharfinger.control_plane.api.by_kind.defaults import apply_defaults
+from wharfinger.control_plane.api.by_kind.defaults import apply_defaults, defaults_after
 from wharfinger.control_plane.api.by_kind.strategies import strategy_of
 from wharfinger.control_plane.api.by_kind.validation import validate, warnings_of
 from wharfinger.control_plane.api.common.admission import Admission, Operation
@@ -210,12 +210,17 @@ def completed(served: Served, now: datetime, version: str, patched: JsonObject) 
     return with_stored_defaults(at, obj)
 
 
-def with_defaults(served: Served, obj: JsonObject, now: datetime | None = None) -> JsonObject:
-    """Return the object with the defaults of its kind. Raises StatusError (400) if that makes it too large."""
+def with_defaults(
+    served: Served, obj: JsonObject, now: datetime | None = None, before: JsonObject | None = None
+) -> JsonObject:
+    """Return the object with the defaults of its kind; ``before`` is the stored object that it was made from, if it was changed.
+
+    Raises StatusError (400) if that makes it too large.
+    """
     custom = custom_of(served.version)
     if custom is None:
         check_annotations(served, obj)
-        return apply_defaults(obj, now)
+        return apply_defaults(obj, now) if before is None else defaults_after(obj, before, now)
     try:
         return custom.defaulted(obj)
     except ShapeError as error:

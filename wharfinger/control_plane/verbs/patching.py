@@ -5,7 +5,7 @@ kinds only), and server-side apply (KEP-555), the only one that can create. A pa
 so that a missing object is reported before an invalid patch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -39,6 +39,7 @@ from wharfinger.control_plane.verbs.intake import (
     object_of,
     warnings_of_strict,
 )
+from wharfinger.control_plane.verbs.metadata_patches import with_patched_metadata
 from wharfinger.control_plane.verbs.options import FieldValidation, WriteOptions, resource_version_of
 from wharfinger.control_plane.verbs.preparation import keeps_status
 from wharfinger.control_plane.verbs.reading import presented
@@ -77,6 +78,7 @@ BUILTIN_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchTy
 CUSTOM_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "managedFields")
 _OPERATION_FIELDS: Final = ("op", "path", "from", "value")
+_INVALID: Final = frozenset({400, 422})
 _MAP: Final = "map[string]interface {}"
 
 
@@ -97,12 +99,37 @@ def patch(
     if old is None:
         raise status.not_found(served.kind, name)
     live = presented(served, old)
+    if kind is PatchType.MERGE and not subresource and not served.kind.custom:
+        written = _with_metadata(backend, served, old, live, data, options)
+        if written is not None:
+            return written
     asked = patched_object(served, kind, live, data, options.validation)
     options.warnings.extend(asked.warnings)
     new = check_name(check_namespace(served, asked.obj, namespace), name)
     check_revision(served, new, name)
     stored = update(backend, served, old, new, subresource, options, applied=False)
     return Written(stored, warnings=asked.warnings)
+
+
+def _with_metadata(
+    backend: Backend, served: Served, old: JsonObject, live: JsonObject, data: bytes, options: WriteOptions
+) -> Written | None:
+    """Return the object as stored after a patch that reaches only metadata; None if the patch is another one, or is refused."""
+    new = with_patched_metadata(served, live, data)
+    name, namespace = find_str(old, "metadata", "name"), find_str(old, "metadata", "namespace")
+    if new is None or (find_str(new, "metadata", "name"), find_str(new, "metadata", "namespace")) != (name, namespace):
+        return None
+    warned = len(options.warnings)
+    try:
+        check_revision(served, new, name)
+        return Written(update(backend, served, old, new, "", options, applied=False))
+    except status.StatusError as error:
+        if error.code not in _INVALID:
+            raise
+        del options.warnings[
+            warned:
+        ]  # the object is judged as a whole then, and the error is worded in the order of its type
+        return None
 
 
 def patched_object(
@@ -121,24 +148,23 @@ def _patched_object(
     """Apply a JSON or merge patch, and return the object, decoded like a request body. Errors are reported as those of the patch
     (422)."""
     value, strict = patched(served, kind, live, data)
-    text = json_text(value)
     if not served.kind.custom and isinstance(value, dict) and not value.get("apiVersion"):
         # Without an apiVersion the type is unknown, and so is each field.
         unknown = [
             f"unknown field {quoted(member)}" for member in sorted(value) if member not in {"apiVersion", "kind"}
         ]
-        return _checked(Decoded({}, tuple(unknown)), strict, validation, text)
+        return _checked(Decoded({}, tuple(unknown)), strict, validation, lambda: json_text(value))
     try:
-        read = object_of(served, Body(value, text.encode(), Encoding.PROTOBUF), patched=True)
+        read = object_of(served, Body(value, b"", Encoding.PROTOBUF), patched=True)
     except RefusedError as error:
-        raise _invalid_patch(text, error.why) from error
-    return _checked(read, strict, validation, text)
+        raise _invalid_patch(json_text(value), error.why) from error
+    return _checked(read, strict, validation, lambda: json_text(value))
 
 
-def _checked(read: Decoded, strict: Sequence[str], validation: FieldValidation, shown: str) -> Written:
+def _checked(read: Decoded, strict: Sequence[str], validation: FieldValidation, shown: Callable[[], str]) -> Written:
     complaints = (*strict, *read.strict)
     if complaints and validation is FieldValidation.STRICT:
-        raise _invalid_patch(shown, f"strict decoding error: {', '.join(complaints)}")
+        raise _invalid_patch(shown(), f"strict decoding error: {', '.join(complaints)}")
     return Written(read.obj, warnings=warnings_of_strict(complaints, validation))
 
 
@@ -228,7 +254,7 @@ def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldV
     except DecodingError as error:
         raise _invalid_patch(map_text(rest), str(error)) from error
     read = Decoded(headed(served, read.obj), read.strict)
-    return _checked(read, repeated_members(body.closely()), validation, map_text(rest))
+    return _checked(read, repeated_members(body.closely()), validation, lambda: map_text(rest))
 
 
 def _apply(

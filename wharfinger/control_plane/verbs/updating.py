@@ -163,7 +163,7 @@ def update(
     new = isolated(served, before, _carried(old, new), subresource)
     sent = new
     if not (applied and served.kind.custom and same(before, new)):
-        new = with_defaults(served, new, backend.now())
+        new = with_defaults(served, new, backend.now(), before)
     whole = new
     if served.kind.custom and subresource == "status":
         new = isolated(served, before, new, subresource)

@@ -26,6 +26,7 @@ from wharfinger.debug.addresses import (
     NO_PACKAGE,
     RENDER,
     RENDER_FAILED,
+    REQUIREMENTS,
     RESOURCES,
     SETTINGS_VERSION,
     SHOW_SECRETS,
@@ -57,7 +58,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, enc
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import shorten
 from wharfinger.kube.times import format_exact_time
-from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot, WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
     HistorySnapshot,
     PackageSnapshot,
@@ -236,9 +237,20 @@ class DebugClient:
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def render(self, name: str, *, show_secrets: bool = False) -> RenderSnapshot | None:
-        """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package."""
-        parameters = {SHOW_SECRETS: "true"} if show_secrets else {}
+    async def requirements(self) -> RequirementsSnapshot | None:
+        """Return the facts that packages may require; None before they are known."""
+        answer = await self._ask(REQUIREMENTS)
+        try:
+            return None if answer is None else record_from_json(answer, RequirementsSnapshot, "requirements")
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> RenderSnapshot | None:
+        """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
+
+        The daemon asks the kernel who is at this end of the socket, so ``shown_to`` only says that secrets are wanted.
+        """
+        parameters = {SHOW_SECRETS: "true"} if show_secrets or shown_to else {}
         status, body = await self._fetch(RENDER + _quoted(name), parameters, _RENDER_S)
         text = body.decode("utf-8", "replace")
         match status:

@@ -47,14 +47,14 @@ class _Field(NamedTuple):
 
 def record_to_json(record: "DataclassInstance", *, without: Container[str] = ()) -> JsonObject:
     """Return a record as JSON, ``without`` the fields of these names."""
-    found = ((each, getattr(record, each.name)) for each in _fields(type(record)) if each.name not in without)
+    found = ((each, getattr(record, each.name)) for each in record_fields(type(record)) if each.name not in without)
     return {each.key: _plain(value) for each, value in found if each.default is MISSING or value != each.default}
 
 
 def record_from_json(value: JsonValue, kind: type[R], what: str, given: Mapping[str, object] = _NOTHING) -> R:
     """Read a record; ``given`` are fields that have been read already. Raises ShapeError, which names the key."""
     obj, found = as_object(value, what), dict(given)
-    for each in _fields(kind):
+    for each in record_fields(kind):
         if each.name in found:
             continue
         if obj.get(each.key) is not None:
@@ -65,7 +65,7 @@ def record_from_json(value: JsonValue, kind: type[R], what: str, given: Mapping[
 
 
 @cache
-def _fields(kind: "type[DataclassInstance]") -> tuple[_Field, ...]:
+def record_fields(kind: "type[DataclassInstance]") -> tuple[_Field, ...]:
     hints = get_type_hints(kind, localns={"JsonValue": object})  # the content of JSON objects is not read as a record
     return tuple(
         _Field(each.name, _KEYS.get(each.name, each.name), hints[each.name], each.default) for each in fields(kind)

@@ -20,6 +20,8 @@ class Route:
     parameters: frozenset[str] = frozenset()
     post: bool = False
     """True if the path accepts POST only."""
+    watch: bool = False
+    """True if the path accepts ``watch=1``."""
 
     @property
     def methods(self) -> tuple[str, ...]:

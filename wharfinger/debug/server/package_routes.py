@@ -118,9 +118,9 @@ async def _tasks(inspector: Inspector, request: Request) -> Response:
 
 
 PACKAGE_ROUTES: Final[dict[str, Route]] = {
-    RESOURCES: Route(_resources, frozenset({"package", "output"})),
-    EVENTS: Route(_events, frozenset({"package", "output"})),
-    LOGS: Route(_logs, frozenset({"package", AFTER, "output"})),
+    RESOURCES: Route(_resources, frozenset({"package", "output"}), watch=True),
+    EVENTS: Route(_events, frozenset({"package", "output"}), watch=True),
+    LOGS: Route(_logs, frozenset({"package", AFTER, "output"}), watch=True),
     DIFFERENCE: Route(_difference, frozenset({"package", "output"})),
     f"{SNAPSHOTS}{{name}}": Route(_snapshots, frozenset({"output"})),
     TASKS: Route(_tasks, frozenset({"output"})),

@@ -1,72 +1,34 @@
 """The routes of the debug socket: one table over an Inspector (spec/runtime §9.2).
 
 The socket is read-only: it answers GET and HEAD, and POST for the only request that contains settings. A request with an unknown
-path, method or parameter is refused, never answered with a silent default. All answers are redacted (see
-:mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true`` returns a rendered manifest as it
-would be applied. Anyone who can open the socket may send requests; this is only the daemon's user (mode 0600, in a folder of mode
-0700).
+path, method or parameter is refused, never answered with a silent default. Anyone who can open the socket may send requests;
+this is only the daemon's user (mode 0600, in a folder of mode 0700). With ``watch=1`` a document is followed
+(:mod:`wharfinger.debug.server.watching`); the paths and formats of other programs are in
+:mod:`wharfinger.debug.server.peer_routes`.
 """
 
 from functools import partial
 from typing import Final
 
 import msgspec
-import trio
 
-from wharfinger.debug.addresses import (
-    ELSEWHERE,
-    HISTORY,
-    HOOK_METRICS,
-    HOOKS,
-    MAX_SETTINGS,
-    MAX_SETTINGS_VERSION,
-    MAX_SHOWN,
-    METRICS,
-    NO_CHART,
-    NO_PACKAGE,
-    RENDER,
-    RENDER_FAILED,
-    SETTINGS_VERSION,
-    SHOW_SECRETS,
-    SNAPSHOTS,
-    VALIDATE,
-    WHY,
-    read_settings_version,
-)
-from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json, repositories_to_json
-from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
-from wharfinger.debug.encoding.package import package_to_json, packages_to_json
-from wharfinger.debug.encoding.records import record_to_json
-from wharfinger.debug.encoding.statistics import statistics_to_json
-from wharfinger.debug.printing.output import MEDIA_TYPES
-from wharfinger.debug.printing.redacting import (
-    redact_answer,
-    redact_explanation,
-    redact_history,
-    redact_node,
-    redact_package,
-    redact_queue,
-    secrets_in,
-    secrets_of,
-)
+from wharfinger.debug.addresses import RENDER, SCHEMA, SNAPSHOTS, VALIDATE, WATCH
+from wharfinger.debug.encoding.schema import api_schema
 from wharfinger.debug.server.answers import Route, document_answer, listing_text, text_answer
-from wharfinger.debug.server.manifests import redacted_manifest
+from wharfinger.debug.server.document_routes import DOCUMENT_ROUTES
 from wharfinger.debug.server.package_routes import PACKAGE_ROUTES
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.exposition import CONTENT_TYPE
-from wharfinger.formats.json.value import as_object, decode_json
-from wharfinger.formats.redaction.redaction_text import TextRedactor
-from wharfinger.httpd.messages import Handler, Request, Response
-from wharfinger.kube.times import parse_time
+from wharfinger.debug.server.peer_routes import PEER_ROUTES, peer_route
+from wharfinger.debug.server.watching import FLAGS, Watches
+from wharfinger.httpd.messages import Answer, Handler, Request, Response
 from wharfinger.runtime.inspector import Inspector
 
 
 def make_handler(inspector: Inspector) -> Handler:
     """Make the handler of a debug server that answers from ``inspector``."""
+    watches = Watches()
 
-    async def handle(request: Request) -> Response:
-        named = next((prefix for prefix in (RENDER, VALIDATE, SNAPSHOTS) if request.path.startswith(prefix)), "")
-        route = ROUTES.get(f"{named}{{name}}" if named else request.path)
+    async def handle(request: Request) -> Answer:
+        route = find_route(request.path)
         if route is None:
             return text_answer(404, f"no such path: {request.path}; /endpoints lists them")
         if request.method not in route.methods:
@@ -74,196 +36,38 @@ def make_handler(inspector: Inspector) -> Handler:
             return msgspec.structs.replace(
                 text_answer(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),)
             )
-        if unknown := sorted(request.query.keys() - route.parameters):
-            return text_answer(
-                400, f"unknown query parameter: {unknown[0]}; known here: {listing_text(route.parameters)}"
-            )
+        known = route.parameters | ({WATCH} if route.watch else frozenset())
+        if unknown := sorted(request.query.keys() - known):
+            return text_answer(400, f"unknown query parameter: {unknown[0]}; known here: {listing_text(known)}")
+        asked = request.arg(WATCH, "false")
+        if asked not in FLAGS:
+            return text_answer(400, f"unknown {WATCH}: {asked[:20]}; known: {listing_text(tuple(FLAGS))}")
+        if FLAGS[asked]:
+            return await watches.answer(partial(route.answer, inspector), request)
         return await route.answer(inspector, request)
 
     return handle
 
 
-async def _healthz(_inspector: Inspector, _request: Request) -> Response:
-    return text_answer(200, "ok")
-
-
-async def _livez(inspector: Inspector, _request: Request) -> Response:
-    """Answer 503 if a watch hangs: only a restart helps then. A server that is away is no reason."""
-    stale = (await inspector.daemon()).stale_watches
-    return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
-
-
-async def _readyz(inspector: Inspector, _request: Request) -> Response:
-    """Answer the verdict in the first line, and who leads in the second one if that is known."""
-    daemon = await inspector.daemon()
-    leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
-    if daemon.ready:
-        return text_answer(200, f"ready{leader}")
-    if daemon.draining:
-        return text_answer(503, f"not ready: shutting down{leader}")
-    return text_answer(503, (f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting") + leader)
+def find_route(path: str) -> Route | None:
+    """Return the route of a path; None if there is no such path."""
+    named = next((prefix for prefix in (RENDER, VALIDATE, SNAPSHOTS) if path.startswith(prefix)), "")
+    return ROUTES.get(f"{named}{{name}}" if named else path) or peer_route(path)
 
 
 async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
     return text_answer(200, "\n".join(f"{route.methods[0]} {path}" for path, route in ROUTES.items()))
 
 
-async def _daemon(inspector: Inspector, request: Request) -> Response:
-    return document_answer(request, record_to_json(await inspector.daemon()))
-
-
-async def _statistics(inspector: Inspector, request: Request) -> Response:
-    statistics = await inspector.statistics()
-    return document_answer(request, statistics_to_json(statistics) if statistics else None)
-
-
-async def _packages(inspector: Inspector, request: Request) -> Response:
-    if "name" not in request.query:
-        return document_answer(
-            request, packages_to_json(redact_package(package) for package in await inspector.packages())
-        )
-    package = await inspector.package(request.arg("name"))
-    return document_answer(request, package_to_json(redact_package(package)) if package else None)
-
-
-async def _queues(inspector: Inspector, request: Request) -> Response:
-    secrets = secrets_in(await inspector.packages())
-    queues = [redact_queue(queue, secrets) for queue in await inspector.queues()]
-    if "name" not in request.query:
-        return document_answer(request, queues_to_json(queues))
-    asked = [queue for queue in queues if queue.name == request.arg("name")]
-    return document_answer(request, queues_to_json(asked) if asked else None)
-
-
-async def _pools(inspector: Inspector, request: Request) -> Response:
-    pools = await inspector.pools()
-    if "name" not in request.query:
-        return document_answer(request, pools_to_json(pools))
-    asked = [pool for pool in pools if pool.name == request.arg("name")]
-    return document_answer(request, pools_to_json(asked) if asked else None)
-
-
-async def _repositories(inspector: Inspector, request: Request) -> Response:
-    repositories = await inspector.repositories()
-    if "name" not in request.query:
-        return document_answer(request, repositories_to_json(repositories))
-    asked = [each for each in repositories if each.name == request.arg("name")]
-    return document_answer(request, repositories_to_json(asked) if asked else None)
-
-
-async def _scheduler(inspector: Inspector, request: Request) -> Response:
-    secrets = secrets_in(await inspector.packages())
-    nodes = [redact_node(node, secrets) for node in await inspector.scheduler()]
-    if "name" not in request.query:
-        return document_answer(request, nodes_to_json(nodes))
-    asked = next((node for node in nodes if node.name == request.arg("name")), None)
-    return document_answer(request, node_to_json(asked) if asked else None)
-
-
-async def _why(inspector: Inspector, request: Request) -> Response:
-    if "package" not in request.query:
-        return text_answer(400, "query parameter package: the name of a package is missing")
-    at = parse_time(request.arg("at")) if "at" in request.query else None
-    if at is None and "at" in request.query:
-        return text_answer(400, f"at: {request.arg('at')[:MAX_SHOWN]}: expected a time like 2026-11-21T04:03:00Z")
-    explanation = await inspector.why(request.arg("package"), at)
-    if explanation is None:
-        return document_answer(request, None)
-    # The chain passes through other packages, and each text may quote a secret that only its own package names.
-    secrets = secrets_in(await inspector.packages())
-    return document_answer(request, record_to_json(redact_explanation(explanation, secrets)))
-
-
-async def _history(inspector: Inspector, request: Request) -> Response:
-    if "package" not in request.query:
-        return text_answer(400, "query parameter package: the name of a package is missing")
-    history = await inspector.history(request.arg("package"))
-    if history is None:
-        return document_answer(request, None)
-    # Texts were masked when they were recorded; a secret that became known later is masked here.
-    secrets = secrets_in(await inspector.packages())
-    return document_answer(request, record_to_json(redact_history(history, secrets)))
-
-
-async def _metrics(inspector: Inspector, request: Request) -> Response:
-    hooks = request.arg(HOOKS, "false")
-    if hooks not in {"true", "false"}:
-        return text_answer(400, f"unknown {HOOKS}: {hooks}; known: false, true")
-    return metrics_answer(
-        await inspector.metrics() + (await inspector.hook_metrics() if hooks == "true" else ELSEWHERE)
-    )
-
-
-async def _hook_metrics(inspector: Inspector, _request: Request) -> Response:
-    return metrics_answer(await inspector.hook_metrics())
-
-
-async def _render(inspector: Inspector, request: Request) -> Response:
-    name = request.path.removeprefix(RENDER)
-    show = request.arg(SHOW_SECRETS, "false")
-    if show not in {"true", "false"}:
-        return text_answer(400, f"unknown {SHOW_SECRETS}: {show}; known: false, true")
-    rendered = await inspector.render(name)
-    if rendered is None:
-        return text_answer(404, f"{NO_PACKAGE}{name!r}")
-    package = await inspector.package(name)
-    secrets = secrets_of(package) if package else frozenset[str]()
-    if not rendered.has_chart:
-        return text_answer(400, NO_CHART)
-    if rendered.problem:
-        return text_answer(500, RENDER_FAILED + TextRedactor(secrets).redact(rendered.problem))
-    if show == "true":
-        return Response(200, rendered.manifest.encode("utf-8", "replace"), MEDIA_TYPES["yaml"])
-    try:
-        shown = await trio.to_thread.run_sync(partial(redacted_manifest, rendered.manifest, secrets))
-    except FormatError as error:
-        return text_answer(500, f"{RENDER_FAILED}it cannot be redacted: {TextRedactor(secrets).redact(str(error))}")
-    return Response(200, shown.encode(), MEDIA_TYPES["yaml"])
-
-
-async def _validate(inspector: Inspector, request: Request) -> Response:
-    name = request.path.removeprefix(VALIDATE)
-    written = request.arg(SETTINGS_VERSION, "0")
-    version = read_settings_version(written)
-    if version is None:
-        return text_answer(
-            400, f"{SETTINGS_VERSION}: {written[:MAX_SHOWN]}: expected a number up to {MAX_SETTINGS_VERSION}"
-        )
-    try:
-        body = decode_json(request.body or b"{}", max_bytes=MAX_SETTINGS, what="settings")
-        settings = as_object(body, "settings")
-    except FormatError as error:
-        return text_answer(400, str(error))
-    answer = await inspector.validate(name, settings, version)
-    if answer is None:
-        return text_answer(404, f"{NO_PACKAGE}{name!r}")
-    package = await inspector.package(name)
-    secrets = secrets_of(package) if package else frozenset[str]()
-    return document_answer(request, answer_to_json(redact_answer(answer, secrets)))
+async def _schema(_inspector: Inspector, request: Request) -> Response:
+    return document_answer(request, api_schema())
 
 
 ROUTES: Final[dict[str, Route]] = {
-    "/healthz": Route(_healthz),
-    "/livez": Route(_livez),
-    "/readyz": Route(_readyz),
-    "/endpoints": Route(_endpoints),
-    METRICS: Route(_metrics, frozenset({HOOKS})),
-    HOOK_METRICS: Route(_hook_metrics),
-    "/api/v1/daemon": Route(_daemon, frozenset({"output"})),
-    "/api/v1/statistics": Route(_statistics, frozenset({"output"})),
-    "/api/v1/packages/dump": Route(_packages, frozenset({"name", "output"})),
-    "/api/v1/queues/dump": Route(_queues, frozenset({"name", "output"})),
-    "/api/v1/pools/dump": Route(_pools, frozenset({"name", "output"})),
-    "/api/v1/repositories/dump": Route(_repositories, frozenset({"name", "output"})),
-    "/api/v1/scheduler/dump": Route(_scheduler, frozenset({"name", "output"})),
-    WHY: Route(_why, frozenset({"package", "at", "output"})),
-    HISTORY: Route(_history, frozenset({"package", "output"})),
-    f"{RENDER}{{name}}": Route(_render, frozenset({SHOW_SECRETS})),
-    f"{VALIDATE}{{name}}": Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
+    **DOCUMENT_ROUTES,
     **PACKAGE_ROUTES,
+    "/endpoints": Route(_endpoints),
+    "/discovery": Route(_endpoints),
+    SCHEMA: Route(_schema, frozenset({"output"})),
+    **PEER_ROUTES,
 }
-
-
-def metrics_answer(text: str) -> Response:
-    """Return metrics as a response for a scraper."""
-    return Response(200, text.encode("utf-8", "replace"), CONTENT_TYPE)

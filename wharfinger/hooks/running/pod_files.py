@@ -18,7 +18,7 @@ from typing import Final
 from wharfinger.hooks.containment.hook_environment import HOME, KUBECONFIG
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.running.run_folder import RunFolder
-from wharfinger.hooks.running.runner import HookRun
+from wharfinger.hooks.running.runner import HookRun, trace_variables
 from wharfinger.hooks.watching.json_stream import MAX_BYTES
 from wharfinger.pools.pods.pod_run import PodRun, environment_file
 
@@ -38,7 +38,8 @@ def pack(run: HookRun, folder: RunFolder) -> PodRun:
     buffer = io.BytesIO()
     try:
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            _add(archive, "environment", environment_file(run.environment, {**files, HOME: "."}), 0o600)
+            variables = {**run.environment, **trace_variables(run)}
+            _add(archive, "environment", environment_file(variables, {**files, HOME: "."}), 0o600)
             for name in sorted(set(files.values())):
                 _add(archive, f"files/{name}", (folder.path / name).read_bytes(), 0o600)
             for path in _program_files(run):

@@ -43,7 +43,7 @@ from wharfinger.hooks.running.results import (
     read_values_patch,
 )
 from wharfinger.hooks.running.run_folder import RunFolder, fill_run_folder, name_run_folder
-from wharfinger.hooks.running.runner import HookOutcome, HookRun
+from wharfinger.hooks.running.runner import HookOutcome, HookRun, trace_variables
 from wharfinger.hooks.shell_library import missing_library_advice
 from wharfinger.pools.interpreters.warm_start import WarmStarts
 from wharfinger.pools.persistent.programs import PersistentPrograms, PersistentRun
@@ -234,7 +234,7 @@ class ProcessHookRunner:
     def _of_this_run(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
         """Return the variables that differ between runs: the home, if nobody has named another one, and the files."""
         named = HOME in self._environment or HOME in run.environment
-        return {**({} if named else {HOME: str(folder.path)}), **folder.variables()}
+        return {**({} if named else {HOME: str(folder.path)}), **folder.variables(), **trace_variables(run)}
 
     def _persistent_run(self, run: HookRun, folder: RunFolder, command: Command) -> PersistentRun | None:
         """Return the run for a program that keeps running; None if the hook does not ask for that, or must not.

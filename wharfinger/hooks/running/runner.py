@@ -8,12 +8,14 @@ checked it.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.hooks.config.bindings import HookPool
 from wharfinger.hooks.watching.context_file import Context
 from wharfinger.kube.service_account import ServiceAccount
+
+TRACEPARENT: Final = "TRACEPARENT"
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -61,6 +63,8 @@ class HookRun:
     owner: str = ""
     worker_pool: str = ""
     namespace: str = ""
+    traceparent: str = ""
+    """The span of this run for the hook's own traces (W3C Trace Context); "" if there are no traces."""
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     """A callback for each line that this run prints, as it comes, with its indentation; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
@@ -89,6 +93,11 @@ class HookOutcome:
     wall_s: float = 0.0
     ending: str = ""
     """A description of how the hook ended; ``exit_description`` adds the last output on stderr after a failure."""
+
+
+def trace_variables(run: HookRun) -> dict[str, str]:
+    """Return the variables by which a hook finds the span of its run; none without traces."""
+    return {TRACEPARENT: run.traceparent} if run.traceparent else {}
 
 
 class HookRunner(Protocol):

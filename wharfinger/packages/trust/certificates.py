@@ -32,7 +32,7 @@ _OLD_ISSUER: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 _CODE_SIGNING: Final = ExtendedKeyUsageOID.CODE_SIGNING
 _UTF8_STRING: Final = 0x0C
 _UNREADABLE: Final = (x509.DuplicateExtension, x509.UnsupportedGeneralNameType, x509.InvalidVersion, ValueError)
-"""What the library raises for certificates that only look like certificates."""
+"""The errors that the library raises for bytes that only look like certificates."""
 
 
 @dataclass(frozen=True, slots=True)

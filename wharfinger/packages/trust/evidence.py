@@ -1,5 +1,5 @@
-"""What was found beside an artifact and may make it trusted: a signature, with the certificate and the entry of a log if it has
-them.
+"""Evidence that is stored beside an artifact and may make it trusted: a signature, with the certificate and the entry
+of a log if it has them.
 """
 
 from dataclasses import dataclass, field

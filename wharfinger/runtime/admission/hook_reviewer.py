@@ -1,9 +1,10 @@
 """The answers of packages' hooks to API servers: which hook is run for a review, for how long, and what its failure means.
 
-A review is a run of the package's hook, beside its queue and without a slot. Otherwise a package that applies an object would
-wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves. Reviews have limits of
-their own: AT_ONCE runs, and for each the time that the API server waits for it. If there is no answer in time, or no valid one,
-the hook's failure policy decides, as the API server would decide without an answer.
+A review is a run of the package's hook, beside its queue and without a slot of the queue. Otherwise a package that applies an
+object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves. Reviews
+have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`), and release them before their object patches are
+applied, which may need other reviews. Each review has the time that the API server waits for it. If there is no answer in time,
+or no valid one, the hook's failure policy decides, as the API server would decide without an answer.
 
 Only two reviews get no answer of a hook and are admitted: those about a package that is being removed. Everything that cannot be
 judged here (an unknown package, one that is not loaded yet) is an error of HTTP, so the API server applies the failure policy.
@@ -39,6 +40,7 @@ from wharfinger.runtime.admission.hook_reviews import (
     read_admission_review,
     read_conversion_review,
 )
+from wharfinger.runtime.admission.review_slots import ReviewSlots
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.status.failures import EXPECTED
@@ -47,7 +49,6 @@ from wharfinger.runtime.tasks.hook_runs import Cause, review_by_hook, snapshots_
 
 log = logging.getLogger(__name__)
 
-AT_ONCE: Final = 16
 CONVERSION_S: Final = 30
 """The time that API servers wait for a conversion, in seconds."""
 SHARE: Final = 0.8
@@ -64,7 +65,7 @@ class HookReviewer:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._runs = trio.CapacityLimiter(AT_ONCE)
+        self._slots = ReviewSlots()
 
     async def answer(self, address: Address, request: Request) -> Response:
         """Answer a review at an address."""
@@ -157,11 +158,11 @@ class HookReviewer:
     ) -> Mapping[str, bytes]:
         """Run a hook once it may run; return its response files. Raises HookRunError, and the errors of applying its output."""
         await hold_back(instance, hook)
-        async with self._runs:
-            runtime = self._runtime
-            return await review_by_hook(
-                instance, runtime.tools, runtime.packages, hook, (context,), Cause(binding, QUEUE), dry_run=dry_run
-            )
+        runtime, slot = self._runtime, self._slots.use(instance.id.name)
+        cause = Cause(binding, QUEUE)
+        return await review_by_hook(
+            instance, runtime.tools, runtime.packages, hook, (context,), cause, slot=slot, dry_run=dry_run
+        )
 
 
 def _bound(instance: Instance) -> BoundWebhooks | None:

@@ -1,5 +1,9 @@
-"""The Events about packages: changes of status and corrections of drift, recorded on the resource that a person describes."""
+"""The Events about packages: changes of status and corrections of drift, recorded on the resource that a person describes.
 
+A correction is logged, too, because nobody asked for it.
+"""
+
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -7,6 +11,7 @@ from wharfinger.cluster.drift.comparison import Drift
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.queue.lane import acting_for
 from wharfinger.runtime.cluster_events.reasons import EventReason
 from wharfinger.runtime.cluster_events.recorder import Recorder, subject_of
 from wharfinger.runtime.cluster_events.story import Note, Story, begin, tell
@@ -14,6 +19,8 @@ from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.resources.identity import package_id
 from wharfinger.runtime.resources.resources import DEFAULT_REPOSITORY, PACKAGE_REPOSITORY, resource_key
 from wharfinger.runtime.status.package_status import PackageStatus
+
+log = logging.getLogger(__name__)
 
 _SPARE: Final = 64
 """The number of stories beyond those of known packages at which the rest is forgotten."""
@@ -50,10 +57,13 @@ class PackageEvents:
         """Record that an object of a release was applied again, because another program had changed it."""
         identity = self.runtime.claims.owner_of(owner.namespace, owner.name) if self.runtime is not None else None
         instance = self.runtime.instances.get(identity.name) if self.runtime and identity else None
-        obj = self.find(resource_key(instance.id)) if instance is not None else None
-        if instance is not None and obj is not None:
-            text = f"{drift}; applied again" if drift.missing else f"corrected {drift}"
-            self._recorder.record(subject_of(obj), EventReason.DRIFT_CORRECTED, instance.masked(text))
+        if instance is None:
+            return
+        text = instance.masked(f"{drift}; applied again" if drift.missing else f"corrected {drift}")
+        with acting_for(instance.id.name):
+            log.info("%s: %s", instance.id, text)
+        if (obj := self.find(resource_key(instance.id))) is not None:
+            self._recorder.record(subject_of(obj), EventReason.DRIFT_CORRECTED, text)
 
     def moved(self, obj: JsonObject, shard: str) -> None:
         """Record that the daemon of another shard keeps an Application from now on."""

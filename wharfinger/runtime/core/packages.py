@@ -22,6 +22,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.running.inbox import Inbox
 from wharfinger.hooks.running.package_hooks import PackageHooks
 from wharfinger.queue.events import MAIN_LANE
+from wharfinger.queue.lane import acting_for
 from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Queues
@@ -245,7 +246,8 @@ class Packages:
             case Cancel(scope, cause):
                 scope.cancel(cause)
             case Log(text, warning):
-                log.log(logging.WARNING if warning else logging.INFO, "%s: %s", instance.id, text)
+                with acting_for(instance.id.name):
+                    log.log(logging.WARNING if warning else logging.INFO, "%s: %s", instance.id, text)
             case Attempt() | GiveWay() | CastVote():
                 self._perform_for_others(instance, effect)
             case BeginBase():

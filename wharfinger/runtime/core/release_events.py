@@ -64,13 +64,14 @@ class ReleaseEvents:
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
         """Log objects that were deleted because their release no longer contains them."""
         instance = self._find(owner)
-        for key in keys:
-            log.info(
-                "%s: deleted %s: it has the label of release %s, which no longer contains it",
-                owner if instance is None else instance.id,
-                key,
-                owner,
-            )
+        with acting_for(instance.id.name if instance is not None else ""):
+            for key in keys:
+                log.info(
+                    "%s: deleted %s: it has the label of release %s, which no longer contains it",
+                    owner if instance is None else instance.id,
+                    key,
+                    owner,
+                )
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
         """Report objects that cannot be corrected or pruned. The package stays installed, but a user has to act."""

@@ -42,6 +42,7 @@ from wharfinger.runtime.lifecycle.store import RemovalStart
 from wharfinger.runtime.package.events import (
     Changed,
     DeletionChanged,
+    RemovalAccountChanged,
     RemovalStarted,
     SkipDeleteHooks,
     UpdateWanted,
@@ -309,8 +310,9 @@ class Runtime:
             disowned = has_release(instance.id) and self.claims.claim(instance.id) is not None
             self.packages.emit(instance, RemovalStarted(scope, settings, deletion, disowned))
             return False
-        if known is not None and account is not None:
-            self.packages.emit(known, AccountGiven(account))
+        if known is not None and account is not None and (known.account.name if known.account else "") != account:
+            log.warning("%s: its removal is begun again: it acts as %s now", identity, account or "the daemon itself")
+            self.packages.emit(known, RemovalAccountChanged(account))
         if deletion is not None and known is not None and known.removal.deletion != deletion:
             log.warning("%s: its removal is begun again: deletionPolicy is %s now", identity, deletion)
             self.packages.emit(known, DeletionChanged(deletion))

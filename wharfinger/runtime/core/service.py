@@ -41,6 +41,7 @@ from wharfinger.runtime.scheduler import rules
 from wharfinger.runtime.scheduler.events import FactsChanged, Resumed
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.tasks.synchronizations import remember
+from wharfinger.runtime.tracing.tracer import Tracer
 
 log = logging.getLogger(__name__)
 
@@ -89,18 +90,20 @@ async def open_runtime(
     engine: EngineOptions | None = None,
     require_account: bool = False,
     observers: Observers = UNOBSERVED,
+    tracer: Tracer | None = None,
     watches: SharedWatches | None = None,
     heads: ReleaseHeads | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open the runtime while the body runs; the module's docstring says what leaving does.
 
     ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``, no
-    release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``watches`` and
-    ``heads`` are those of a standby; they are opened here if there are none.
+    release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``tracer`` opens
+    a span for each run of a task. ``watches`` and ``heads`` are those of a standby; they are opened here if there are none.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
     confinement = Confinement(claims, instances)
     accounts = ReleaseAccounts(claims, instances, required=require_account)
+    trace = tracer.task if tracer is not None else None
     async with (
         nullcontext(watches) if watches is not None else open_shared_watches(client) as watches,
         open_release_engine(
@@ -109,7 +112,7 @@ async def open_runtime(
             replace(engine or EngineOptions(), during=Charging(claims), confined=confinement, account=accounts),
             heads,
         ) as releases,
-        open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue) as queues,
+        open_queues(Rules(backoff=backoff or BackoffPolicy()), observe=observers.queue, trace=trace) as queues,
         open_hook_services(client, watches, filters, now, facts.zone) as services,
         trio.open_nursery() as nursery,
     ):

@@ -34,6 +34,7 @@ from wharfinger.runtime.daemon.leadership import LEASE_S
 from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
 from wharfinger.runtime.daemon.service_manager import service_manager
 from wharfinger.runtime.daemon.source_options import SourceOptionsError, add_sources, source_options
+from wharfinger.runtime.daemon.traces import add_traces, trace_options
 from wharfinger.runtime.lifecycle.journal import JournalError
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem
@@ -209,6 +210,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="MIB",
         help="size of that log; the oldest events are deleted (default: %(default)s)",
     )
+    add_traces(parser)
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
@@ -305,6 +307,9 @@ def run(args: argparse.Namespace) -> int:
         sources = source_options(args, os.environ)
     except (ContainmentError, SourceOptionsError) as error:
         return _failed(str(error), code=2)
+    traces = trace_options(cast("str", args.otlp_endpoint), os.environ)
+    if traces.problem:
+        return _failed(traces.problem, code=2)
     try:
         endpoint = admission_endpoint(args)
     except AdmissionAddressError as error:
@@ -340,6 +345,8 @@ def run(args: argparse.Namespace) -> int:
         require_account=args.require_service_account,
         admission=endpoint,
         metrics_address=args.metrics_address,
+        traces=traces.wanted,
+        otlp_endpoint=traces.endpoint,
         slots=SlotLimits(
             **{name: getattr(args, f"max_{name}") for name in _LIMITS},
             source_share=args.max_registry_share,

@@ -72,6 +72,10 @@ class DaemonConfig:
     """The endpoint of the admission server; None: there is none."""
     metrics_address: str = ""
     """The address for scrapers, in addition to the debug socket; empty: none."""
+    traces: bool = False
+    """True to export traces."""
+    otlp_endpoint: str = ""
+    """The receiver of traces; "": the one that OpenTelemetry's variables name."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
     """The backoff of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen

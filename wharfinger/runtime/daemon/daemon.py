@@ -74,6 +74,7 @@ from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.daemon.standby import Standby, open_standby
+from wharfinger.runtime.daemon.traces import open_traces
 from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 from wharfinger.runtime.inspector import Inspector
@@ -331,7 +332,7 @@ async def _open_runtime(
     )
     recorder, filters, rules = standby.recorder, standby.filters, standby.rules
     warm, programs = (standby.warm, standby.programs) if config.warm_hooks else (None, None)
-    async with _open_pod_runs(config, connection, fence) as runs:
+    async with _open_pod_runs(config, connection, fence) as runs, open_traces(config) as tracer:
         journal.observe = recorder.journal
         at_once = RenderLimits(at_once=config.slots.renders)
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, standby.looking.open, standby.engine)
@@ -378,6 +379,7 @@ async def _open_runtime(
                 engine=standby.engine,
                 warm=warm,
                 persistent=programs,
+                tracer=tracer,
                 webhooks=webhooks,
             )
 
@@ -396,6 +398,7 @@ async def _open_runtime(
                 engine=replace(holding, expressions=HealthExpressions(rules)),
                 require_account=config.require_account,
                 observers=Observers(recorder.lifecycle, recorder.scheduler, recorder.queue, recorder.package),
+                tracer=tracer,
                 watches=standby.watches,
                 heads=standby.heads,
             ) as runtime,

@@ -1,11 +1,13 @@
-"""The daemon's log: one line per record on stderr, text for people or JSON for programs, each with the package it is about.
+"""The daemon's log: one line per record on stderr, text for people, with or without colours, or JSON for programs.
+
+Each line has the package that it is about, and, if it is about work in a queue, the task and the cause of that work.
 
 A traceback follows its record, and each of its lines is marked.
 
 Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
 message; in JSON they are beside it, and none of them replaces a standard field.
 
-The package comes from a context variable that a queue's worker sets, so no log call has to pass the package. Names and values
+These come from context variables that a queue's worker sets, so no log call has to pass them. Names and values
 of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks into a message.
 """
 
@@ -19,8 +21,9 @@ from enum import StrEnum
 from typing import Final, TextIO, cast
 
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.queue.lane import current_package
+from wharfinger.queue.lane import current_cause, current_package, current_task
 
+_COLOURS: Final = {logging.DEBUG: 36, logging.INFO: 32, logging.WARNING: 33, logging.ERROR: 31, logging.CRITICAL: 35}
 _PLAIN: Final = re.compile(r"[^\s\"=\[\]{}]+")
 
 
@@ -28,6 +31,7 @@ class LogFormat(StrEnum):
     """The format of log records."""
 
     TEXT = "text"
+    COLOUR = "colour"
     JSON = "json"
 
 
@@ -40,17 +44,32 @@ class _Formatter(logging.Formatter):
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         fields: dict[str, JsonValue] = {**_extra(record)}
         fields |= {"time": moment, "level": record.levelname.lower(), "logger": record.name, "msg": record.getMessage()}
-        if package := current_package():
-            fields["package"] = package
+        about = {"package": current_package(), "task": current_task(), "cause": current_cause()}
+        fields |= {name: value for name, value in about.items() if value}
         trace = self.formatException(record.exc_info) if record.exc_info else ""
         if trace:
             fields["traceback"] = trace
         if self._form is LogFormat.JSON:
             return _escaped_in_json(json.dumps(fields, ensure_ascii=False))
         said = "".join(f" {_shown(name)}={_shown(value)}" for name, value in _extra(record).items())
-        line = f"{moment} {record.levelname:<7} {fields['msg']}{said}{f' [{package}]' if package else ''}"
-        lines = [line, *(f"    | {part}" for part in trace.splitlines())]
-        return "\n".join(_escaped(part) for part in lines)
+        level, message = f"{record.levelname:<7}", f"{fields['msg']}{said}"
+        where = _escaped(_place(**about))
+        lines = [_escaped(message), *(_escaped(f"    | {part}") for part in trace.splitlines())]
+        if self._form is LogFormat.COLOUR:
+            moment, level, where = _dim(moment), f"\x1b[{_COLOURS.get(record.levelno, 0)}m{level}\x1b[0m", _dim(where)
+        lines[0] = f"{moment} {level} {lines[0]}{where}"
+        return "\n".join(lines)
+
+
+def _place(package: str, task: str, cause: str) -> str:
+    """Return what a line is about as text: `` [prod.shop: Render; update of prod.shop]``."""
+    work = "; ".join(filter(None, (task, cause)))
+    inside = ": ".join(filter(None, (package, work)))
+    return f" [{inside}]" if inside else ""
+
+
+def _dim(text: str) -> str:
+    return f"\x1b[2m{text}\x1b[0m" if text else ""
 
 
 def _extra(record: logging.LogRecord) -> Mapping[str, JsonValue]:

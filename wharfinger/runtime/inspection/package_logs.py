@@ -25,6 +25,7 @@ MAX_LINE_CHARS: Final = 4_000
 MAX_LINES: Final = 1_000
 MAX_PACKAGE_CHARS: Final = 256 * 1024
 MAX_CHARS: Final = 16 * 1024 * 1024
+MAX_COUNTS: Final = 10_000
 CUT: Final = "…"
 _OWN: Final = "wharfinger"
 _HOOK: Final = "hook"
@@ -49,9 +50,12 @@ class _Line(NamedTuple):
 class _Ring:
     lines: deque[_Line] = field(default_factory=deque)
     size: int = 0
-    last_dropped: int = 0
-    """The number of the newest line that is not kept any more."""
     dropped: int = 0
+    """How many lines are not kept any more. Lines are numbered from 1, so this is also the number of the newest of them."""
+
+    @property
+    def count(self) -> int:
+        return self.dropped + len(self.lines)
 
 
 class PackageLogs(logging.Handler):
@@ -65,7 +69,8 @@ class PackageLogs(logging.Handler):
         self._rings: OrderedDict[str, _Ring] = OrderedDict()
         self._order: deque[tuple[int, str]] = deque()
         self._chars = 0
-        self._number = 0
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        """The numbers of lines of packages of which none is kept, so that numbers go on when they log again."""
         self._is_at_work = False
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -76,7 +81,8 @@ class PackageLogs(logging.Handler):
             return
         self._is_at_work = True
         try:
-            self._keep(package, self._line(package, record))
+            ring = self._rings.get(package) or _Ring(dropped=self._counts.get(package, 0))
+            self._keep(package, ring, self._line(ring.count + 1, package, record))
         except Exception:  # noqa: BLE001 - a log line must never fail its caller; logging reports it on stderr
             self.handleError(record)
         finally:
@@ -92,7 +98,7 @@ class PackageLogs(logging.Handler):
             for line in ring.lines
             if line.number > after
         )
-        return LogSnapshot(package, lines, ring.dropped if ring.last_dropped > after else 0, self._run)
+        return LogSnapshot(package, lines, max(ring.dropped - after, 0), self._run)
 
     def empty(self, package: str) -> LogSnapshot:
         """Return the log of a package that has printed nothing yet."""
@@ -100,7 +106,7 @@ class PackageLogs(logging.Handler):
 
     # -- internal
 
-    def _line(self, package: str, record: logging.LogRecord) -> _Line:
+    def _line(self, number: int, package: str, record: logging.LogRecord) -> _Line:
         fields = _fields(record)
         hook = fields.get(_HOOK)
         more = {key: value for key, value in fields.items() if key not in _HIDDEN_FIELDS}
@@ -116,13 +122,11 @@ class PackageLogs(logging.Handler):
             text = text[: max(len(text) - max(map(len, secrets), default=0), 0)] + CUT
         if len(text) > MAX_LINE_CHARS:
             text = text[:MAX_LINE_CHARS] + CUT
-        self._number += 1
-        return _Line(
-            self._number, record.created, record.levelname.lower(), text, hook if isinstance(hook, str) else ""
-        )
+        return _Line(number, record.created, record.levelname.lower(), text, hook if isinstance(hook, str) else "")
 
-    def _keep(self, package: str, line: _Line) -> None:
-        ring = self._rings.setdefault(package, _Ring())
+    def _keep(self, package: str, ring: _Ring, line: _Line) -> None:
+        self._rings[package] = ring
+        self._counts.pop(package, None)
         ring.lines.append(line)
         ring.size += line.size
         self._chars += line.size
@@ -136,20 +140,22 @@ class PackageLogs(logging.Handler):
                 self._drop(oldest)
                 if not oldest.lines:
                     del self._rings[name]
+                    self._counts[name] = oldest.dropped
+                    while len(self._counts) > MAX_COUNTS:
+                        self._counts.popitem(last=False)
         if len(self._order) > 2 * self._max_chars // _OVERHEAD:
             self._forget_order()
 
     def _drop(self, ring: _Ring) -> None:
         line = ring.lines.popleft()
         ring.size -= line.size
-        ring.last_dropped = line.number
         ring.dropped += 1
         self._chars -= line.size
 
     def _forget_order(self) -> None:
         """Forget the order of lines that are dropped already."""
-        kept = {line.number for ring in self._rings.values() for line in ring.lines}
-        self._order = deque(entry for entry in self._order if entry[0] in kept)
+        kept = {(line.number, name) for name, ring in self._rings.items() for line in ring.lines}
+        self._order = deque(entry for entry in self._order if entry in kept)
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, JsonValue]:

@@ -2,6 +2,7 @@
 :mod:`wharfinger.runtime.inspector`).
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from wharfinger.formats.redaction.redaction import redacted_texts
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.pools.pods.pod_pools import PodPools
+from wharfinger.queue.lane import acting_for
 from wharfinger.runtime.cluster_events.package_events import nothing_found
 from wharfinger.runtime.core.package_snapshot import (
     Surroundings,
@@ -31,7 +33,13 @@ from wharfinger.runtime.core.package_snapshot import (
     waiting_queue,
 )
 from wharfinger.runtime.core.runtime import Runtime
-from wharfinger.runtime.daemon_details import DaemonSnapshot, LeaderSnapshot, StatisticsSnapshot, WarmPoolSnapshot
+from wharfinger.runtime.daemon_details import (
+    DaemonSnapshot,
+    LeaderSnapshot,
+    RequirementsSnapshot,
+    StatisticsSnapshot,
+    WarmPoolSnapshot,
+)
 from wharfinger.runtime.inspection.claim_explanations import CLAIM, explain_claim
 from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
 from wharfinger.runtime.inspection.daemon_tasks import daemon_tasks
@@ -78,6 +86,8 @@ from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.tasks.rendering import rendered
 from wharfinger.runtime.why.causes import Known
 from wharfinger.runtime.why.explanation import explain
+
+log = logging.getLogger(__name__)
 
 LINES_AT_ONCE: Final = 1_000
 
@@ -272,11 +282,21 @@ class RuntimeInspector:
         """Return the tasks of this process as a tree."""
         return daemon_tasks({queue.name: queue for queue in await self.queues()})
 
-    async def render(self, name: str) -> RenderSnapshot | None:
+    async def requirements(self) -> RequirementsSnapshot | None:
+        """Return the facts that packages may require; None before the runtime is up."""
+        if self.runtime is None:
+            return None
+        facts = self.runtime.scheduler.facts
+        return RequirementsSnapshot(facts.kubernetes, facts.platform, facts.edition, facts.bundle, facts.bootstrapped)
+
+    async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
         """Render the manifests that a package would have now; None if there is no such package."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if self.runtime is None or instance is None:
             return None
+        if shown_to:
+            with acting_for(name):
+                log.warning("%s: its manifests are shown with their secrets to %s", name, shown_to)
         if instance.files.definition is None:
             return RenderSnapshot("", "it is not loaded yet", has_chart=True)
         if instance.files.definition.chart is None:

@@ -436,6 +436,13 @@ class DeletionChanged(RequestBase):
 
 
 @dataclass(frozen=True, slots=True)
+class RemovalAccountChanged(RequestBase):
+    """Another service account was given while the package is being removed; empty: the daemon itself."""
+
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
 class SkipDeleteHooks(RequestBase):
     """A user wants the removal to continue without the package's own delete hooks."""
 
@@ -478,6 +485,7 @@ Request: TypeAlias = (
     | RunOrdered
     | DisableOrdered
     | DeletionChanged
+    | RemovalAccountChanged
     | SkipDeleteHooks
     | Changed
 )

@@ -69,6 +69,7 @@ from wharfinger.runtime.package.state import (
 from wharfinger.runtime.resources.identity import AppId, PackageId, has_release
 from wharfinger.runtime.resources.settings import texts_at
 from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.tracing.tracer import Tracer
 
 
 class SourceOpener(Protocol):
@@ -129,6 +130,8 @@ class Tools:
     """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
     persistent: PersistentPrograms | None = None
     """The hooks that keep running; None without that, and for metrics only."""
+    tracer: Tracer | None = None
+    """The spans of hooks' runs; None: no traces are made."""
     webhooks: Webhooks | None = None
     """The webhooks of hooks; None if the daemon has no admission server."""
 

@@ -77,6 +77,7 @@ from wharfinger.runtime.package.events import (
     OutcomeBase,
     ReconciliationStarted,
     ReconfigureWanted,
+    RemovalAccountChanged,
     RemovalDone,
     RemovalStarted,
     ReportBase,
@@ -97,7 +98,7 @@ from wharfinger.runtime.package.events import (
     WishAdopted,
 )
 from wharfinger.runtime.package.facts import AttemptBegun, CrdsBegun, DeleteHooksSkipped, RefreshWanted
-from wharfinger.runtime.package.findings import DeletionChosen
+from wharfinger.runtime.package.findings import AccountGiven, DeletionChosen
 from wharfinger.runtime.package.offers import ask_again, offer, reconfigured, voted
 from wharfinger.runtime.package.operations import disabled, reconciled, removed, suspended, updated
 from wharfinger.runtime.package.reports import reported, with_status
@@ -135,6 +136,8 @@ def _request(package: Package, event: Request, around: Around) -> Next:
             return decided(package, event, around)
         case DeletionChanged(deletion):
             return applied(package, DeletionChosen(deletion)), (Simple.RESTART_REMOVAL,)
+        case RemovalAccountChanged(account):
+            return applied(package, AccountGiven(account)), (Simple.RESTART_REMOVAL,)
         case SkipDeleteHooks():
             return applied(package, DeleteHooksSkipped()), (Simple.RESTART_REMOVAL,)
         case Changed(status):

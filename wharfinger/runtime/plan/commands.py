@@ -14,6 +14,7 @@ from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.packages.errors import StoreError
 from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
 from wharfinger.runtime.plan.packages import open_package_folder
+from wharfinger.runtime.plan.patch_changes import find_patch_tools, with_patch_changes
 from wharfinger.runtime.plan.plan import Plan, judged_plan
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem, version_problem
 from wharfinger.runtime.plan.progress_line import open_progress_line
@@ -109,7 +110,10 @@ async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
     async with open_package_folder(folder) as packages, open_progress_line(sys.stderr, progress.text):
         made, bodies = await judged_plan(inputs, packages.definition, facts, progress=progress.tell)
         specs = {each.spec.id.name: each.spec for each in inputs.wanted}
-        return await with_versions(made, specs, bodies, facts, packages.index)
+        made = await with_versions(made, specs, bodies, facts, packages.index)
+        return await with_patch_changes(
+            made, specs, find_patch_tools(packages.scratch, facts.kubernetes), packages.tree
+        )
 
 
 @dataclass(slots=True)
@@ -126,6 +130,15 @@ class Progress:
     def text(self) -> str:
         """Return both numbers in one line."""
         return f"{self.read} of {self.total or '…'} packages read"
+
+
+async def planned_text(files: list[Path], folder: Path, kubernetes_version: str) -> str:
+    """Return the text of a plan for the tools of `wharfinger mcp`. Raises PlanInputError or StoreError."""
+    if problem := version_problem("kubernetes_version", kubernetes_version):
+        raise PlanInputError([problem])
+    inputs = await trio.to_thread.run_sync(partial(read_inputs, files, namespace="default", bundled=False))
+    facts = Facts(kubernetes=kubernetes_version)
+    return plan_text(await _plan(inputs, folder, facts))
 
 
 def _wrong_options(args: argparse.Namespace) -> str:

@@ -8,6 +8,7 @@ failed in any of these steps has failed, and is run again with fresh snapshots.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -35,6 +36,7 @@ from wharfinger.hooks.watching.contexts import helm_binding
 from wharfinger.hooks.watching.monitor_core import Item
 from wharfinger.kube.resource import kind_of
 from wharfinger.packages.settings.values import hook_values
+from wharfinger.queue.lane import current_span
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.package.events import HookDone
 from wharfinger.runtime.package.instance import Host, Instance, Tools
@@ -42,6 +44,7 @@ from wharfinger.runtime.resources.identity import GLOBAL, has_release, identity_
 from wharfinger.runtime.resources.resources import NO_POOL
 from wharfinger.runtime.status.failures import EXPECTED, HookRunError
 from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_settings, patch_values
+from wharfinger.runtime.tracing.tracer import HookNames, HookSpan, hook_span
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +114,7 @@ async def ask_hook(
     lines = HookLog(instance, hook)
     run = _run_of(instance, tools, host, hook, contexts, settings, values, lines)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
-        outcome = await _logged(tools, run, lines)
+        outcome = await _logged(tools, run, lines, _span(instance, tools, hook))
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
 
 
@@ -123,17 +126,19 @@ async def review_by_hook(
     contexts: Sequence[Context],
     cause: Cause,
     *,
+    slot: AbstractAsyncContextManager[None],
     dry_run: bool,
 ) -> Mapping[str, bytes]:
     """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
     ``dry_run`` is set; it must not change values.
 
-    The run is in no queue and takes no slot: the work that has them may wait for this very answer. The caller limits the time.
-    Raises HookRunError if it failed, and the errors of applying its output.
+    The run is in no queue and takes no slot of hooks: the work that has them may wait for this very answer. It holds ``slot``
+    until the hook has ended, but not while its object patches are applied, which may need other reviews. The caller limits the
+    time. Raises HookRunError if it failed, and the errors of applying its output.
     """
     outcome: list[HookOutcome] = []
     try:
-        answers = await _reviewed(instance, tools, host, hook, contexts, cause, outcome, dry_run=dry_run)
+        answers = await _reviewed(instance, tools, host, hook, contexts, cause, slot, outcome, dry_run=dry_run)
     except EXPECTED:
         _measured(instance, tools, hook, cause, RunOutcome.ERROR, outcome)
         raise
@@ -148,13 +153,16 @@ async def _reviewed(
     hook: Hook,
     contexts: Sequence[Context],
     cause: Cause,
+    slot: AbstractAsyncContextManager[None],
     ended: list[HookOutcome],
     *,
     dry_run: bool,
 ) -> Mapping[str, bytes]:
-    lines, configured = HookLog(instance, hook, cause), instance.configuration
-    run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
-    outcome = await _logged(tools, replace(run, answers=ANSWERS), lines)
+    async with slot:
+        cause.begun = trio.current_time()
+        lines, configured = HookLog(instance, hook, cause), instance.configuration
+        run = _run_of(instance, tools, host, hook, contexts, configured.configured.settings, configured.values, lines)
+        outcome = await _logged(tools, replace(run, answers=ANSWERS), lines, _span(instance, tools, hook, cause))
     ended.append(outcome)
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
@@ -236,7 +244,7 @@ async def _run(
         cause.begun = trio.current_time()
         lines, settings = HookLog(instance, hook, cause), instance.configuration.configured.settings
         run = _run_of(instance, tools, host, hook, telling(), settings, instance.configuration.values, lines)
-        outcome = await _logged(tools, run, lines)
+        outcome = await _logged(tools, run, lines, _span(instance, tools, hook, cause))
     ended.append(outcome)
     # Read before anything is applied: an invalid file fails the run.
     metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
@@ -253,10 +261,13 @@ async def _run(
     return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
 
 
-async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
-    """Run the hook, and log how much of its output was left out, however it ends."""
+async def _logged(tools: Tools, run: HookRun, lines: HookLog, span: HookSpan) -> HookOutcome:
+    """Run the hook in its span, and log how much of its output was left out, however it ends."""
     try:
-        return await tools.hook_runner.run(run)
+        with span as opened:
+            outcome = await tools.hook_runner.run(replace(run, traceparent=opened.traceparent))
+            opened.ended(succeeded=outcome.succeeded)
+            return outcome
     finally:
         lines.report()
 
@@ -292,6 +303,12 @@ def _run_of(
         namespace=instance.id.namespace,
         on_record=lines.record,
     )
+
+
+def _span(instance: Instance, tools: Tools, hook: Hook, cause: Cause | None = None) -> HookSpan:
+    """Open the span of a run of a hook, within that of its task."""
+    binding, queue = (cause.binding, cause.queue) if cause is not None else ("", "")
+    return hook_span(tools.tracer, HookNames(instance.id.name, hook.name, binding, queue), current_span())
 
 
 def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:

@@ -81,9 +81,14 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 def _failing(package: PackageSnapshot) -> list[str]:
     """Return the failing objects of a package: objects of an upgrade in progress, and objects that are corrected or deleted
-    without a request.
+    without a request. The fields that a correction is about are named, with the managers that have them.
     """
-    return [one_line(f"{package.name}: {text}") for text in package.failing]
+    fields = {subject: changed for subject, _, changed in (text.partition(": ") for text in package.drift)}
+    found = (text.partition(": ") for text in package.failing)
+    return [
+        one_line(f"{package.name}: {subject}{f' ({fields[subject]})' if fields.get(subject) else ''}{colon}{why}")
+        for subject, colon, why in found
+    ]
 
 
 def _warnings(package: PackageSnapshot) -> list[str]:

@@ -7,13 +7,22 @@ changes.
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.control_plane.api.apiextensions.form import schema_of
 from wharfinger.control_plane.api.apiextensions.names import approval
 from wharfinger.control_plane.api.apiextensions.structure import conversion_problem, structure_errors
 from wharfinger.control_plane.kinds import schema_nodes as schemas
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    canonical_json,
+    decode_json,
+    find,
+    find_list,
+    find_object,
+)
 from wharfinger.kube.times import format_time
 
 NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
@@ -44,7 +53,7 @@ def settled_status(
         conditions = _named(conditions, wrong, now, kept_back=kept_back)
     elif _is_installing(conditions) and not kept_back:
         conditions = _named(conditions, None, now, kept_back=False)
-    conditions = _structural(conditions, _violations(definition), now)
+    conditions = _structural(conditions, _violations(canonical_json(find_list(definition, "spec", "versions"))), now)
     return {**status, "conditions": [*conditions], "acceptedNames": accepted}
 
 
@@ -157,10 +166,14 @@ def _approval(definition: JsonObject) -> JsonObject | None:
     return _condition("KubernetesAPIApprovalPolicyConformant", state, reason, message)
 
 
-def _violations(definition: JsonObject) -> tuple[str, str] | None:
-    """Return why a schema is not structural; only definitions that an older server accepted can have such a schema."""
+@lru_cache(maxsize=256)
+def _violations(versions: bytes) -> tuple[str, str] | None:
+    """Return why a schema of these versions, in JSON, is not structural; only definitions that an older server accepted can
+    have such a schema. The answer is kept, because the status of a definition is settled again with each change of its group.
+    """
     said: list[str] = []
-    for index, version in enumerate(find_list(definition, "spec", "versions")):
+    listed = decode_json(versions, max_bytes=len(versions), what="versions")
+    for index, version in enumerate(listed if isinstance(listed, list) else ()):
         schema = schema_of(version) if isinstance(version, dict) else None
         if schema is None:
             continue

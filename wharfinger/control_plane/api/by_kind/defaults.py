@@ -34,6 +34,9 @@ TELLING_EMPTIES: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
 }
 """Lists that keep an empty value as it was sent, so that validation refuses it."""
 
+_APART: Final = frozenset({("", "Pod")})
+"""Kinds whose defaults depend on no metadata, and fill in none."""
+
 
 def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
     """Return a copy of the object in the form that its Go type prints, with the defaults of its kind.
@@ -54,3 +57,21 @@ def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
         if now is not None and (timed := TIMED_DEFAULTS.get((group, kind))) is not None:
             timed(formed, now)
     return formed
+
+
+def defaults_after(obj: JsonObject, before: JsonObject, now: datetime | None = None) -> JsonObject:
+    """Return the object as :func:`apply_defaults` does, after a change of the stored state ``before``.
+
+    If all members but the metadata are those of ``before`` itself, they are not read: they have their form and their defaults.
+    """
+    if obj.keys() != before.keys() or not all(
+        obj[name] is value for name, value in before.items() if name != "metadata"
+    ):
+        return apply_defaults(obj, now)
+    api_version, kind = kind_of(obj)
+    group, version = split_api_version(api_version)
+    rule = (group, kind)
+    if (rule in DEFAULTS and rule not in _APART) or rule in TIMED_DEFAULTS:
+        return apply_defaults(obj, now)
+    metadata = as_object(obj["metadata"], "metadata")
+    return {**obj, "metadata": typed_form(metadata, builtin_list_types(group, version, kind).field("metadata"))}

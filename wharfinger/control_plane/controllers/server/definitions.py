@@ -9,7 +9,12 @@ from typing import Final
 from wharfinger.control_plane.api.apiextensions.status import is_established, settled_status, terminating_status
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.catalog.custom_kinds import CLEANUP_FINALIZER, METADATA, kind_of_definition
+from wharfinger.control_plane.catalog.custom_kinds import (
+    CLEANUP_FINALIZER,
+    METADATA,
+    collection_of_definition,
+    kind_of_definition,
+)
 from wharfinger.control_plane.kinds.kind import KindVersion
 from wharfinger.control_plane.merging.managed_fields import record_update
 from wharfinger.control_plane.objects.object_metadata import with_metadata
@@ -90,8 +95,9 @@ class DefinitionUpkeep:
     def _serve(self, definition: JsonObject) -> None:
         if not is_established(definition):
             return
-        kind, form = kind_of_definition(definition), (find_object(definition, "spec"), _accepted(definition))
-        if self._served_as.get(kind.collection) != form:
+        form = find_object(definition, "spec"), _accepted(definition)
+        if self._served_as.get(collection_of_definition(definition)) != form:
+            kind = kind_of_definition(definition)
             self._served_as[kind.collection] = form
             self._backend.catalog.set_custom(kind)
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.validation import POD_RULES, pod_errors
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, find_object
 
 RULES = POD_RULES["Pod"]
 MIRROR: JsonObject = {"kubernetes.io/config.mirror": "x"}
@@ -13,6 +13,7 @@ MIRROR: JsonObject = {"kubernetes.io/config.mirror": "x"}
 def test_a_pod_is_fine() -> None:
     pod = pod_of()
     assert RULES.create(pod) == []
+    assert RULES.update({**pod, "spec": {**find_object(pod, "spec")}}, pod) == []
     assert RULES.update(pod, pod) == []
     assert RULES.status(pod, pod) == []
     assert RULES.warnings(pod, None) == RULES.warnings(pod, pod) == []
@@ -38,5 +39,6 @@ def test_pods_from_files_stay_as_they_are(subresource: str) -> None:
 def test_any_json_is_judged() -> None:
     odd: JsonObject = {"metadata": [], "spec": {"containers": [5, {"ports": "x", "env": [None]}], "volumes": {"a": 1}}}
     assert RULES.create(odd)
-    assert RULES.update(odd, odd)
+    assert RULES.update({**odd, "spec": {**find_object(odd, "spec")}}, odd)
+    assert not RULES.update(odd, odd)  # the stored spec itself was judged when it was stored
     assert RULES.status({"status": {"conditions": [1], "podIPs": "x"}}, {}) != []

@@ -112,13 +112,19 @@ def _choice(spec: JsonObject, path: str, name: str, known: tuple[str, ...]) -> l
     return [] if value in known else [not_supported(f"{path}.{name}", value, known)]
 
 
+def node_errors(spec: JsonObject, path: str) -> list[FieldError]:
+    """Return the errors of the name of a pod's node."""
+    return _name_errors(spec, path, "nodeName")
+
+
+def _name_errors(spec: JsonObject, path: str, name: str) -> list[FieldError]:
+    said = text(spec, name)
+    return each(f"{path}.{name}", said, subdomain_problems(said)) if spec.get(name) else []
+
+
 def _plain_errors(spec: JsonObject, path: str) -> list[FieldError]:
     """Return the errors of the fields that depend on no other field."""
-    errors: list[FieldError] = []
-    for name in ("serviceAccountName", "nodeName"):
-        errors += each(
-            f"{path}.{name}", text(spec, name), subdomain_problems(text(spec, name)) if spec.get(name) else []
-        )
+    errors = _name_errors(spec, path, "serviceAccountName") + node_errors(spec, path)
     deadline = optional_number(spec, "activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= MAX_INT32:
         errors.append(invalid(f"{path}.activeDeadlineSeconds", deadline, between(1, MAX_INT32)))

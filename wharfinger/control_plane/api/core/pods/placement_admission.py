@@ -40,13 +40,9 @@ def give_priority(admission: Admission, pod: JsonObject) -> JsonObject:
     """Return a Pod with the priority of its class. Raises StatusError (403)."""
     if admission.subresource:
         return pod
-    spec = dict(part(pod, "spec") or {})
     if admission.operation is Operation.UPDATE:
-        before = part(admission.old, "spec") or {}
-        for name in ("priority", "preemptionPolicy"):
-            if spec.get(name) is None and before.get(name) is not None:
-                spec[name] = before[name]
-        return {**pod, "spec": spec}
+        return _with_kept_priority(admission, pod)
+    spec = dict(part(pod, "spec") or {})
     name = text(spec, "priorityClassName")
     found = _class_of(admission, name) if name else _default_class(admission)
     if found is None:
@@ -73,6 +69,14 @@ def give_priority(admission: Admission, pod: JsonObject) -> JsonObject:
     return {**pod, "spec": spec}
 
 
+def _with_kept_priority(admission: Admission, pod: JsonObject) -> JsonObject:
+    """Return a changed Pod with the priority that it had, if the change leaves it out."""
+    spec, before = part(pod, "spec") or {}, part(admission.old, "spec") or {}
+    names = ("priority", "preemptionPolicy")
+    kept = {name: before[name] for name in names if spec.get(name) is None and before.get(name) is not None}
+    return {**pod, "spec": {**spec, **kept}} if kept else pod
+
+
 def check_default_class(admission: Admission) -> None:
     """Refuse a second default PriorityClass. Raises StatusError (403)."""
     if admission.subresource or admission.obj is None or admission.obj.get("globalDefault") is not True:
@@ -95,6 +99,8 @@ def give_tolerations(admission: Admission, pod: JsonObject) -> JsonObject:
         for taint in _TAINTS
         if not any(_tolerates(toleration, taint) for toleration in given)
     ]
+    if not added:
+        return pod
     tolerations: list[JsonValue] = [*given, *added]
     return {**pod, "spec": {**spec, "tolerations": tolerations}}
 

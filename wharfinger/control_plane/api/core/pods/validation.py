@@ -4,7 +4,7 @@ from typing import Final
 
 from wharfinger.control_plane.api.core.pod_specs.annotations import agreement_errors, annotation_errors
 from wharfinger.control_plane.api.core.pod_specs.containers import image_space_errors
-from wharfinger.control_plane.api.core.pod_specs.validation import pod_spec_errors
+from wharfinger.control_plane.api.core.pod_specs.validation import node_errors, pod_spec_errors
 from wharfinger.control_plane.api.core.pod_specs.warnings import pod_status_warnings, pod_warnings
 from wharfinger.control_plane.api.core.pods.resize_validation import resize_errors
 from wharfinger.control_plane.api.core.pods.status_validation import status_errors
@@ -50,6 +50,10 @@ def _created(pod: JsonObject) -> list[FieldError]:
 
 
 def _updated(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    spec = new.get("spec")
+    if spec is old.get("spec") and isinstance(spec, dict) and not is_mirror(new) and not node_errors(spec, "spec"):
+        # The stored spec itself, which was validated when it was stored; only a binding does not validate the node.
+        return annotation_errors(new.get("metadata"), spec, "metadata.annotations") + annotation_change_errors(new, old)
     return pod_errors(new) + annotation_change_errors(new, old) + spec_change_errors(new, old)
 
 

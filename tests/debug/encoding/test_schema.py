@@ -1,0 +1,64 @@
+"""The schema of the socket's answers fits what the socket answers, and knows each key of it."""
+
+import jsonschema
+import pytest
+
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.samples import PACKAGES
+from wharfinger.debug.encoding.schema import api_schema
+from wharfinger.debug.server.routes import ROUTES, make_handler
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find_object
+from wharfinger.httpd.messages import Request, Response
+
+DEFINITIONS = find_object(api_schema(), "$defs")
+PATHS = find_object(api_schema(), "paths")
+
+
+def closed(schema: JsonValue) -> JsonValue:
+    """The schema with objects that allow no other key than those it names."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more: JsonObject = {"additionalProperties": False} if "properties" in schema else {}
+    return {key: closed(value) for key, value in schema.items()} | more
+
+
+async def answer_of(path: str) -> JsonValue:
+    plain, _, named = path.partition("?")
+    place = plain.replace("{name}", "prod.shop")
+    route = ROUTES[plain]
+    query = {"package": ("prod.shop",)} if "package" in route.parameters else {"name": ("prod.shop",)} if named else {}
+    body = b"{}" if route.post else b""
+    answer = await make_handler(CannedInspector())(Request(route.methods[0], place, query, {}, body))
+    assert isinstance(answer, Response)
+    assert answer.status == 200, answer
+    return decode_json(answer.body, max_bytes=10_000_000, what=path)
+
+
+@pytest.mark.parametrize("path", sorted(PATHS))
+async def test_answers_fit(path: str) -> None:
+    schema = as_object(closed({"$defs": DEFINITIONS, **as_object(PATHS[path], path)}), path)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(await answer_of(path), schema, cls=jsonschema.Draft202012Validator)
+
+
+async def test_an_answer_of_another_shape_does_not() -> None:
+    schema = as_object(closed({"$defs": DEFINITIONS, **as_object(PATHS["/api/v1/daemon"], "")}), "")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 1}, schema)
+    document = as_object(await answer_of("/api/v1/daemon"), "")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**document, "colour": "red"}, schema)
+
+
+def test_every_document_has_a_schema() -> None:
+    ours = {path for path, route in ROUTES.items() if "output" in route.parameters and path.startswith("/api/")}
+    assert ours - {path.partition("?")[0] for path in PATHS} == {"/api/v1/schema"}
+    assert PACKAGES
+
+
+async def test_the_socket_answers_it() -> None:
+    answer = await make_handler(CannedInspector())(Request("GET", "/api/v1/schema", {}, {}, b""))
+    assert isinstance(answer, Response)
+    assert decode_json(answer.body, max_bytes=10_000_000, what="schema") == api_schema()

@@ -1,0 +1,131 @@
+"""Documents that are followed as JSON lines."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+import trio
+from trio.testing import MockClock
+
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.samples import HOSTILE, LOG, package
+from wharfinger.debug.server.routes import make_handler
+from wharfinger.debug.server.watching import BOOKMARK_S, MOST_WATCHES, PAUSE_S, items_of
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.terminal_text import is_safe
+from wharfinger.httpd.messages import Answer, Handler, Request, Response, StreamingResponse
+
+DUMP = "/api/v1/packages/dump"
+
+
+async def ask(handler: Handler, path: str = DUMP, **query: str) -> Answer:
+    return await handler(
+        Request("GET", path, {"watch": ("1",), **{key: (value,) for key, value in query.items()}}, {}, b"")
+    )
+
+
+@asynccontextmanager
+async def watch(handler: Handler, path: str = DUMP, **query: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    answer = await ask(handler, path, **query)
+    assert isinstance(answer, StreamingResponse)
+    assert answer.content_type == "application/x-ndjson"
+    async with answer.open_chunks() as chunks:
+        yield chunks
+
+
+async def lines(chunks: AsyncIterator[bytes]) -> list[JsonObject]:
+    return [json.loads(line) for line in (await anext(chunks)).splitlines()]
+
+
+async def test_packages_come_change_and_go(autojump_clock: MockClock) -> None:
+    inspector = CannedInspector(contents=(package("prod.a"), package("prod.b"), package("c", kind="Module")))
+    async with watch(make_handler(inspector)) as chunks:
+        first = await lines(chunks)
+        assert [(line["type"], line["kind"], line["name"]) for line in first] == [
+            ("ADDED", "apps", "prod.a"),
+            ("ADDED", "apps", "prod.b"),
+            ("ADDED", "modules", "c"),
+        ]
+        assert trio.current_time() == 0
+        inspector.contents = (package("prod.a", message="changed"), package("c", kind="Module"))
+        changed, gone = await lines(chunks)
+        assert (changed["type"], changed["name"]) == ("MODIFIED", "prod.a")
+        assert gone == {"type": "DELETED", "kind": "apps", "name": "prod.b"}
+        assert trio.current_time() == PAUSE_S
+        begun = trio.current_time()
+        assert await lines(chunks) == [{"type": "BOOKMARK"}]
+        assert trio.current_time() - begun == BOOKMARK_S
+
+
+async def test_one_document_is_one_item(autojump_clock: MockClock) -> None:
+    inspector = CannedInspector()
+    async with watch(make_handler(inspector), "/api/v1/packages/dump", name="prod.shop") as chunks:
+        (line,) = await lines(chunks)
+        assert (line["type"], "kind" in line) == ("ADDED", False)
+        inspector.contents = ()
+        assert await lines(chunks) == [{"type": "DELETED"}]
+
+
+async def test_log_lines_are_followed_once(autojump_clock: MockClock) -> None:
+    inspector = CannedInspector()
+    async with watch(make_handler(inspector), "/api/v1/logs", package=LOG.package) as chunks:
+        first = await lines(chunks)
+        assert len([line for line in first if line["type"] == "ADDED"]) == len(LOG.lines)
+        last = replace(LOG.lines[-1], number=LOG.lines[-1].number + 1, message="one more")
+        inspector.logged = replace(LOG, lines=(*LOG.lines, last), dropped=3)
+        dropped, line = await lines(chunks)
+        assert dropped == {"type": "DROPPED", "count": 3}
+        assert isinstance(line["object"], dict)
+        assert line["object"]["message"] == "one more"
+
+
+async def test_secrets_and_control_characters_stay_inside(autojump_clock: MockClock) -> None:
+    told = package(message=HOSTILE, settings={"password": "hunter2"})
+    async with watch(make_handler(CannedInspector(contents=(told,)))) as chunks:
+        text = (await anext(chunks)).decode()
+        assert is_safe(text, allow="\n")
+        assert "hunter2" not in text
+
+
+async def test_watches_are_bounded(autojump_clock: MockClock) -> None:
+    handler = make_handler(CannedInspector())
+    async with AsyncExitStack() as stack:
+        for _ in range(MOST_WATCHES):
+            await stack.enter_async_context(watch(handler))
+        answer = await ask(handler)
+        assert isinstance(answer, Response)
+        assert (answer.status, answer.body) == (503, b"16 watches are open already; close one, or ask again later\n")
+    async with watch(handler) as chunks:
+        assert await lines(chunks)
+
+
+async def test_a_watch_ends_with_an_error(autojump_clock: MockClock) -> None:
+    class Failing(CannedInspector):
+        async def why(self, name: str, at: object = None) -> None:
+            return None
+
+    inspector = Failing()
+    async with watch(make_handler(inspector), "/api/v1/why", package="prod.shop") as chunks:
+        assert await lines(chunks) == [{"type": "BOOKMARK"}]  # null: there is nothing of that name
+    answered = [Response(200, b"{}"), Response(503, b"not available: away\n")]
+
+    from wharfinger.debug.server.watching import Watches
+
+    async def look(_request: Request) -> Response:
+        return answered.pop(0)
+
+    answer = await Watches().answer(look, Request("GET", "/x", {}, {}, b""))
+    assert isinstance(answer, StreamingResponse)
+    async with answer.open_chunks() as chunks:
+        assert await lines(chunks) == [{"type": "ADDED", "object": {}}]
+        assert await lines(chunks) == [{"type": "ERROR", "message": "not available: away"}]
+        assert [chunk async for chunk in chunks] == []
+
+
+def test_items() -> None:
+    assert list(items_of(None)) == []
+    assert [item for item, _ in items_of({"resources": [{"kind": "A", "name": "b"}], "events": []})] == [
+        ("resources", "A/b")
+    ]
+    assert [item for item, _ in items_of({"queues": {"a": {}}, "other": 1})] == [("", "")]

@@ -1,0 +1,40 @@
+"""Merge patches that reach only the metadata of a built-in kind: labels, annotations, finalizers, owners.
+
+They are the most frequent writes: claims of pods, owners of objects, finalizers. All other members of the result are those of
+the stored object themselves, and the following steps of an update do not read, default or validate them again. Anything unusual
+is left to the path of all patches, which also words the errors.
+"""
+
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.wire.bodies import BodyError, read_body
+from wharfinger.control_plane.wire.decoding import DecodingError, decoded
+from wharfinger.control_plane.wire.go_json import may_repeat
+from wharfinger.control_plane.wire.negotiation import Encoding
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.server_patch import merge_patched
+
+
+def with_patched_metadata(served: Served, live: JsonObject, data: bytes) -> JsonObject | None:
+    """Return an object after a merge patch that reaches only its metadata; None for any other patch, and for an error in it."""
+    try:
+        patch = read_body(data, Encoding.JSON).value
+    except BodyError:
+        return None
+    if not isinstance(patch, dict) or not isinstance(changes := patch.get("metadata"), dict):
+        return None
+    if any(value != live.get(name) for name, value in patch.items() if name != "metadata"):
+        return None
+    before = live.get("metadata")
+    if not isinstance(before, dict) or "managedFields" in changes or may_repeat(data, patch):
+        return None
+    patched = merge_patched({name: value for name, value in before.items() if name != "managedFields"}, changes)
+    try:
+        read = decoded({"metadata": patched}, served.version.lists)
+    except DecodingError:
+        return None
+    metadata = read.obj.get("metadata")
+    if read.strict or not isinstance(metadata, dict):
+        return None
+    if "managedFields" in before:
+        metadata["managedFields"] = before["managedFields"]
+    return {**live, "metadata": metadata}

@@ -1,0 +1,182 @@
+"""Documents that are followed: ``watch=1`` answers with the changes as JSON lines, until the client closes the connection.
+
+Each line is an object with a ``type``:
+
+* ``ADDED``, ``MODIFIED`` or ``DELETED`` with the present ``object``. A document of many packages, queues, nodes, pools,
+  repositories, objects or Events has a line for each of them that changed, with its ``kind`` and ``name``; any other document
+  has one line for its change as a whole. The first lines are those of everything that exists.
+* ``DROPPED`` with a ``count``: log lines that were lost before this watch could send them.
+* ``BOOKMARK``: nothing has changed for BOOKMARK_S seconds.
+* ``ERROR`` with a ``message``: the watch ends.
+
+The daemon looks again on its own, as a client that asks again would: nothing that changes has to notify a watch. A watch keeps
+one digest for each item, and never a line that was not received: while a client does not read, the daemon does not look again,
+and after LIMITS.write_s seconds the connection is closed. There are at most MOST_WATCHES, and the looks of all together take at
+most one part of SHARE of the time.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from hashlib import blake2b
+from http import HTTPStatus
+from typing import Final, NamedTuple, TypeAlias, cast
+
+import msgspec
+import trio
+
+from wharfinger.debug.addresses import AFTER, LOGS, WATCH
+from wharfinger.debug.server.answers import text_answer
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    canonical_json,
+    encode_json,
+    find_int,
+    find_list,
+    find_str,
+)
+from wharfinger.formats.terminal_text import json_printable
+from wharfinger.httpd.messages import Answer, Request, Response, StreamingResponse
+
+MOST_WATCHES: Final = 16
+PAUSE_S: Final = 1.0
+SHARE: Final = 10.0
+BOOKMARK_S: Final = 30.0
+MEDIA_TYPE: Final = "application/x-ndjson"
+FLAGS: Final[Mapping[str, bool]] = {"0": False, "1": True, "false": False, "true": True}
+_MAPS: Final = frozenset({"apps", "modules", "queues", "nodes", "pools", "repositories"})
+_LISTS: Final = frozenset({"resources", "events"})
+_KEYS: Final = ("package", "kind", "api_version", "namespace", "name", "type", "reason", "subject", "message", "first")
+
+Look: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+class _Item(NamedTuple):
+    kind: str
+    name: str
+
+
+class Watches:
+    """All watches of one server."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    async def answer(self, look: Look, request: Request) -> Answer:
+        """Follow the document that ``look`` returns; a refusal of it, or of one more watch, is answered at once."""
+        if request.arg("output", "json") != "json":
+            return text_answer(
+                HTTPStatus.BAD_REQUEST, f"{WATCH}: expected output=json, because the answer is JSON lines"
+            )
+        if self.open >= MOST_WATCHES:
+            return text_answer(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"{MOST_WATCHES} watches are open already; close one, or ask again later",
+            )
+        query = {key: values for key, values in request.query.items() if key != WATCH}
+        first = await look(msgspec.structs.replace(request, query=query))
+        if first.status != HTTPStatus.OK:
+            return first
+
+        @asynccontextmanager
+        async def lines() -> AsyncIterator[AsyncIterator[bytes]]:
+            self.open += 1
+            try:
+                yield _Lines(self, look, msgspec.structs.replace(request, query=query), first)
+            finally:
+                self.open -= 1
+
+        return StreamingResponse(HTTPStatus.OK, lines, MEDIA_TYPE)
+
+
+class _Lines:
+    """The lines of one watch, a chunk for each look that found something."""
+
+    def __init__(self, watches: Watches, look: Look, request: Request, first: Response) -> None:
+        self._watches = watches
+        self._look = look
+        self._request = request
+        self._first: Response | None = first
+        self._known: dict[_Item, bytes] = {}
+        self._spoke = trio.current_time()
+        self._took = 0.0
+        self._is_over = False
+
+    def __aiter__(self) -> "_Lines":
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next lines, after as many looks as that takes."""
+        while not self._is_over:
+            lines = self._lines_of(await self._next())
+            if not lines and trio.current_time() - self._spoke >= BOOKMARK_S:
+                lines = [_line({"type": "BOOKMARK"})]
+            if lines:
+                self._spoke = trio.current_time()
+                return b"".join(lines)
+        raise StopAsyncIteration
+
+    async def _next(self) -> Response:
+        if self._first is not None:
+            answer, self._first = self._first, None
+            return answer
+        await trio.sleep(max(PAUSE_S, SHARE * self._took * self._watches.open))
+        began = trio.current_time()
+        answer = await self._look(self._request)
+        self._took = trio.current_time() - began
+        return answer
+
+    def _lines_of(self, answer: Response) -> list[bytes]:
+        if answer.status != HTTPStatus.OK:
+            self._is_over = True
+            return [_line({"type": "ERROR", "message": answer.body.decode("utf-8", "replace").strip()})]
+        document = cast("JsonValue", msgspec.json.decode(answer.body))
+        if self._request.path == LOGS:
+            return self._log_lines(document)
+        return list(self._changes(document))
+
+    def _changes(self, document: JsonValue) -> Iterator[bytes]:
+        found: dict[_Item, bytes] = {}
+        for item, value in items_of(document):
+            digest = found[item] = blake2b(canonical_json(value), digest_size=16).digest()
+            if self._known.get(item) != digest:
+                yield _line({"type": "MODIFIED" if item in self._known else "ADDED", **_named(item), "object": value})
+        for item in self._known.keys() - found.keys():
+            yield _line({"type": "DELETED", **_named(item)})
+        self._known = found
+
+    def _log_lines(self, document: JsonValue) -> list[bytes]:
+        lines: list[JsonObject] = []
+        if dropped := find_int(document, "dropped"):
+            lines.append({"type": "DROPPED", "count": dropped})
+        found = find_list(document, "lines")
+        lines += [{"type": "ADDED", "kind": "lines", "object": line} for line in found]
+        if found:
+            query = {**self._request.query, AFTER: (str(find_int(found[-1], "number")),)}
+            self._request = msgspec.structs.replace(self._request, query=query)
+        return [_line(line) for line in lines]
+
+
+def items_of(document: JsonValue) -> Iterator[tuple[_Item, JsonValue]]:
+    """Yield the items of a document, each with its kind and name; the document itself if it has none; nothing for null."""
+    if document is None:
+        return
+    if not isinstance(document, dict) or not document or not document.keys() <= _MAPS | _LISTS:
+        yield _Item("", ""), document
+        return
+    for kind, items in document.items():
+        if isinstance(items, dict):
+            for name, value in items.items():
+                yield _Item(kind, name), value
+        else:
+            for value in find_list(document, kind):
+                yield _Item(kind, "/".join(find_str(value, key) for key in _KEYS if find_str(value, key))), value
+
+
+def _named(item: _Item) -> JsonObject:
+    return {"kind": item.kind, "name": item.name} if item.kind else {}
+
+
+def _line(value: JsonObject) -> bytes:
+    """Return a line that is safe on a terminal."""
+    return f"{json_printable(encode_json(value).decode())}\n".encode()

@@ -1,0 +1,18 @@
+"""The spans of runs, as the queue sees them: whoever opens the queues may give a function that opens one for each run."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias
+
+
+class Span(Protocol):
+    """A span that is under way."""
+
+    @property
+    def traceparent(self) -> str:
+        """The span as W3C Trace Context writes it: ``00-<trace>-<span>-<flags>``."""
+        ...
+
+
+Trace: TypeAlias = Callable[[str, str, str], AbstractContextManager[Span]]
+"""The function that opens the span of a run: of the package, of the task, and of the operation that the task belongs to."""

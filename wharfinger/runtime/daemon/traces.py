@@ -1,0 +1,77 @@
+"""The traces of a daemon: whether they are made, and by what."""
+
+import argparse
+import importlib.util
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from wharfinger.runtime.daemon.config import DaemonConfig
+from wharfinger.runtime.tracing.tracer import DISABLED, OPTION, VARIABLES, Tracer
+
+log = logging.getLogger(__name__)
+
+_EXTRA: Final = "opentelemetry.exporter.otlp.proto.http"
+_REMEDY: Final = "pip install 'wharfinger[otel]'"
+
+
+class TraceOptions(NamedTuple):
+    """Whether traces are exported, the receiver ("": the environment names it), and what is wrong with the option."""
+
+    wanted: bool
+    endpoint: str = ""
+    problem: str = ""
+
+
+def add_traces(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the receiver of traces."""
+    parser.add_argument(
+        OPTION,
+        default="",
+        metavar="URL",
+        help="export a trace of each task and hook to this OpenTelemetry receiver (OTLP over HTTP, such as "
+        f"http://127.0.0.1:4318); needs the extra [otel] (default: what ${VARIABLES[1]} names, else no traces)",
+    )
+
+
+def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
+    """Return the options of traces, from the command line and from OpenTelemetry's variables."""
+    if asked:
+        parts = urlsplit(asked)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            return TraceOptions(
+                wanted=False, problem=f"{OPTION} {asked[:100]!r}: expected http://HOST:PORT or https://HOST:PORT"
+            )
+        if not _is_installed():
+            return TraceOptions(
+                wanted=False, problem=f"{OPTION} needs OpenTelemetry, which is not installed; {_REMEDY}"
+            )
+        return TraceOptions(wanted=True, endpoint=asked)
+    if environment.get(DISABLED, "").lower() == "true" or not any(environment.get(name) for name in VARIABLES):
+        return TraceOptions(wanted=False)
+    if not _is_installed():
+        log.warning("%s is set, but OpenTelemetry is not installed, so no traces are made; %s", VARIABLES[1], _REMEDY)
+        return TraceOptions(wanted=False)
+    return TraceOptions(wanted=True)
+
+
+def _is_installed() -> bool:
+    try:
+        return importlib.util.find_spec(_EXTRA) is not None
+    except ImportError:
+        return False
+
+
+@asynccontextmanager
+async def open_traces(config: DaemonConfig) -> AsyncIterator[Tracer | None]:
+    """Export traces while the body runs; yield None if none are wanted. Nothing of OpenTelemetry is loaded then."""
+    if not config.traces:
+        yield None
+        return
+    from wharfinger.runtime.tracing.otlp import open_tracer  # noqa: PLC0415 - an extra has its library
+
+    async with open_tracer(config.otlp_endpoint) as tracer:
+        log.info("traces are exported to %s", config.otlp_endpoint or "the receiver that the environment names")
+        yield tracer

@@ -1,0 +1,61 @@
+"""The protocol of traces, and the spans of hooks without a tracer. The implementation is :mod:`~wharfinger.runtime.tracing.otlp`.
+
+A span has names only: of packages, tasks, hooks, bindings and queues, and whether the run failed. It has no message, because a
+message may contain a secret.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from wharfinger.queue.tracing import Span
+
+OPTION: Final = "--otlp-endpoint"
+VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+"""The variables of OpenTelemetry that name the receiver."""
+DISABLED: Final = "OTEL_SDK_DISABLED"
+
+
+class HookNames(NamedTuple):
+    """The names of one run of a hook."""
+
+    package: str
+    hook: str
+    binding: str
+    queue: str
+
+
+class RunSpan(Span, Protocol):
+    """The span of a run of a hook."""
+
+    def ended(self, *, succeeded: bool) -> None:
+        """Record how the hook ended, if it was run at all."""
+        ...
+
+
+HookSpan: TypeAlias = AbstractContextManager[RunSpan]
+
+
+class Tracer(Protocol):
+    """What opens spans."""
+
+    def task(self, package: str, task: str, cause: str) -> AbstractContextManager[Span]:
+        """Open the span of a run of a task, which begins a trace."""
+        ...
+
+    def hook(self, names: HookNames, parent: Span | None) -> HookSpan:
+        """Open the span of a run of a hook, within the span of its task if there is one."""
+        ...
+
+
+class NoSpan(NamedTuple):
+    """The span of a daemon that makes no traces."""
+
+    traceparent: str = ""
+
+    def ended(self, *, succeeded: bool) -> None:
+        """Ignore how the hook ended."""
+
+
+def hook_span(tracer: Tracer | None, names: HookNames, parent: Span | None) -> HookSpan:
+    """Open the span of a run of a hook, if traces are made."""
+    return nullcontext(NoSpan()) if tracer is None else tracer.hook(names, parent)
