@@ -67,7 +67,7 @@ def _fields(schema: JsonObject, path: str) -> Iterator[str]:
     if items := find_object(schema, "items"):
         yield from _fields(items, f"{path}[]")
     for name, below in sorted(find_object(schema, "properties").items()):
-        yield from _fields(below, f"{path}.{name}")
+        yield from _fields(as_object(below, name), f"{path}.{name}")
 
 
 def reasons() -> str:
