@@ -53,6 +53,7 @@ COMMANDS = (
     "tasks --package default.nope",
     "why default.shop",
 )
+FOLLOWED = ("/api/v1/packages/dump", "/api/v1/queues/dump", "/api/v1/why", "/api/v1/logs", "/api/v1/packages/resources")
 EVERYTHING = (
     *COMMANDS,
     *(f"get {what} -o {form}" for what in ("packages", "hooks", "resources", "watches") for form in ("json", "yaml")),
@@ -105,7 +106,7 @@ def test_no_secret_is_in_any_answer_of_the_socket(session: Session) -> None:
         reply = finish(exchange_blocking(session.socket, Question(place, query, 60.0)))
         assert reply.body is not None, path
         assert [secret for secret in SECRETS if secret.encode() in reply.body] == [], path
-        if route.watch:
+        if path in FOLLOWED:
             assert [secret for secret in SECRETS if secret.encode() in first_lines(session, place, query)] == [], path
 
 
