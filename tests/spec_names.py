@@ -115,6 +115,42 @@ ensurecrd
 
 """What §12 lists of this; its suites are in `tests/spec_cases.py`."""
 
+APPLICATION_GOLDENS: Final = _names("""
+resource-not-found
+package-not-found
+version-not-found
+version-is-draft
+repository-not-found
+successful-reconcile
+successful-reconcile all-falses
+successful-reconcile some-falses
+repeated-reconcile
+version-switch
+version-update
+package-switch
+stale-owner-references
+registry-spec-changed
+maintenance-mode
+update-settings
+delete
+delete-not-attached
+delete-already-released
+delete-after-version-edit
+""")
+"""The goldens of the controller of Applications, as §12 lists them."""
+
+VERSION_GOLDENS: Final = _names("""
+successful
+registry-error
+metadata-parsing-error
+two-errors
+error-to-success
+non-draft
+no-bundle-image-in-registry
+deletion
+""")
+"""The goldens of the controller of versions."""
+
 IDENTITY: Final = _names("""
 release name and namespace are the package's
 labels and annotations of resources

@@ -19,7 +19,7 @@ from tests.scale import FULL
 
 ROOT = Path(__file__).resolve().parent.parent
 # Relative to the root: pip takes a space in PIP_CONSTRAINT for the end of a path.
-CONSTRAINED = {**os.environ, "PIP_CONSTRAINT": "constraints.txt"}
+CONSTRAINED = {**os.environ, "PIP_CONSTRAINT": "constraints.txt", "SOURCE_DATE_EPOCH": "315619200"}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,26 @@ def test_the_wheel_holds_everything_and_no_links(built: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name.removeprefix("wharfinger/") for name in archive.namelist() if name.startswith("wharfinger/")}
     assert shipped() <= names
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_same_bytes_each_time(built: Path, tmp_path: Path) -> None:
+    """The second one is built in another folder, from the files of the sdist."""
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    again = tmp_path / "again"
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", str(again), str(source)],
+        cwd=ROOT,
+        env=CONSTRAINED,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert next(again.glob("*.whl")).read_bytes() == next(built.glob("*.whl")).read_bytes()
 
 
 @pytest.mark.slow

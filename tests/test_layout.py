@@ -28,8 +28,13 @@ def test_nothing_is_reached_through_a_link() -> None:
     assert [path for path in PACKAGE.rglob("*") if path.is_symlink()] == []
 
 
-def test_the_package_holds_parts_and_nothing_else() -> None:
-    assert {path.name for path in PACKAGE.iterdir() if path.is_file()} == {"__init__.py", "__main__.py", "py.typed"}
+def test_the_package_holds_parts_and_the_command_line_and_nothing_else() -> None:
+    of_the_command_line = {"__main__.py", "command_table.py", "standard_streams.py"}
+    assert {path.name for path in PACKAGE.iterdir() if path.is_file()} == {
+        "__init__.py",
+        "py.typed",
+        *of_the_command_line,
+    }
 
 
 def test_no_part_has_an_init_at_its_top() -> None:

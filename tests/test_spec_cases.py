@@ -10,7 +10,7 @@ import pytest
 
 from tests import spec_apply_cases, spec_pool_cases, spec_table_cases
 from tests.spec_cases import SUITES, Coverage, Elsewhere
-from tests.spec_names import NAMES, TEST_LIST, WEAKNESSES_OF_TABLES
+from tests.spec_names import APPLICATION_GOLDENS, NAMES, TEST_LIST, VERSION_GOLDENS, WEAKNESSES_OF_TABLES
 from tests.spec_weaknesses import MUST_HAVE_A_TEST, WEAKNESSES
 
 ENGINE: Final[dict[str, dict[str, Coverage]]] = {
@@ -74,6 +74,11 @@ def test_every_case_has_a_test_or_a_reason() -> None:
 @pytest.mark.parametrize("suite", NAMES)
 def test_no_case_of_the_reference_is_missing(suite: str) -> None:
     assert tuple(ENGINE[suite]) == NAMES[suite]
+
+
+def test_no_golden_of_the_controllers_is_missing() -> None:
+    assert tuple(SUITES["applications"]) == APPLICATION_GOLDENS
+    assert tuple(SUITES["package versions"]) == VERSION_GOLDENS
 
 
 def test_every_suite_is_held_against_its_names() -> None:

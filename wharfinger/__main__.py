@@ -43,7 +43,7 @@ _MEANT: Final = {
     **dict.fromkeys(("timeline", "journal"), "history"),
     **dict.fromkeys(("template", "manifest"), "render"),
     **dict.fromkeys(("kustomize", "compile"), "build"),
-    **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
+    **dict.fromkeys(("metrics", "stats"), "statistics"),
     **dict.fromkeys(("start", "daemon", "serve"), "run"),
     **{word: f"package {word}" for word in ("push", "lint", "inspect")},
     "queue": "queues dump",

@@ -77,6 +77,7 @@ COMMANDS: Final = (
         "let a package return to a former revision of its release",
         module="daemon.rollback_command",
     ),
+    Command("top", "debug", "show a live view of a running daemon on the terminal", module="top.top_command"),
     Command(
         "describe",
         "debug",

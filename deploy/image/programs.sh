@@ -1,9 +1,12 @@
 #!/bin/sh
 # Build the Go programs of the image into the folder $1: the chart engine, helm and kubectl. The versions are those of engine/go.mod
-# and deploy/image/tools/go.mod. The same sources and the same Go give the same bytes. Needs Go, and the modules' proxy.
+# and deploy/image/tools/go.mod. The same sources and the same Go give the same bytes. Needs Go, and the modules' proxy. GOOS and GOARCH
+# name another platform. The modules in the programs are listed in the file $2, if it is given.
 set -eu
 CDPATH='' cd -- "$(dirname -- "$0")/../.."
-out=${1:?usage: programs.sh FOLDER}
+out=${1:?usage: programs.sh FOLDER [MODULES]}
+modules=${2:-/dev/null}
+case $modules in /*) ;; *) modules=$PWD/$modules ;; esac
 mkdir -p "$out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false -mod=readonly'
@@ -20,3 +23,4 @@ go build -ldflags "-s -w -buildid= -X helm.sh/helm/v4/internal/version.version=$
 # Kubernetes 1.N publishes its libraries as 0.N.
 kubectl=$(version k8s.io/kubectl)
 go build -ldflags "-s -w -buildid= -X k8s.io/component-base/version.gitVersion=v1${kubectl#v0}" -o "$out/kubectl" ./kubectl
+for program in wharfinger-engine helm kubectl; do go version -m "$out/$program"; done >"$modules"

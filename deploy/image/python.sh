@@ -1,9 +1,11 @@
 #!/bin/sh
 # Install the daemon and its libraries into the virtual environment $1, with the versions of constraints.txt, compiled and without pip.
-# The embedded control plane stays out: a cluster has one. Needs Python with venv, and the registry of Python packages.
+# The embedded control plane stays out: a cluster has one. Needs Python with venv, and the registry of Python packages. The components are
+# listed in sbom.cdx.json, with the Go modules in the file $2 if it is given.
 set -eu
 CDPATH='' cd -- "$(dirname -- "$0")/../.."
-into=${1:?usage: python.sh FOLDER}
+into=${1:?usage: python.sh FOLDER [MODULES]}
+modules=${2:-}
 python=${PYTHON:-python3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -22,6 +24,7 @@ for info in "$into"/lib/python3*/site-packages/wharfinger-*.dist-info; do
     rm "$info/direct_url.json"
     sed -i '/\/direct_url\.json,/d' "$info/RECORD"
 done
+"$python" deploy/image/sbom.py "$into" ${modules:+"$modules"} >"$into/sbom.cdx.json"
 # Compiled once, and by content: the image is read-only, and the files' times do not matter.
 find "$into" -name __pycache__ -type d -prune -exec rm -rf {} +
 "$into/bin/python" -m compileall -q --invalidation-mode unchecked-hash "$into"/lib

@@ -115,6 +115,7 @@ async def test_a_write_that_waited_for_its_turn(tmp_path: Path) -> None:
         assert await found.value() == "new"
 
 
+@pytest.mark.slow
 async def test_a_write_that_waited_for_its_next_attempt(tmp_path: Path) -> None:
     refusals: list[FencedError] = []
     busy = ErrorAnswer(429, "TooManyRequests", "slow down", retry_after_s=1)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import httpx
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -58,6 +59,7 @@ async def write(client: ClusterClient, number: int, pause_s: float) -> None:
         await trio.sleep(pause_s)
 
 
+@pytest.mark.slow
 async def test_half_of_all_calls_refused_for_a_minute_fails_nothing_and_causes_no_storm(
     autojump_clock: MockClock,
 ) -> None:

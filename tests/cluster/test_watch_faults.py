@@ -118,6 +118,7 @@ async def test_a_connection_that_falls_silent_half_open_is_given_up_and_every_ch
         assert found.informer.statistics().failures >= 1
 
 
+@pytest.mark.slow
 async def test_a_cut_in_the_middle_of_a_line_loses_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as found:
         lists = found.counts()
@@ -132,6 +133,7 @@ async def test_a_cut_in_the_middle_of_a_line_loses_nothing(tmp_path: Path) -> No
         assert found.counts() == lists
 
 
+@pytest.mark.slow
 async def test_bookmarks_that_are_lost_end_a_watch_that_cannot_be_told_from_a_dead_one(tmp_path: Path) -> None:
     async with world(tmp_path) as found:
         found.proxy.lost = b'"BOOKMARK"'
@@ -160,6 +162,7 @@ async def test_a_revision_that_the_server_forgot_is_listed_again(tmp_path: Path)
         assert found.informer.statistics().lists > 1
 
 
+@pytest.mark.slow
 async def test_a_server_that_comes_back_with_another_history_is_believed(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

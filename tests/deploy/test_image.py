@@ -85,9 +85,25 @@ def test_it_runs_as_an_unprivileged_user() -> None:
     assert last.index(["USER", "65532:65532"]) > max(n for n, words in enumerate(last) if words[0] in {"RUN", "COPY"})
 
 
+def test_programs_are_compiled_on_the_builders_own_platform() -> None:
+    words = [word for line in instructions(STAGES[0]) for word in line]
+    assert {"--platform=$BUILDPLATFORM", "TARGETARCH", "GOARCH=$TARGETARCH", "GOOS=$TARGETOS"} <= {*words}
+
+
 def test_the_list_of_files_has_each_program() -> None:
     listed = (IMAGE / "README.md").read_text()
-    for each in ("wharfinger-engine", "helm", "kubectl", "/opt/wharfinger", "tini", "bash", "jq", "git", "curl"):
+    for each in (
+        "/opt/wharfinger/sbom.cdx.json",
+        "wharfinger-engine",
+        "helm",
+        "kubectl",
+        "/opt/wharfinger",
+        "tini",
+        "bash",
+        "jq",
+        "git",
+        "curl",
+    ):
         assert f"`{each}`" in listed or f"/{each}`" in listed, each
 
 
@@ -111,5 +127,6 @@ def test_the_daemon_is_installed_without_the_control_plane(tmp_path: Path) -> No
     said = subprocess.run([one / "bin" / "wharfinger", "run", "--help"], capture_output=True, text=True, check=True)
     assert "--state-dir" in said.stdout
     names = set(first)
+    assert "sbom.cdx.json" in names
     assert not [name for name in names if "/google_re2" in name or "/pip/" in name or "/setuptools/" in name]
     assert [name for name in names if name.endswith(".pyc")]

@@ -133,6 +133,7 @@ async def test_leaves_session_and_environment_behind(prison: Prison) -> None:
         assert [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"1000.4321" in read(path)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 async def test_ignores_sigterm(prison: Prison) -> None:
     hook = bash(prison.package, "trap '' TERM; echo ready; while :; do sleep 1000; done")
@@ -152,6 +153,7 @@ async def test_writes_a_gigabyte_to_stdout(prison: Prison) -> None:
         assert sum(map(len, outcome.log_lines)) <= MEGA
 
 
+@pytest.mark.sampled(2)
 async def test_writes_a_gigabyte_to_its_patch_file(prison: Prison) -> None:
     """The kernel stops it at the limit, and what is there is more than is read: no result."""
     hook = bash(
@@ -164,6 +166,7 @@ async def test_writes_a_gigabyte_to_its_patch_file(prison: Prison) -> None:
             await prison.run(hook)
 
 
+@pytest.mark.sampled(2)
 async def test_a_file_ends_at_its_limit(prison: Prison) -> None:
     script = f'trap "" XFSZ; head -c {GIGA} /dev/zero >"$METRICS_PATH" || stat -c %s "$METRICS_PATH"; exit 9'
     outcome = await prison.run(bash(prison.package, script))
@@ -223,6 +226,7 @@ async def test_a_fork_bomb_that_goes_on_is_ended(prison: Prison) -> None:
         assert not outcome.succeeded
 
 
+@pytest.mark.sampled(2)
 async def test_symlinks_its_output_file_elsewhere(prison: Prison) -> None:
     secret = prison.state / "secret"
     secret.write_text('{"name":"stolen","action":"add","value":1}')
@@ -235,6 +239,7 @@ async def test_symlinks_its_output_file_elsewhere(prison: Prison) -> None:
     assert secret.read_text().startswith('{"name":"stolen"')
 
 
+@pytest.mark.sampled(2)
 async def test_what_it_made_unreadable_is_removed(prison: Prison) -> None:
     script = 'cd "${METRICS_PATH%/*}"; mkdir -p a/b/c; touch a/b/c/d; chmod 000 a/b/c a/b a; chmod 000 .'
     hook = bash(prison.package, script)
@@ -242,6 +247,7 @@ async def test_what_it_made_unreadable_is_removed(prison: Prison) -> None:
         await prison.run(hook)
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 @pytest.mark.parametrize("prison", [CONTAINED[1]], indirect=True)
 async def test_nothing_of_the_daemon_is_there_for_a_user_of_its_own(prison: Prison) -> None:

@@ -301,6 +301,7 @@ async def test_a_cluster_that_does_not_let_it_in(harm: str, program: str, tmp_pa
         assert str(tmp_path) not in str(caught.value)
 
 
+@pytest.mark.slow
 async def test_a_cluster_that_does_not_answer_is_not_waited_for_longer_than_a_render(
     program: str, tmp_path: Path
 ) -> None:

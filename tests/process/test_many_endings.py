@@ -43,6 +43,7 @@ async def _run(command: Command, ledger: ProcessLedger, ready: trio.MemorySendCh
         await run_child(command, BY_DEFAULT, sinks=Sinks(stdout=lines), ledger=ledger)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", UNRULY)
 async def test_cancelled_together_they_end_together(tag: str, tmp_path: Path, what: str) -> None:
     ready, is_ready = trio.open_memory_channel[None](0)
@@ -62,6 +63,7 @@ async def test_cancelled_together_they_end_together(tag: str, tmp_path: Path, wh
         assert took_s < TOGETHER_S
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [0, 1, 2, 5, 20, 100])
 async def test_cancelled_while_they_start(tag: str, tmp_path: Path, turns: int) -> None:
     """Each is in another moment of its start: no thread yet, in its thread, started and not looked after yet."""

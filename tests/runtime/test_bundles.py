@@ -182,6 +182,7 @@ def is_decided(world: World) -> bool:
     return scheduler.enabled("inside") and scheduler.node("outside") is not None
 
 
+@pytest.mark.slow
 async def test_a_restart_with_the_same_bundle_puts_no_one_on_or_off(tmp_path: Path) -> None:
     with one_error():
         async with open_ground(tmp_path) as ground:

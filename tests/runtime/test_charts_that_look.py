@@ -87,6 +87,7 @@ def test_an_object_of_a_kind_of_the_charts_own(tmp_path: Path, place: str) -> No
         assert kubectl.value("sails.example.com/main", ".spec.seen") == "default"
 
 
+@pytest.mark.slow
 def test_a_word_in_a_description_is_no_look(tmp_path: Path) -> None:
     """The chart needs nothing of the cluster, so it is rendered without it, and once."""
     values = "text: '{{ .Release.Name }}'\nabout: used to lookup `that`\n"

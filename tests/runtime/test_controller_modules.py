@@ -129,6 +129,7 @@ async def test_who_asks_in_vain_does_not_confine_who_has_the_release(tmp_path: P
         assert await world.client.get(ObjectKey(CLUSTER_ROLES, "", "of-the-module"))
 
 
+@pytest.mark.slow
 async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await conflict(world)

@@ -179,6 +179,7 @@ async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(t
         await world.until_gone("", "ceph")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("change", ["removal", "disable", "version"])
 async def test_a_user_may_have_it_done_all_the_same(tmp_path: Path, change: str) -> None:
@@ -373,6 +374,7 @@ async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path
         await world.until_state("", "database", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_is_in_a_namespace_that_is_being_deleted_goes_whatever_needs_it(tmp_path: Path) -> None:
     """The namespace takes its objects anyway, and would wait for a finalizer that does not go."""
     async with open_world(tmp_path) as world:

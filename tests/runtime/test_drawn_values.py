@@ -254,6 +254,7 @@ def label_of(release: Release) -> str:
     return release.labels.get(RENDER_LABEL, "")
 
 
+@pytest.mark.slow
 async def test_a_record_of_an_older_daemon_is_labelled_when_it_is_first_used(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -325,6 +326,7 @@ async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_
             assert (await drawn(world), bool(label_of(record))) == (before, True)
 
 
+@pytest.mark.slow
 async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path: Path) -> None:
     """A hook of a Module may change them after it was decided that nothing else is asked for."""
     async with open_ground(tmp_path) as ground:

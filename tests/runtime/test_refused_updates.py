@@ -155,6 +155,7 @@ async def test_what_was_refused_runs_once_nothing_is_in_its_way(tmp_path: Path) 
         await world.until_object(ObjectKey(CRDS, "", "hams.example.com"), bool)
 
 
+@pytest.mark.slow
 async def test_what_was_taken_away_meanwhile_is_there_for_no_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)

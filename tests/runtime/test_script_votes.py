@@ -104,6 +104,7 @@ async def test_a_no_before_all_is_loaded_takes_nothing_away_and_is_asked_again(t
                 assert await of_scripted(world) == uid
 
 
+@pytest.mark.slow
 async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path: Path) -> None:
     """However often it failed: it is installed, and what the script would say with it is not known."""
     async with open_ground(tmp_path) as ground:

@@ -65,6 +65,7 @@ async def test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends
     assert revisions == [1, 2, 2, 3, 3]
 
 
+@pytest.mark.slow
 async def test_under_maintenance_what_is_not_there_to_its_end_is_applied_until_it_is(tmp_path: Path) -> None:
     """Only a release that is deployed and says so of itself is left to people."""
     async with open_world(tmp_path) as world:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.support.world import open_ground
 from tests.runtime.tasks.test_crd_tasks import module
 from tests.runtime.tasks.test_hook_runs import bash
@@ -38,6 +40,7 @@ class QuietClient(LimitedClient):
         return await super().merge_patch(key, patch, subresource=subresource)
 
 
+@pytest.mark.slow
 async def test_what_was_taken_away_to_its_end_is_not_taken_away_again_after_a_kill(tmp_path: Path) -> None:
     """Killed when the journal has nothing of it any more, and the status still says that it is there."""
     quiet, note = Quiet(), tmp_path / "note"

@@ -1,5 +1,6 @@
 """Requests as RBAC judges them, and the rules of roles that allow them."""
 
+import json
 import re
 from dataclasses import dataclass, replace
 from typing import Final
@@ -62,9 +63,10 @@ def refusal_of(message: str) -> Refusal | None:
     return None
 
 
-def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...]) -> str:
-    """Return one rule of a role as a line of YAML, an item of a list."""
-    return f'- {{apiGroups: ["{group}"], resources: [{", ".join(resources)}], verbs: [{", ".join(verbs)}]}}'
+def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...], names: tuple[str, ...] = ()) -> str:
+    """Return one rule of a role as a line of YAML, an item of a list; ``names`` are those of objects, none for all objects."""
+    named = f", resourceNames: [{', '.join(map(json.dumps, names))}]" if names else ""
+    return f'- {{apiGroups: ["{group}"], resources: [{", ".join(resources)}]{named}, verbs: [{", ".join(verbs)}]}}'
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
     tools = replace(
         options.tools, packages=await trio.to_thread.run_sync(_packages, options.tools.packages, root, other)
     )
-    config = replace(options.config, root=other, repository=found, limit=limit)
+    config = replace(options.config, root=other, repository=found, limit=limit, pack=options.paths)
     return replace(options, config=config, tools=tools).of(there)
 
 

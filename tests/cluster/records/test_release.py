@@ -187,6 +187,7 @@ def test_a_record_that_does_not_fit_says_so() -> None:
     assert not caught.value.transient
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused() -> None:
     packer = zlib.compressobj(9, wbits=31)
     packed = b"".join(packer.compress(b" " * 10_000_000) for _ in range(9)) + packer.flush()

@@ -12,6 +12,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.httpd.messages import Response
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
 @pytest.mark.parametrize("fault", ["garbage", "error", "hangs", "refused", "untrusted"])
 async def test_a_webhook_that_does_not_answer_is_handled_by_the_failure_policy(

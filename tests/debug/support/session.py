@@ -24,6 +24,7 @@ from tests.runtime.support.killing import Kubectl, embedded_daemon
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 
 GOLDEN: Final = ROOT / "tests" / "debug" / "testdata"
+REWRITES: Final = bool(os.environ.get("WHARFINGER_REWRITE"))
 SETTING: Final = "planted-setting-7Q"
 IN_SECRET: Final = "planted-secret-4W"
 LOGIN: Final = "planted-login-9K"
@@ -228,6 +229,6 @@ def unchanging(text: str, folder: Path) -> str:
 def check_golden(name: str, text: str) -> None:
     """Compare a text with a golden file, or write the file."""
     path = GOLDEN / name
-    if os.environ.get("WHARFINGER_REWRITE"):
+    if REWRITES:
         path.write_text(text)
     assert text.splitlines() == path.read_text().splitlines()

@@ -71,6 +71,7 @@ async def test_a_user_is_looked_at_before_its_first_run_and_after_a_bad_one(monk
     assert looked == [pool.first] * 3
 
 
+@pytest.mark.slow
 @AS_ROOT
 async def test_what_another_daemon_left_running_is_ended_before_the_first_run() -> None:
     pool = users()

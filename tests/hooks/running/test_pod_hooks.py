@@ -58,6 +58,7 @@ async def test_a_hook_does_the_same_in_a_pod(tmp_path: Path, names: list[str]) -
         assert (await ship.kubelet.client.list(WORKER_CLAIM)).items == ()
 
 
+@pytest.mark.slow
 async def test_a_hook_that_takes_too_long_is_ended_with_its_pod(tmp_path: Path) -> None:
     async with open_ship(tmp_path) as ship:
         found = await ship.runner.run(replace(in_pod(hook(tmp_path, "echo begun; sleep 600")), wall_s=1.0))

@@ -371,6 +371,7 @@ async def _left(scope: trio.CancelScope, filters: OwnedFilters) -> None:
         await filters.apply(ENDLESS, None)
 
 
+@pytest.mark.slow
 async def test_one_that_is_late_again_and_again_is_refused_without_being_run(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=JqLimits(seconds=0.3)) as pool:
         for _ in range(LATE_IN_A_ROW):

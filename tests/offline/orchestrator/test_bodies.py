@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.controllers.controller import Produced
 from wharfinger.offline.controllers.gate import BlockedError, DependencyFailedError, Gate, MissingError, ReconcileError
 from wharfinger.offline.discovery.tree import Tree
-from wharfinger.offline.orchestrator.bodies import TreeBodies
+from wharfinger.offline.orchestrator.bodies import TreeBodies, has_nul
 from wharfinger.offline.store.kinds import KUSTOMIZATION
 from wharfinger.offline.store.status import State
 from wharfinger.offline.store.store import ObjectStore, Place, Stored
@@ -144,3 +144,8 @@ async def test_an_object_with_a_nul_character_is_not_built(obj: JsonObject) -> N
     store.add(ME, obj)
     await run.run(ME, Level.NONE, ())
     assert "has a NUL character in a text" in store.status(ME).message
+
+
+def test_a_backslash_before_u0000_is_no_nul_character() -> None:
+    assert not has_nul({"pattern": "[^\\u0000]"})
+    assert has_nul({"pattern": "[^\\u0000]", "list": [{"a": "\0"}]})

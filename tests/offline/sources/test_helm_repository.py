@@ -88,6 +88,7 @@ class WithPassword(Quiet):
         super().do_GET()
 
 
+@pytest.mark.slow
 async def test_a_login_comes_from_docker_s_configuration_unless_a_secret_has_one(
     served: tuple[Path, JsonObject], tmp_path: Path
 ) -> None:

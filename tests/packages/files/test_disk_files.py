@@ -20,6 +20,7 @@ from wharfinger.packages.files.disk_files import (
     make_read_only,
     matches,
     publish,
+    read_start,
     replace_tree,
     sync_file,
     sync_folder,
@@ -245,3 +246,13 @@ def test_discarding_takes_what_it_can(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Path, "unlink", refuse)
     discard(write(tmp_path, {"file": ""}) / "file")
     assert (tmp_path / "file").exists()
+
+
+def test_the_start_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 200_000)
+    assert read_start(str(path), 1_000_000) == path.read_bytes()
+    assert read_start(str(path), 100_000) == b"x" * 100_000
+    assert read_start(str(path), 0) == b""
+    with pytest.raises(FileNotFoundError):
+        read_start(str(tmp_path / "absent"), 1)

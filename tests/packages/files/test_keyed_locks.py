@@ -1,4 +1,5 @@
 import trio
+import trio.testing
 
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 
@@ -35,3 +36,11 @@ async def test_whatever_is_cancelled_while_waiting_leaves_nothing() -> None:
     assert len(locks) == 0
     async with locks.held("a"):
         assert len(locks) == 1
+
+
+async def test_a_free_lock_is_taken_without_a_switch_of_tasks() -> None:
+    locks = KeyedLocks()
+    with trio.testing.assert_no_checkpoints():
+        async with locks.held("a"):
+            pass
+    assert len(locks) == 0

@@ -30,6 +30,7 @@ async def test_the_configuration_of_the_user_is_not_read(tmp_path: Path, monkeyp
     assert b"SECRET_OF_THE_DAEMON" not in shown.stdout
 
 
+@pytest.mark.slow
 async def test_a_login_goes_to_its_server_only_and_is_in_no_message(tmp_path: Path) -> None:
     commit(make_repository(tmp_path / "web"), {"a": "1"}, "1.0.0")
     with serving_git(tmp_path, login=LOGIN.basic()) as server, serving_git(tmp_path, to=server.url) as other:

@@ -80,6 +80,7 @@ async def test_a_tag_that_moves_meanwhile_is_read_again_later(tmp_path: Path) ->
     assert caught.value.transient
 
 
+@pytest.mark.slow
 async def test_a_small_repository_with_endless_files_is_cut_off(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "bomb")
     commit(folder, {"0/x": "x" * 10_000})

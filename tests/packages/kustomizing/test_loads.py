@@ -211,4 +211,6 @@ def test_real_paths_are_those_of_the_system(tmp_path: Path) -> None:
         path = f"{tmp_path}/{'/'.join(chosen)}"
         assert paths.of(path) == os.path.realpath(path), path
     assert paths.of("/") == "/"
+    assert paths.is_inside(tmp_path / "a" / "b", tmp_path / "a")
+    assert not paths.is_inside(tmp_path / "a" / "link", tmp_path / "a")
     assert paths.of("/../..") == "/"

@@ -52,3 +52,24 @@ async def test_a_short_lived_process_looks_at_all_files_when_it_writes(tmp_path:
     assert cache.statistics().disk.entries == 0
     await cache.put(B, b"two")
     assert [path.stem for path in (tmp_path / "renders").iterdir()] == [B]
+
+
+async def test_entries_of_another_process_are_taken_over(tmp_path: Path) -> None:
+    cache = EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=6))
+    await cache.put(A, b"one")
+    cache.learn({A: b"old", B: b"two", "c" * 64: b"six"})
+    assert await cache.get(A) == Entry(b"one", in_memory=True)
+    assert cache.used() == {A: b"one"}  # B is in memory, and nobody has asked for it
+    assert await cache.get(B) == Entry(b"two", in_memory=True)
+    assert cache.used() == {A: b"one", B: b"two"}
+    assert await cache.get("c" * 64) is None  # there was no room
+    cache.forget(A)
+    assert await cache.get(A) == Entry(b"one", in_memory=False)
+
+
+async def test_an_entry_that_became_too_large_is_not_found_as_it_was(tmp_path: Path) -> None:
+    cache = EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=4))
+    cache.learn({A: b"old"})
+    await cache.put(A, b"larger")
+    assert await cache.get(A) == Entry(b"larger", in_memory=False)
+    assert cache.statistics().bytes == 0

@@ -121,6 +121,7 @@ async def test_an_index_that_has_not_changed_is_not_read_again(
         assert await tags() == ("1.0.0", "1.1.0")
 
 
+@pytest.mark.slow
 async def test_a_login_goes_to_the_server_of_the_repository_only(tmp_path: Path) -> None:
     """The index has absolute URLs of another server, which does not get the login."""
     own, other = Log(), Log()

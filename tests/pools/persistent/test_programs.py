@@ -339,6 +339,7 @@ async def test_a_full_budget_makes_each_run_a_process_of_its_own(tmp_path: Path)
         assert (outcome.ok, outcome.stderr, len(programs), programs.counters.alone) == (True, b"alone\n", 0, 1)
 
 
+@pytest.mark.slow
 async def test_many_runs_of_all_kinds_leave_no_process_descriptor_or_row(tmp_path: Path, ledger: ProcessLedger) -> None:
     """Hooks that serve, fail, break, hang, are killed within a run, and are cancelled, several at a time."""
     command = serving(tmp_path)

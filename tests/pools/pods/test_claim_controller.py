@@ -34,6 +34,7 @@ def test_the_key_of_a_claim() -> None:
     assert claim_key("a", "b") == ObjectKey(WORKER_CLAIM, "a", "b")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("moment", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.3])
 async def test_a_claim_that_is_deleted_at_any_moment_leaves_no_pod(

@@ -125,6 +125,7 @@ async def of_alpha(notes: Notes, key: str) -> str:
     return find_str(await notes.world.config_map(SYSTEM_NAMESPACE, "of-alpha"), "data", key)
 
 
+@pytest.mark.slow
 async def test_the_start(tmp_path: Path) -> None:
     """onStartup by order number, nobody for what is there already, beforeAll by order, modules by weight, afterAll."""
     async with converged(tmp_path) as notes:

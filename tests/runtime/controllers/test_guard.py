@@ -61,6 +61,7 @@ async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
     assert len(asked) <= 8 * len(names)
 
 
+@pytest.mark.slow
 async def test_what_the_bundle_says_no_to_is_not_off_for_the_lack_of_a_word_while_others_need_it(
     tmp_path: Path,
 ) -> None:

@@ -58,6 +58,7 @@ async def test_a_package_that_is_blocked_holds_no_one_up_and_is_not_corrected(tm
             await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_fetched_any_more_is_kept_all_the_same(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
@@ -130,6 +131,7 @@ async def test_what_fails_by_accident_is_tried_again(tmp_path: Path, monkeypatch
             await until(lambda: not failing and not waited_for(world))
 
 
+@pytest.mark.slow
 async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground:

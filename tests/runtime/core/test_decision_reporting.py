@@ -77,6 +77,7 @@ async def test_who_needs_what_cannot_be_loaded_is_suspended_then(tmp_path: Path)
             await world.until_state("", name, "Suspended")
 
 
+@pytest.mark.slow
 async def test_who_lacks_what_was_never_installed_is_suspended_at_once(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:

@@ -129,6 +129,7 @@ async def test_settings_of_global_reach_all_of_them(tmp_path: Path) -> None:
         assert noted(notes)[-1] == "all.sh:afterAll"
 
 
+@pytest.mark.slow
 async def test_after_all_hooks_that_never_settle_are_named(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1', add("/global/count", "$(date +%s%N)"))})

@@ -183,6 +183,7 @@ async def test_an_object_that_another_process_deletes_is_there_again(tmp_path: P
         await world.until_object(SHOP, lambda obj: find_str(obj, "metadata", "uid") != uid)
 
 
+@pytest.mark.slow
 async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_path: Path) -> None:
     async with open_shop(tmp_path, {"drift": {"mode": "warn"}}) as world:
         await set_text(world, "changed")
@@ -216,6 +217,7 @@ async def test_what_is_pruned_is_said_with_its_reason(tmp_path: Path, caplog: py
         assert f"prod/shop: deleted ConfigMap prod/stray: {reason}" in caplog.messages
 
 
+@pytest.mark.slow
 async def test_troubles_are_warnings_without_secrets_until_they_are_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -461,6 +463,7 @@ async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_rollout_of_the_next_run_is_no_breakdown(tmp_path: Path) -> None:
     """While something is applied, what runs is judged by who waits for it."""
     async with open_shop(tmp_path) as world:

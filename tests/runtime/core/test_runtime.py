@@ -230,6 +230,7 @@ async def test_a_removal_leaves_nothing_and_the_name_can_be_used_again(tmp_path:
             assert world.runtime.lifecycle == LifecycleStore()
 
 
+@pytest.mark.slow
 async def test_a_removal_interrupts_a_wait(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})

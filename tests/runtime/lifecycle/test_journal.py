@@ -248,6 +248,7 @@ def test_a_step_that_another_writer_s_writing_holds_up_can_be_taken_again(tmp_pa
         assert one.completed(SHOP, UPDATE, "Download") == ""
 
 
+@pytest.mark.slow
 async def test_a_package_whose_steps_cannot_be_written_for_a_while_is_tried_again(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     async with open_ground(tmp_path) as ground:

@@ -31,9 +31,10 @@ def test_planted_growth_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.slow
 def test_the_same_package_has_no_growth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
-    assert main(["package", "rights", str(folder), "--against", str(folder)]) == 0
+    assert main(["package", "rights", str(folder), "--against", str(folder), "--resource-names"]) == 0
     out = capsys.readouterr().out
     assert "kind: Role" in out
+    assert 'resourceNames: ["web"]' in out
     assert "# No right is needed in addition" in out
 
 

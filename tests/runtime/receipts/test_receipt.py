@@ -1,5 +1,6 @@
 """Receipts are sufficient and necessary: with exactly the roles a package works, and without any one of their rules it fails."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,9 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [list]}]
 """
 
 
+DRAWN = "apiVersion: v1\nkind: Secret\nmetadata: {name: drawn-{{ randAlphaNum 8 | lower }}}\n"
+
+
 def objects(text: str) -> tuple[JsonObject, ...]:
     return tuple(yaml.safe_load_all(text))
 
@@ -68,6 +72,22 @@ async def check(folder: Path, work: Path, more: str = "") -> int:
 )
 async def test_the_receipts_of_the_examples_are_sufficient_and_necessary(tmp_path: Path, name: str, more: str) -> None:
     assert await check(EXAMPLES / name, tmp_path, more) >= 6
+
+
+@pytest.mark.slow
+async def test_rules_can_be_restricted_to_the_names_of_objects(tmp_path: Path) -> None:
+    """With exactly the named objects it works; another name in one of the rules, and it does not."""
+    wanted = plan(chart(tmp_path / "web", "web", "1.0.0", {"templates/drawn.yaml": DRAWN}))
+    receipt = await make_receipt(wanted, programs(), open_judge, tmp_path / "work", with_names=True)
+    patch = Access("", "configmaps", "patch", "default")
+    assert receipt.names[Part.PACKAGE][patch] == {"web"}
+    assert Access("", "configmaps", "create", "default") not in receipt.names[Part.PACKAGE]
+    assert Access("", "secrets", "patch", "default") not in receipt.names[Part.PACKAGE], (
+        "its name is another one each time"
+    )
+    other = replace(receipt.grant, names={**receipt.grant.names, patch: frozenset({"other"})})
+    record = await run_trial(wanted, other, programs(), open_judge, tmp_path / "other")
+    assert record.failed_in is Part.PACKAGE
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Rights and roles, from recorded requests."""
 
 import json
+from dataclasses import replace
 
 import yaml
 
@@ -9,9 +10,11 @@ from wharfinger.kube.service_account import ServiceAccount
 from wharfinger.runtime.receipts.rights import (
     Grant,
     Part,
+    all_names,
     grant_of,
     granted_by,
     grown,
+    named,
     needed,
     objects_of,
     refused,
@@ -49,6 +52,24 @@ def test_resources_with_the_same_verbs_are_in_one_rule() -> None:
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["exec-like"]},
         {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]},
     ]
+
+
+def test_names_restrict_rules_unless_one_request_is_for_any_object() -> None:
+    read, every = request(GET), JudgedRequest(USER, "wharfinger/1", Access("", "configmaps", "list", "shop"), "", 200)
+    made = JudgedRequest(USER, "wharfinger/1", APPLY, "web", 201)
+    names = named([read, replace(read, name="b"), every, made], USER)
+    assert names == {GET: frozenset({"a", "b"}), APPLY: frozenset({"web"})}
+    rights = {Part.PACKAGE: frozenset({GET, APPLY}), Part.HOOKS: frozenset({APPLY})}
+    assert all_names(rights, {Part.PACKAGE: names}) == {GET: frozenset({"a", "b"})}
+    grant = grant_of(rights, {"shop"}, all_names(rights, {Part.PACKAGE: names}))
+    rules = objects_of(grant, ServiceAccount("shop", "package"))[0]["rules"]
+    assert rules == [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": ["a", "b"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]},
+    ]
+    assert yaml.safe_load("\n".join(rule_lines([GET, APPLY], names)))[0]["resourceNames"] == ["a", "b"]
+    many = [replace(read, name=f"n{number}") for number in range(51)]
+    assert named(many, USER) == {}
 
 
 def test_accesses_to_unknown_namespaces_are_in_the_cluster_role() -> None:

@@ -5,6 +5,7 @@ from wharfinger.runtime.recording.canonical import as_bytes, unmasked
 from wharfinger.runtime.recording.history import part_of
 from wharfinger.runtime.recording.machines import SCHEDULER, entry_form
 from wharfinger.runtime.recording.past import Past
+from wharfinger.runtime.recording.replay import expanded
 
 
 def test_all_records_together_give_the_present_state() -> None:
@@ -12,7 +13,7 @@ def test_all_records_together_give_the_present_state() -> None:
         story = Story(seed).tell(200)
         for name in NAMES:
             past = Past()
-            for record in story.log.read():
+            for record in expanded(story.log.read()):
                 part = part_of(record, name)
                 if part is not None:
                     past.fold(part)

@@ -6,6 +6,7 @@ from wharfinger.runtime.recording.history import part_of, plain
 from wharfinger.runtime.recording.machines import JOURNAL, LIFECYCLE, Machine
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import EventRecord
+from wharfinger.runtime.recording.replay import expanded
 from wharfinger.runtime.recording.ring import LEAST_OF_ONE, MOST_GONE, MOST_OF_ONE, MOST_STEPS, Part, Rings, Step
 from wharfinger.runtime.scheduler.events import IntentSet
 
@@ -26,7 +27,7 @@ def test_the_state_before_the_first_kept_step_is_that_of_the_dropped_ones() -> N
         past, whole = ring.base(text), Past()
         for kept in ring.records(text):
             past.fold(kept)
-        for record in story.log.read():
+        for record in expanded(story.log.read()):
             part = part_of(record, name)
             if part is not None:
                 whole.fold(part)

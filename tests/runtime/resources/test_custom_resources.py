@@ -117,6 +117,7 @@ def test_the_status_schemas_of_pools_and_claims_have_every_field_that_is_written
     assert set(entry) == set(condition)
 
 
+@pytest.mark.slow
 async def test_they_are_established_and_putting_them_there_again_changes_nothing() -> None:
     async with memory_cluster() as client:
         await ensure_crds(client, "wharfinger")

@@ -234,7 +234,9 @@ def test_a_wrong_helm_repository_is_refused(fields: JsonObject, message: str) ->
 
 def test_a_helm_repository_has_no_signatures() -> None:
     obj: JsonObject = {"spec": {"helm": {"url": "https://charts.example"}, "verify": {"keys": ["x"]}}}
-    with pytest.raises(SpecError, match=r"a Helm repository has no signatures; use a layout, or a registry"):
+    with pytest.raises(
+        SpecError, match=r"a Helm repository has provenance files and no signatures of cosign; use keyring"
+    ):
         read_repository(obj)
 
 
@@ -309,7 +311,9 @@ def test_a_source_without_signatures_refuses_a_policy(kind: str, tmp_path: Path)
         "helm": {"url": "https://charts.example"},
         "folder": {"path": str(tmp_path)},
     }
-    with pytest.raises(SpecError, match=r"spec.verify: .* has no signatures; use a layout, or a registry"):
+    with pytest.raises(
+        SpecError, match=r"spec.verify: .* no signatures( of cosign; use keyring|; use a layout, or a reg)"
+    ):
         read_repository({"spec": {kind: sources[kind], "verify": {"keys": [PEM]}}}, [tmp_path])
 
 

@@ -5,15 +5,19 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.signing import KEY, OTHER
+from tests.packages.support.sigstore import AUTHORITY, pem_of
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.packages.sources.source import LayoutSource, RegistrySource, source_text
 from wharfinger.packages.trust.keys import public_pem
-from wharfinger.packages.trust.policy import Policy, TrustedKey
+from wharfinger.packages.trust.policy import Policy, TrustedKey, TrustRoot
 from wharfinger.runtime.resources.repositories import read_repository
-from wharfinger.runtime.resources.repository_policy import read_policy
+from wharfinger.runtime.resources.repository_policy import policy_for_command, read_policy
 from wharfinger.runtime.resources.resources import SpecError
 
 PEM, SECOND = public_pem(KEY), public_pem(OTHER)
+IDENTITY: JsonObject = {"issuer": "https://ci.example", "subject": "https://git.example/*"}
+KEYLESS: JsonObject = {"authorities": AUTHORITY.pem, "logKeys": [PEM], "identities": [IDENTITY]}
 
 
 def obj(verify: JsonValue, **source: JsonObject) -> JsonObject:
@@ -30,6 +34,20 @@ def test_the_keys_of_a_registry_and_of_a_layout(tmp_path: Path) -> None:
     assert read_policy({"spec": {}}) is None
 
 
+def test_signers_without_keys() -> None:
+    policy = read_policy(obj({"keyless": KEYLESS, "attestations": ["t"]}))
+    assert policy is not None
+    log = TrustedKey("spec.verify.keyless.logKeys[0]", PEM)
+    assert (policy.keys, policy.predicates, policy.root) == ((), ("t",), TrustRoot(AUTHORITY.pem, (log,)))
+    (identity,) = policy.identities
+    assert str(identity) == "https://git.example/* (issuer https://ci.example)"
+    assert identity.matches("https://git.example/team/web", "https://ci.example")
+    assert not identity.matches("https://git.example/team/web", "https://ci.example.evil")
+    assert not identity.matches("https://git.example.evil/web", "https://ci.example")
+    with pytest.raises(FormatError, match=r"spec\.verify\.keys: expected 1 to 32"):
+        policy_for_command(obj({}))
+
+
 def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
     """The name of the source is part of what the daemon has recorded for a package."""
     policies: list[JsonObject] = [
@@ -37,11 +55,16 @@ def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
         {"keys": [SECOND]},
         {"keys": [PEM, SECOND]},
         {"keys": [PEM], "requireVersion": False},
+        {"keys": [PEM], "attestations": ["https://slsa.dev/provenance/v1"]},
+        {"keys": [PEM], "keyless": KEYLESS},
+        {"keyless": KEYLESS},
+        {"keyless": {**KEYLESS, "certificateLogKeys": [PEM]}},
+        {"keyless": {**KEYLESS, "identities": [{**IDENTITY, "subject": "*"}]}},
     ]
     names = {source_text(read_repository(obj(policy)).source) for policy in policies}
     plain = read_repository({"spec": {"registry": {"repo": "r.example/p"}}}).source
     assert source_text(plain) == "https://r.example/p"
-    assert len(names | {source_text(plain)}) == 5
+    assert len(names | {source_text(plain)}) == len(policies) + 1
     assert source_text(read_repository(obj(policies[0])).source) in names
 
 
@@ -57,7 +80,27 @@ def test_what_was_fetched_under_another_policy_is_fetched_again() -> None:
             {"keys": [PEM, "hello"]},
             "spec.verify.keys[1]: expected a public key in PEM text (-----BEGIN PUBLIC KEY-----)",
         ),
-        ({"key": [PEM]}, "spec.verify: 'key' is not known; use keys, keyless, attestations and requireVersion"),
+        (
+            {"key": [PEM]},
+            "spec.verify: 'key' is not known; use keys, keyless, attestations, keyring and requireVersion",
+        ),
+        ({"keyring": 3}, "spec.verify.keyring: expected armored public keys of OpenPGP, found another type"),
+        ({"keyring": "x"}, "spec.verify.keyring: expected armored public keys of OpenPGP, found none"),
+        ({"keyring": "x", "keys": [PEM]}, "spec.verify.keyring: expected no keys beside it"),
+        ({"keyless": 3}, "spec.verify.keyless: expected an object with authorities, found another type"),
+        ({"keyless": {}}, "spec.verify.keyless.identities: expected 1 to 32 signers, found 0"),
+        ({"keyless": {"root": 1}}, "spec.verify.keyless: 'root' is not known; use authorities, logKeys"),
+        ({"keyless": {**KEYLESS, "authorities": "x"}}, "spec.verify.keyless.authorities cannot be read"),
+        ({"keyless": {**KEYLESS, "authorities": 3}}, "spec.verify.keyless.authorities: expected certificates in PEM"),
+        ({"keyless": {**KEYLESS, "authorities": pem_of(AUTHORITY.between)}}, "expected a root certificate among 1"),
+        ({"keyless": {**KEYLESS, "logKeys": []}}, "spec.verify.keyless.logKeys: expected 1 to 32 public keys"),
+        ({"keyless": {**KEYLESS, "certificateLogKeys": ["x"]}}, "certificateLogKeys[0]: expected a public key"),
+        (
+            {"keyless": {**KEYLESS, "identities": [{"issuer": "i"}]}},
+            "identities[0].subject: expected a text of 1 to 500",
+        ),
+        ({"keyless": {**KEYLESS, "identities": [3]}}, "identities[0]: expected an object with issuer"),
+        ({"keys": [PEM], "attestations": [3]}, "spec.verify.attestations: expected at most 32 types of predicates"),
         ({"keys": [PEM], "requireVersion": "no"}, "spec.verify.requireVersion: expected true or false"),
     ],
 )

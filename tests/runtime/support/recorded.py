@@ -31,7 +31,8 @@ from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.package.state import Brought, Package
 from wharfinger.runtime.recording.log_file import MAGIC, frame
 from wharfinger.runtime.recording.record import FORMAT, HeadRecord, Lines, Record, encoded, lines_of, read_record
-from wharfinger.runtime.recording.recorder import Log, Recorder
+from wharfinger.runtime.recording.record_writer import Log
+from wharfinger.runtime.recording.recorder import Recorder
 from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.resources import Directives

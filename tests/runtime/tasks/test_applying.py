@@ -196,6 +196,7 @@ async def test_a_users_revision_is_left_alone_also_over_a_restart(tmp_path: Path
 # -- suspension and maintenance
 
 
+@pytest.mark.slow
 async def test_what_is_suspended_is_not_corrected_until_it_goes_on(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -323,6 +324,7 @@ async def test_another_policy_counts_while_the_removal_waits(tmp_path: Path) -> 
         assert await left(world, "prod", "shop") >= {"kept", "data"}
 
 
+@pytest.mark.slow
 async def test_what_else_is_wrong_with_a_spec_does_not_change_what_its_removal_takes_along(tmp_path: Path) -> None:
     async with open_shop(tmp_path, None, FILES) as world:
         rule: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "current": "true"}
@@ -333,6 +335,7 @@ async def test_what_else_is_wrong_with_a_spec_does_not_change_what_its_removal_t
         assert await left(world, "prod", "shop") == {"kept"}
 
 
+@pytest.mark.slow
 async def test_a_name_that_was_suspended_when_it_went_is_not_at_rest_for_the_next(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await world.change("prod", "shop", {"suspend": True})

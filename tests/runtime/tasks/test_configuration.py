@@ -367,6 +367,7 @@ async def test_what_cannot_be_converted_is_removed_without_hooks(
 # --- secrets -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_what_a_conversion_makes_of_a_secret_is_as_hidden_as_that(tmp_path: Path) -> None:
     schema = "x-config-version: 2\ntype: object\nproperties:\n" + "".join(
         f"  {name}: {{type: string}}\n" for name in ("who", "opens", "pin", "mode")

@@ -151,6 +151,7 @@ def state_of(world: World, name: str) -> str:
     return summarize(status).state
 
 
+@pytest.mark.slow
 async def test_a_module_that_is_enabled_and_upgraded_at_once_brings_what_the_new_version_defines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +265,7 @@ async def test_what_people_make_of_definitions_under_maintenance_stays_also_over
             assert "harbour-crd" in find_list(world.runtime.packages.global_values(), "enabledModules")
 
 
+@pytest.mark.slow
 async def test_conversion_webhooks_of_a_release_that_never_came_are_removed(tmp_path: Path) -> None:
     hooks = {"a.sh": bash("{configVersion: v1, beforeHelm: 1}", "exit 1")}
     files = {"crds/webhook.yaml": WEBHOOK_KIND, "templates/webhook.yaml": WEBHOOK}
@@ -299,6 +301,7 @@ def harbour_with_authority(folder: Path, binding: str, more: dict[str, str] | No
     return module(folder, "harbour", files, {"a.sh": hook, **(more or {})})
 
 
+@pytest.mark.slow
 async def test_what_a_startup_hook_makes_of_the_values_is_in_the_conversion_webhooks_before_the_release(
     tmp_path: Path,
 ) -> None:

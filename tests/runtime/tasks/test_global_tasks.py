@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.core.test_global_rounds import a_module, begin, global_hooks, hook, noted
 from tests.runtime.support.world import World, one_error, open_ground
 from tests.runtime.tasks.test_install_tasks import has_reason
@@ -21,6 +23,7 @@ async def impatient(folder: Path) -> AsyncIterator[World]:
             yield world
 
 
+@pytest.mark.slow
 async def test_who_waits_for_a_broken_beforeall_hook_waits_for_some_attempts(tmp_path: Path) -> None:
     """Its own values are known by then, so others are run with them; it is tried again all the same."""
     notes = tmp_path / "notes"

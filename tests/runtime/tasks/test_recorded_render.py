@@ -264,6 +264,7 @@ async def test_settings_that_failed_and_were_taken_back_draw_nothing(tmp_path: P
             assert (await world.config_map("prod", "shop-first")) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("annotation", ["wharfinger.dev/force-requested-at", "wharfinger.dev/reconcile-requested-at"])
@@ -298,6 +299,7 @@ async def test_a_record_of_an_older_daemon_is_used_as_it_is(tmp_path: Path) -> N
                 assert (await drawn(world), len(await history_of(world))) == (before, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_record_that_another_process_changed_is_not_believed(tmp_path: Path) -> None:
     key = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")

@@ -22,7 +22,7 @@ from wharfinger.debug.printing.history import history_lines
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat, render
 from wharfinger.debug.printing.statistics import statistics_lines
-from wharfinger.debug.printing.task import task_state_text
+from wharfinger.debug.printing.task import task_state_text, task_why_text
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_table import layout
@@ -182,7 +182,6 @@ async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
 
 
 def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
-    waits_for = f"waits for {task.waits_for}" if task.waits_for else ""
     return (
         queue.name,
         str(task.index),
@@ -191,5 +190,5 @@ def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
         str(task.attempt),
         duration(task.enqueued_s_ago),
         task_state_text(task),
-        "; ".join(why for why in (waits_for, task.cause, task.error) if why),
+        task_why_text(task),
     )

@@ -8,9 +8,9 @@ from wharfinger.debug.client.polling import Pacer
 from wharfinger.debug.client.unknown_names import no_such_package
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.errors import DebugError
+from wharfinger.debug.printing.log_line import log_line_text
 from wharfinger.formats.json.value import JsonObject, encode_json
-from wharfinger.formats.terminal_text import json_printable, printable
-from wharfinger.kube.times import format_exact_time
+from wharfinger.formats.terminal_text import json_printable
 from wharfinger.runtime.package_details import LogLineSnapshot, LogSnapshot
 
 _MOST_TAIL: Final = 1_000_000
@@ -100,4 +100,4 @@ def _line(line: LogLineSnapshot, package: str, output: str) -> str:
     if output == "json":
         document: JsonObject = {"package": package, **record_to_json(line)}
         return f"{json_printable(encode_json(document).decode())}\n"
-    return f"{format_exact_time(line.time)} {line.level.upper():<7} {printable(line.message)}\n"
+    return f"{log_line_text(line)}\n"

@@ -14,6 +14,12 @@ def doing_text(queue: QueueSnapshot) -> str:
     return ""
 
 
+def task_why_text(task: TaskSnapshot) -> str:
+    """Return why a task is where it is: what it waits for, why it was queued, and its last error."""
+    waits_for = f"waits for {task.waits_for}" if task.waits_for else ""
+    return "; ".join(why for why in (waits_for, task.cause, task.error) if why)
+
+
 def task_state_text(task: TaskSnapshot) -> str:
     """Return the state of a task: ``running``, ``parked``, ``waiting`` or ``again in 14.2s``."""
     if task.running:

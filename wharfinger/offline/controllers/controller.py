@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Protocol
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.offline.controllers.gate import Gate
 from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.sources.fetcher import Artifact
 from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.store import ObjectStore, Stored
+from wharfinger.packages.kustomizing.loads import RealPaths
 from wharfinger.runtime.fixpoint.model import Id
 
 
@@ -54,6 +56,9 @@ class Desk:
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
     unsearched: set[Id] = field(default_factory=set)
     """Releases of which a survey cannot tell whether they make nodes: their charts would have to be fetched first."""
+    texts: ParsedTexts = field(default_factory=ParsedTexts)
+    paths: RealPaths = field(default_factory=RealPaths)
+    """The real paths of the files that kustomizations name, as they are in this run."""
     _folders: int = 0
 
     def new_folder(self) -> Path:

@@ -43,6 +43,7 @@ from wharfinger.offline.store.kinds import (
 )
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.kustomizing.kustomization import Manifests
 from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder, KustomizeError
 from wharfinger.packages.kustomizing.loads import LoadError, check_links
@@ -100,8 +101,9 @@ class HelmReleaseController:
         self._sources = sources
         self._builder = builder
         self._readiness = readiness
-        self._known: set[Path] = set()
-        """Folders that are charts; many releases of a run have the same one."""
+        self._known: dict[tuple[Path, str], _Fetched] = {}
+        """The charts in sources; many releases of a run have the same one."""
+        self._locks = KeyedLocks()
 
     async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
         """Render one release. Raises ReconcileError, or the errors of the gate."""
@@ -268,15 +270,21 @@ class HelmReleaseController:
                     f"spec.chartRef: {shown(chart.source)} has no chart, neither itself nor in one folder"
                 )
             return await self._completed(inside, inside, found.folder)
-        folder = found.folder / chart.name
-        if folder not in self._known and not await trio.to_thread.run_sync(_has_chart, found.folder, folder):
+        key = found.folder, chart.name
+        if key not in self._known:
+            async with self._locks.held(f"{found.folder}/{chart.name}"):
+                if key not in self._known:
+                    self._known[key] = await self._in_source(chart, found.folder)
+        return self._known[key]
+
+    async def _in_source(self, chart: _Chart, source: Path) -> _Fetched:
+        """Return a chart in the folder of a source. Raises ReconcileError."""
+        folder = source / chart.name
+        if not await trio.to_thread.run_sync(_has_chart, source, folder):
             raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")
-        if folder not in self._known:
-            limit = self._desk.tree.limit if found.folder == self._desk.tree.root else found.folder
-            await trio.to_thread.run_sync(_check_links, folder, limit, chart.name)
-        self._known.add(folder)
-        limit = self._desk.tree.limit if found.folder == self._desk.tree.root else found.folder
-        return await self._completed(folder, found.folder, limit)
+        limit = self._desk.tree.limit if source == self._desk.tree.root else source
+        await trio.to_thread.run_sync(_check_links, folder, limit, chart.name)
+        return await self._completed(folder, source, limit)
 
     async def _completed(self, folder: Path, root: Path, limit: Path) -> _Fetched:
         """Return a chart of a source with all of its dependencies. Raises ReconcileError."""

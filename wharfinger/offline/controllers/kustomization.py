@@ -88,12 +88,13 @@ class KustomizationController:
             )
         text = find_str(spec, "path", default=".")
         relative = normal_path(text)
-        folder = artifact.folder / (relative or "")
-        if relative is None or not folder.resolve().is_relative_to(artifact.folder.resolve()):
+        root = artifact.folder.absolute()
+        folder = root / (relative or "")
+        if relative is None or not self._desk.paths.is_inside(folder, root):
             raise ReconcileError(f"spec.path: {text!r} leads out of the source; correct it")
         if not folder.is_dir():
             raise ReconcileError(f"spec.path: {shown(source)} has no folder {text!r}; correct it, or add the folder")
-        return artifact.folder, relative
+        return root, relative
 
     def _variables(self, stored: Stored, spec: JsonObject, gate: Gate) -> Mapping[str, str]:
         """Return the variables of ``spec.postBuild``; those that are written there win over those of references."""
@@ -165,7 +166,7 @@ def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None
         limit = tree.limit
     more = [each for each in find_list(fields, "components") if isinstance(each, str)]
     try:
-        check_loads(root / folder, limit, more)
+        check_loads(root / folder, limit, more, paths=desk.paths, texts=desk.texts)
     except LoadError as error:
         is_below = error.file.is_relative_to(root.resolve())
         file = error.file.relative_to(root.resolve()).as_posix() if is_below else str(error.file)

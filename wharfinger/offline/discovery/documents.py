@@ -11,6 +11,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.formats.yaml.reader import YamlError, YamlLimitError, read_yaml_documents
 from wharfinger.offline.store.store import Place
 
@@ -49,10 +50,10 @@ class FileContent:
     problems: tuple[Problem, ...] = ()
 
 
-def read_documents(data: bytes, file: str) -> FileContent:
+def read_documents(data: bytes, file: str, texts: ParsedTexts | None = None) -> FileContent:
     """Read the objects of a file; ``file`` names it in places. Raises nothing: problems are part of the result."""
     try:
-        read = read_yaml_documents(data, what=file)
+        read = read_yaml_documents(data, what=file) if texts is None else texts.documents(data, what=file)
     except FormatError as error:
         line = error.line if isinstance(error, YamlError) else None
         message = str(error).removeprefix(f"{file}:").lstrip()

@@ -13,6 +13,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.kustomizing.loads import kustomization_file, read_kustomization
 
 _LISTS: Final = ("resources", "components", "bases")
@@ -77,21 +78,21 @@ class Reach:
 def normal_path(text: str) -> str | None:
     """Return a ``spec.path`` without ``./`` and ``..``; "." is the root, None a path that leaves it."""
     parts: list[str] = []
-    for part in PurePosixPath(text.strip() or ".").parts:
+    for part in text.strip().split("/"):
         if part == "..":
             if not parts:
                 return None
             parts.pop()
-        elif part not in {".", "/"}:
+        elif part not in {"", "."}:
             parts.append(part)
     return "/".join(parts) or "."
 
 
-def listed_by(folder: Path, relative: str) -> frozenset[str]:
+def listed_by(folder: Path, relative: str, texts: ParsedTexts | None = None) -> frozenset[str]:
     """Return the folders and files of the tree that the kustomization of a folder lists. Blocking."""
     path = kustomization_file(folder)
     try:
-        read = read_kustomization(path) if path is not None else None
+        read = read_kustomization(path, texts) if path is not None else None
     except (OSError, FormatError):
         return frozenset()  # its build reports that
     found = (normal_path(f"{relative}/{each}") for key in _LISTS for each in _texts(read, key) if "://" not in each)

@@ -11,6 +11,7 @@ it does not list do not count, and its namespace and generators apply. All other
 """
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.offline.discovery.builders import (
     ArgoFolder,
     CopiedFolder,
@@ -35,6 +37,7 @@ from wharfinger.offline.discovery.walk import TreeError, list_tree
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, naming_problem, object_id, shown
 from wharfinger.offline.store.kinds import GIT_REPOSITORY
 from wharfinger.offline.store.store import Place
+from wharfinger.packages.files.disk_files import read_start
 from wharfinger.runtime.fixpoint.model import Id
 
 BOOTSTRAP_SOURCE: Final = Id(GIT_REPOSITORY, "flux-system", "flux-system")
@@ -81,12 +84,13 @@ def discover(
     namespace: str = DEFAULT_NAMESPACE,
     repository: Repository | None = None,
     limit: Path | None = None,
+    texts: ParsedTexts | None = None,
 ) -> Tree:
     """Discover the tree at ``paths``, folders or files in any order; ``root`` is what ``spec.path`` is relative to.
 
     Without ``root`` it is `root_of` the paths. ``repository`` is that of the tree; by default it is the one at the root.
     ``limit`` is the folder that all loaded files must lie in: by default that of the git repository, else the root.
-    Blocking. Raises TreeError.
+    ``texts`` knows what was read before. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
@@ -96,7 +100,7 @@ def discover(
     if outside is not None:
         raise TreeError(f"{outside}: does not lie below the root {root}; name a root that contains it")
     limit = limit or repository_above(top) or top
-    scan = _Scan(top, namespace, repository_of(top) if repository is None else repository, limit)
+    scan = _Scan(top, namespace, repository_of(top) if repository is None else repository, limit, texts)
     given = sorted({path.resolve().relative_to(top).as_posix() for path in paths})
     for path in given:
         scan.given(path)
@@ -110,6 +114,7 @@ class _Scan:
     namespace: str
     repository: Repository
     limit: Path = ANYWHERE
+    texts: ParsedTexts | None = None
     documents: dict[str, tuple[Declared, ...]] = field(default_factory=dict)
     problems: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -123,7 +128,7 @@ class _Scan:
 
     def given(self, relative: str) -> None:
         """Read a folder or a file that the caller names, even if it lies in a folder that does not show it."""
-        if (self.root / relative).is_dir():
+        if self._is_folder(relative):
             self._read(relative)
         elif relative not in self.documents:
             self.file(relative)
@@ -135,9 +140,9 @@ class _Scan:
 
     def _read(self, relative: str) -> None:
         self.seen.add(relative)
-        listing = list_tree(self.root, relative)
+        listing = list_tree(self.root, relative, self.texts)
         for each in listing.kustomizations:
-            self.lists[each] = listed_by(self.root / each, each)
+            self.lists[each] = listed_by(self.root / each, each, self.texts)
         for file in listing.files:
             if file not in self.documents:
                 self.file(file)
@@ -145,15 +150,14 @@ class _Scan:
     def file(self, relative: str) -> None:
         """Read one file."""
         try:
-            with (self.root / relative).open("rb") as opened:
-                data = opened.read(MAX_FILE + 1)
+            data = read_start(self._path(relative), MAX_FILE + 1)
         except OSError as error:
             self.problems[relative] = (Problem(Place(relative), f"cannot be read: {error.strerror}"),)
             return
         if len(data) > MAX_FILE:
             self.problems[relative] = (Problem(Place(relative), f"more than {MAX_FILE} bytes", is_limit=True),)
             return
-        content = read_documents(data, relative)
+        content = read_documents(data, relative, self.texts)
         if content.problems:
             self.problems[relative] = content.problems
         found = [Declared(object_id(each.object, self.namespace), each) for each in content.documents]
@@ -171,12 +175,26 @@ class _Scan:
             if not wanted:
                 return
             for each in wanted:
-                if (self.root / each).is_dir():
+                mode = self._mode(each)
+                if stat.S_ISDIR(mode):
                     self.folder(each)
                 else:
                     self.seen.add(each)
-                    if (self.root / each).is_file() and each.endswith(SUFFIXES):
+                    if stat.S_ISREG(mode) and each.endswith(SUFFIXES):
                         self.file(each)
+
+    def _path(self, relative: str) -> str:
+        return f"{self.root}/{relative}"
+
+    def _mode(self, relative: str) -> int:
+        """Return the mode of a file or folder; 0 if there is none."""
+        try:
+            return os.stat(self._path(relative)).st_mode  # noqa: PTH116 - texts are faster
+        except (OSError, ValueError):
+            return 0
+
+    def _is_folder(self, relative: str) -> bool:
+        return stat.S_ISDIR(self._mode(relative))
 
     def _built(self) -> set[str]:
         """Return the folders of the tree itself that Kustomizations and Applications build."""
@@ -310,7 +328,7 @@ class _Scan:
 
     def _has(self, each: KustomizationFolder) -> bool:
         """Return whether this is the Kustomization of a FluxInstance, and the tree has the folder that it builds."""
-        return each.synced and (self.root / each.folder).is_dir()
+        return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
         """Return the revisions that stand for the tree if no bootstrap names one."""

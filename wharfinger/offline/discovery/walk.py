@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.offline.discovery.documents import SUFFIXES, read_documents
 from wharfinger.offline.discovery.ignore import Pattern, is_ignored, read_patterns
 from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
@@ -40,6 +41,7 @@ class Listing:
 @dataclass(slots=True)
 class _Walk:
     root: Path
+    texts: ParsedTexts | None
     files: list[str] = field(default_factory=list)
     kustomizations: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
@@ -50,7 +52,7 @@ class _Walk:
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda each: each.name)
         regular = {each.name for each in entries if each.name in _MARKERS and each.is_file()}
-        if base and any(_is_package(folder / name) for name in PACKAGE_FILES if name in regular):
+        if base and any(_is_package(folder / name, self.texts) for name in PACKAGE_FILES if name in regular):
             self.packages.append(base.rstrip("/"))
             return
         patterns = (*patterns, *read_patterns(folder, base))
@@ -76,11 +78,11 @@ class _Walk:
                 raise TreeError(f"{self.root}: more than {MAX_FILES} files; build a part of the tree")
 
 
-def _is_package(path: Path) -> bool:
+def _is_package(path: Path, texts: ParsedTexts | None) -> bool:
     """Return whether a file describes a chart or a package; a manifest of that name is an ordinary file. Raises OSError."""
     with path.open("rb") as file:
         data = file.read(MAX_PACKAGE_FILE)
-    return not read_documents(data, path.name).documents
+    return not read_documents(data, path.name, texts).documents
 
 
 def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
@@ -93,12 +95,12 @@ def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
     return tuple(found)
 
 
-def list_tree(root: Path, below: str = "") -> Listing:
+def list_tree(root: Path, below: str = "", texts: ParsedTexts | None = None) -> Listing:
     """List a folder ``below`` the tree's root ("" is the root), without what it and folders above it ignore.
 
     Blocking. Raises TreeError.
     """
-    walk = _Walk(root.resolve())
+    walk = _Walk(root.resolve(), texts)
     base = f"{below.rstrip('/')}/" if below not in {"", "."} else ""
     try:
         walk.enter(walk.root / base, base, _patterns_above(walk.root, base), 0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, find_str
 from wharfinger.offline.building.stand_ins import ANNOTATION, is_stand_in, may_have_stand_in, stand_in
 from wharfinger.offline.controllers.controller import Controller, Produced
 from wharfinger.offline.controllers.gate import (
@@ -40,6 +40,8 @@ from wharfinger.runtime.fixpoint.model import (
     Terminal,
 )
 
+_NUL: Final = b"\\u0000"
+"""A NUL character in JSON."""
 _MAX_PATH: Final = 200
 """The most characters of a path in a message."""
 
@@ -94,7 +96,7 @@ class TreeBodies:
         for each in loop:
             self._loops.setdefault(each, loop)
         gate = Gate(who, level, loop, self._store, self._tree)
-        if _has_nul(stored.object):
+        if has_nul(stored.object):
             told = "has a NUL character in a text, which no file or program can take; remove it"
             return self._failed(who, gate, Status(State.FAILED, told))
         self.places.pop(who, None)
@@ -158,8 +160,10 @@ class TreeBodies:
 
     def _done(self, stored: Stored, gate: Gate, produced: Produced) -> Outcome:
         who = stored.id
-        objects = (each for obj in produced.objects for each in flattened(obj) if isinstance(each, dict))
-        produced = self._with_stand_ins(replace(produced, objects=tuple(objects)), gate)
+        objects = tuple(each for obj in produced.objects for each in flattened(obj) if isinstance(each, dict))
+        if objects != produced.objects:
+            produced = replace(produced, objects=objects)
+        produced = self._with_stand_ins(produced, gate)
         try:
             published, emissions = self._publish(who, produced)
         except FormatError as error:
@@ -186,11 +190,10 @@ class TreeBodies:
             for each in read
             if each is not None and is_stand_in(each.object)
         )
-        return replace(
-            produced,
-            internal=(*produced.internal, *(each for each in made if each is not None)),
-            warnings=(*produced.warnings, *warnings),
-        )
+        more, told = tuple(each for each in made if each is not None), tuple(warnings)
+        if not more and not told:
+            return produced
+        return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *told))
 
     def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
         """Put the objects that a node made into the store, and remove those that it made before."""
@@ -226,6 +229,11 @@ def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
     if before.id.kind == SECRET and is_stand_in(obj) != is_stand_in(before.object):
         return is_stand_in(before.object)
     return before.producer is None or before.producer >= who
+
+
+def has_nul(obj: JsonObject) -> bool:
+    """Return whether a text in an object has a NUL character. Raises FormatError for an object without a JSON form."""
+    return _NUL in encode_json(obj) and _has_nul(obj)  # a text may also have such a backslash itself
 
 
 def _has_nul(value: JsonValue) -> bool:

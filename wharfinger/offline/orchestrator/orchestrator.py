@@ -56,6 +56,7 @@ from wharfinger.offline.orchestrator.gates import judged
 from wharfinger.offline.orchestrator.progress import Progress
 from wharfinger.offline.orchestrator.result import Result
 from wharfinger.offline.orchestrator.selection import check_filters, selected, selection_of
+from wharfinger.offline.orchestrator.tree_packs import TreePacks, pack_name
 from wharfinger.offline.sources.fetcher import Fetcher
 from wharfinger.offline.sources.fetchers import Fetchers
 from wharfinger.offline.sources.helm_repository import HelmRepositories
@@ -109,6 +110,8 @@ class Config:
     limit: Path | None = None
     """The folder that all files which kustomizations load must lie in; None is that of the git repository, else the root."""
     others: tuple[Path, ...] = ()
+    pack: tuple[Path, ...] = ()
+    """The paths whose pack in the cache is used; empty: those of the tree. Several versions of a tree can share a pack."""
     filters: tuple[Filter, ...] = ()
     """The filters of the result; empty: it holds everything."""
 
@@ -127,6 +130,7 @@ class Tools:
     helm_repositories: HelmRepositories
     fetchers: Mapping[str, Fetcher]
     makers: ChartMakers = field(default_factory=ChartMakers)
+    packs: TreePacks = field(default_factory=TreePacks)
     progress: Progress = field(default_factory=Progress)
     """The progress of all orchestrators that share these tools."""
 
@@ -166,6 +170,7 @@ class Orchestrator:
         self._config = config
         self._tools = tools
         self._work = Path(tempfile.mkdtemp(prefix="run-", dir=tools.scratch))
+        self._pack = pack_name(config.pack or (config.path, *config.others))
         self._fetchers = Fetchers(tools.fetchers, config.retries)
         self._tree: Tree | None = None
         self._lock = trio.Lock()
@@ -200,6 +205,7 @@ class Orchestrator:
         if self._tree is not None:
             return
         config = self._config
+        await self._tools.packs.open(self._pack)
         tree = await trio.to_thread.run_sync(
             lambda: discover(
                 config.path,
@@ -208,6 +214,7 @@ class Orchestrator:
                 namespace=config.namespace,
                 repository=config.repository,
                 limit=config.limit,
+                texts=self._tools.packs.texts,
             )
         )
         self._fetchers.freeze()
@@ -337,6 +344,7 @@ class Orchestrator:
         tree = self.tree
         facts = Facts(kubernetes=self._config.options.kube_version, bootstrapped=True)
         collection = collected(tree, self.store, build.bodies, report)
+        await self._tools.packs.save(self._pack)
         result = await judged(collection, build.packages.loaded, facts, tree)
         if not self._config.applications_reach_cluster:
             result = confined(result, tree)
@@ -355,7 +363,7 @@ class Orchestrator:
     def _prepared(self, survey: Survey | None = None) -> "_Build":
         """Return the controllers of a build; with ``survey`` they begin with a survey."""
         tree, tools, options = self.tree, self._tools, self._config.options
-        desk = Desk(tree, self.store, options, self._work, self._config.retries)
+        desk = Desk(tree, self.store, options, self._work, self._config.retries, texts=tools.packs.texts)
         charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions, tools.makers)
         sources = SourceController(desk, self._fetchers)
         dependencies = ChartDependencies(tools.oci, tools.helm_repositories, self._work, self._config.retries)

@@ -20,6 +20,7 @@ from wharfinger.offline.building.charts import FolderDigests
 from wharfinger.offline.building.resource_templates import EngineTemplates
 from wharfinger.offline.controllers.package import PackageTools
 from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.orchestrator.tree_packs import TreePacks
 from wharfinger.offline.sources.cache_folder import PACKAGES, RESULTS
 from wharfinger.offline.sources.git import GitFetcher
 from wharfinger.offline.sources.helm_repository import HelmRepositories
@@ -102,6 +103,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
                 helm_repositories=HelmRepositories(options.cache, network=options.network, sources=sources),
                 fetchers={GIT_REPOSITORY: git, OCI_REPOSITORY: oci},
                 makers=ChartMakers(entries),
+                packs=TreePacks(entries),
             )
 
 

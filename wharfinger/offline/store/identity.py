@@ -4,6 +4,7 @@ It is the id of the fixpoint engine, so that the same value names a node, a depe
 of it: two versions of a kind are the same object.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, checksum, find_str
@@ -35,13 +36,16 @@ def is_cluster_scoped(group: str, kind: str, custom: frozenset[tuple[str, str]] 
 
 def object_id(obj: JsonObject, namespace: str = "", custom: frozenset[tuple[str, str]] = frozenset()) -> Id:
     """Return the id of an object; ``namespace`` is that of an object of a namespaced kind that names none."""
-    group, kind = group_of(find_str(obj, "apiVersion")), find_str(obj, "kind")
-    own = find_str(obj, "metadata", "namespace")
-    if is_cluster_scoped(group, kind, custom):
-        own = ""
-    elif not own:
-        own = namespace
-    return Id(kind_id(group, kind), own, find_str(obj, "metadata", "name") or _generated_name(obj))
+    kind, is_scoped = _kind(find_str(obj, "apiVersion"), find_str(obj, "kind"), custom)
+    own = find_str(obj, "metadata", "namespace") or namespace
+    return Id(kind, "" if is_scoped else own, find_str(obj, "metadata", "name") or _generated_name(obj))
+
+
+@lru_cache(maxsize=1024)
+def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tuple[str, bool]:
+    """Return the kind of an id, and whether its objects have no namespace."""
+    group = group_of(api_version)
+    return kind_id(group, kind), is_cluster_scoped(group, kind, custom)
 
 
 def naming_problem(who: Id) -> str:

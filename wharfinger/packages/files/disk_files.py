@@ -25,6 +25,7 @@ MAX_DEEP: Final = 100
 ShouldStop: TypeAlias = Callable[[], bool]
 
 _CHUNK: Final = 1024 * 1024
+_PART: Final = 64 * 1024
 
 _REMEDIES: Final = {
     errno.ENOSPC: "the disk is full: make room, or move the state folder (--state-dir)",
@@ -107,6 +108,19 @@ def make_read_only(folder: Path) -> None:
     for path, _, status in ((folder, (), folder.lstat()), *_below(folder)):
         if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
             path.chmod(stat.S_IMODE(status.st_mode) & ~0o222)
+
+
+def read_start(path: str, size: int) -> bytes:
+    """Return the content of a file, at most its first ``size`` bytes. It is faster than `open` for many small files."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts: list[bytes] = []
+        while size > 0 and (part := os.read(descriptor, min(size, _PART))):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
 
 
 def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:

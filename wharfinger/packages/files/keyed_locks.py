@@ -1,8 +1,7 @@
 """One lock for each key, made when it is first wanted and dropped when no task holds it or waits for it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 
 import trio
 
@@ -23,15 +22,45 @@ class KeyedLocks:
         """Return the number of keys that are held or waited for."""
         return len(self._entries)
 
-    @asynccontextmanager
-    async def held(self, key: str) -> AsyncIterator[None]:
-        """Hold the key's lock; a task that holds it must not ask for it again."""
-        entry = self._entries.setdefault(key, _Entry())
-        entry.users += 1
+    def held(self, key: str) -> "_Held":
+        """Hold the key's lock in an ``async with``; a task that holds it must not ask for it again.
+
+        A free lock is taken without a checkpoint.
+        """
+        return _Held(self._entries, key)
+
+
+class _Held:
+    """The lock of one key, held for a block."""
+
+    __slots__ = ("_entries", "_entry", "_key")
+
+    def __init__(self, entries: dict[str, _Entry], key: str) -> None:
+        self._entries = entries
+        self._key = key
+        self._entry = _Entry()
+
+    async def __aenter__(self) -> None:
+        """Take the lock, once it is free."""
+        self._entry = self._entries.setdefault(self._key, self._entry)
+        self._entry.users += 1
         try:
-            async with entry.lock:
-                yield
-        finally:
-            entry.users -= 1
-            if not entry.users:
-                del self._entries[key]
+            if self._entry.lock.locked():
+                await self._entry.lock.acquire()
+            else:
+                self._entry.lock.acquire_nowait()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release the lock."""
+        self._entry.lock.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._entry.users -= 1
+        if not self._entry.users:
+            del self._entries[self._key]

@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -31,10 +32,11 @@ MAX_LISTS: Final = 8
 FOLDER: Final = "folder"
 ABSENT: Final = "absent"
 _UNREADABLE: Final = "unreadable"
+_PART: Final = 64 * 1024
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BuildKey:
     """The request: the builder's version, the name of the folder, and the files that are made for the build.
 
@@ -46,8 +48,9 @@ class BuildKey:
     files: Mapping[str, str]
     start: Path
 
+    @cached_property
     def digest(self) -> str:
-        """Return 64 hex digits."""
+        """The key as 64 hex digits."""
         parts: JsonObject = {"build": FORMAT, "version": self.version, "name": self.name, "files": {**self.files}}
         return hashlib.sha256(canonical_json(parts)).hexdigest()
 
@@ -62,7 +65,7 @@ class BuildCache:
 
     async def get(self, key: BuildKey) -> tuple[JsonObject, ...] | None:
         """Return the objects that a build would give now; None if that is not known."""
-        digest = key.digest()
+        digest = key.digest
         lists = await self._lists(digest)
         if not lists:
             return None
@@ -74,7 +77,7 @@ class BuildCache:
 
     async def put(self, key: BuildKey, seen: Mapping[str, str], objects: tuple[JsonObject, ...]) -> None:
         """Keep the objects of a build that has ``seen`` these states of paths."""
-        digest = key.digest()
+        digest = key.digest
         states = _relative(seen, key.start)
         paths = sorted(states)
         try:
@@ -112,7 +115,8 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
     """Return the content's key for each list of paths, from the files that are at the paths now. Blocking."""
     known: dict[str, str] = {}
-    return [_content_key(digest, {path: _state_of(start, path, known) for path in paths}) for paths in lists]
+    base = f"{start}/"
+    return [_content_key(digest, {path: _state_of(base, path, known) for path in paths}) for paths in lists]
 
 
 def _content_key(digest: str, states: Mapping[str, str]) -> str:
@@ -120,13 +124,13 @@ def _content_key(digest: str, states: Mapping[str, str]) -> str:
     return hashlib.sha256(canonical_json(parts)).hexdigest()
 
 
-def _state_of(start: Path, path: str, known: dict[str, str]) -> str:
+def _state_of(base: str, path: str, known: dict[str, str]) -> str:
     if path not in known:
-        known[path] = _state(start / path)
+        known[path] = _state(base + path)
     return known[path]
 
 
-def _state(path: Path) -> str:
+def _state(path: str) -> str:
     """Return the state of a path, in the engine's words."""
     try:
         descriptor = os.open(path, _READ)
@@ -135,13 +139,15 @@ def _state(path: Path) -> str:
     except OSError:
         return _UNREADABLE
     try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
             return FOLDER
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(found.st_mode):
             return _UNREADABLE
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        digest = hashlib.sha256()
+        while part := os.read(descriptor, _PART):
+            digest.update(part)
+        return digest.hexdigest()
     except OSError:
         return _UNREADABLE
     finally:

@@ -52,7 +52,7 @@ class EngineKustomize:
         if not await self._is_same_kustomize():
             return await self._kubectl.build(what)
         key, place = _asked(what, self._engine.versions.kustomize)
-        async with self._cache.locks.held(key.digest()):
+        async with self._cache.locks.held(key.digest):
             known = await self._cache.get(key)
             return await self._built(what, key, place) if known is None else known
 

@@ -15,8 +15,10 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
 from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
+from wharfinger.packages.files.disk_files import read_start
 
 MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
 MAX_LOADED: Final = 16 * 1024 * 1024
@@ -51,24 +53,36 @@ class LoadError(Exception):
 
 def kustomization_file(folder: Path) -> Path | None:
     """Return the ``kustomization.yaml`` of a folder; None if there is none. Blocking."""
-    return next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
+    found = (f"{folder}/{name}" for name in KUSTOMIZATION_FILES)
+    path = next(filter(os.path.isfile, found), None)
+    return None if path is None else Path(path)
 
 
-def read_kustomization(path: Path) -> JsonValue:
+def read_kustomization(path: Path, texts: ParsedTexts | None = None) -> JsonValue:
     """Read a ``kustomization.yaml``. Blocking. Raises FormatError, OSError."""
-    with path.open("rb") as file:
-        data = file.read(MAX_KUSTOMIZATION + 1)
-    return read_yaml(data, what=path.name)  # that refuses a larger one
+    data = read_start(str(path), MAX_KUSTOMIZATION + 1)
+    read = read_yaml if texts is None else texts.document
+    return read(data, what=path.name)  # that refuses a larger one
 
 
-def check_loads(folder: Path, limit: Path, more: Iterable[str] = (), *, remote: bool = True) -> None:
+def check_loads(
+    folder: Path,
+    limit: Path,
+    more: Iterable[str] = (),
+    *,
+    remote: bool = True,
+    paths: "RealPaths | None" = None,
+    texts: ParsedTexts | None = None,
+) -> None:
     """Check everything that a build of a folder would load; ``more`` are further paths, relative to it.
 
-    ``limit`` is the folder that all files must lie in. Blocking. Raises LoadError.
+    ``limit`` is the folder that all files must lie in. ``paths`` and ``texts`` are those of the whole run.
+    Blocking. Raises LoadError.
     """
-    top, paths = os.path.realpath(limit), RealPaths()
+    paths = paths or RealPaths()
+    top = paths.of(str(limit.absolute()))
     seen: set[str] = set()
-    pending = [os.path.realpath(folder)]
+    pending = [paths.of(str(folder.absolute()))]
     for text in more:
         pending += _checked(pending[0], text, top, Path(pending[0]), paths)
     while pending:
@@ -79,7 +93,7 @@ def check_loads(folder: Path, limit: Path, more: Iterable[str] = (), *, remote: 
         path = kustomization_file(Path(place))
         if path is None:
             continue
-        for text in _texts_of(path):
+        for text in _texts_of(path, texts):
             if not remote and _ADDRESS.match(text):
                 raise LoadError(f"names {text!r}, and a package is built without a network", path)
             pending += _checked(place, text, top, path, paths)
@@ -107,10 +121,10 @@ def _is_inside(real: str, top: str) -> bool:
     return real == top or real.startswith(f"{top.rstrip('/')}/")
 
 
-def _texts_of(path: Path) -> Iterator[str]:
+def _texts_of(path: Path, texts: ParsedTexts | None) -> Iterator[str]:
     """Yield the texts of a kustomization that may be paths, and those of its generators and transformers."""
     try:
-        document = read_kustomization(path)
+        document = read_kustomization(path, texts)
         yield from _texts(document)
         for key, value in document.items() if isinstance(document, dict) else ():
             if key.casefold() in _PLUGINS:  # kustomize ignores the case of fields
@@ -152,39 +166,51 @@ def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
 
 
 class RealPaths:
-    """The real paths of files, for one pass over many files of the same folders: each folder is looked at once."""
+    """The real paths of files, for one run that looks at many files of the same folders: each name is looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
+        self._steps: dict[str, str] = {}
 
     def of(self, path: str) -> str:
         """Return the real path of an absolute path, as ``os.path.realpath`` does. Blocking. Raises OSError, ValueError."""
+        if (known := self._known.get(path)) is not None:
+            return known
         real, begin = "/", 0
+        folder = path.rfind("/")
+        if folder > 0 and (above := self._known.get(path[:folder])) is not None:
+            real, begin = above, folder + 1
         while begin < len(path):
             end = path.find("/", begin)
             end = len(path) if end < 0 else end
             upto = path[:end]
             if upto not in self._known:
-                self._known[upto] = _step(real, path[begin:end])
+                self._known[upto] = self._step(real, path[begin:end])
             real, begin = self._known[upto], end + 1
         return real
 
+    def is_inside(self, path: Path, folder: Path) -> bool:
+        """Return whether a path leads into a folder. Both are absolute. Blocking. Raises OSError, ValueError."""
+        return _is_inside(self.of(str(path)), self.of(str(folder)))
 
-def _step(real: str, name: str) -> str:
-    """Return the real path of one name in a folder whose real path is known."""
-    if name in {"", "."}:
-        return real
-    if name == "..":
-        return os.path.dirname(real)  # noqa: PTH120 - texts are faster
-    joined = f"{real.rstrip('/')}/{name}"
-    return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114 - as above
+    def _step(self, real: str, name: str) -> str:
+        """Return the real path of one name in a folder whose real path is known."""
+        if name in {"", "."}:
+            return real
+        if name == "..":
+            return os.path.dirname(real)  # noqa: PTH120 - texts are faster
+        joined = f"{real.rstrip('/')}/{name}"
+        if joined not in self._steps:
+            is_link = os.path.islink(joined)  # noqa: PTH114 - as above
+            self._steps[joined] = os.path.realpath(joined) if is_link else joined
+        return self._steps[joined]
 
 
 def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
     """Return the real paths of the files that a text may name: with ``..`` removed from the text, and as the system reads it."""
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
-    for path in (os.path.normpath(joined), joined):
+    for path in {os.path.normpath(joined): None, joined: None}:
         try:
             found[paths.of(path)] = None
         except (OSError, ValueError):

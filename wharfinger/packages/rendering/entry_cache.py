@@ -9,6 +9,7 @@ drops them.
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -64,6 +65,8 @@ class EntryCache:
         self._folder = RenderFolder(folder, limits.disk_entries, limits.disk_bytes, scan_first=not short_lived)
         self._short_lived = short_lived
         self._memory: OrderedDict[str, bytes] = OrderedDict()
+        self._unused: set[str] = set()
+        """The keys in memory that were only taken over, and not asked for yet."""
         self._bytes = 0
         self._disk = trio.CapacityLimiter(1)
 
@@ -71,6 +74,7 @@ class EntryCache:
         """Return the entry of a key, or None."""
         packed = self._memory.get(key)
         if packed is not None:
+            self._unused.discard(key)
             self._memory.move_to_end(key)
             return Entry(packed, in_memory=True)
         if self._short_lived:
@@ -89,18 +93,39 @@ class EntryCache:
 
     async def drop(self, key: str) -> None:
         """Forget an entry that is intact and still cannot be used."""
-        self._bytes -= len(self._memory.pop(key, b""))
+        self.forget(key)
         await trio.to_thread.run_sync(self._folder.drop, key, limiter=self._disk)
+
+    def learn(self, entries: Mapping[str, bytes]) -> None:
+        """Take over entries that :meth:`used` of another process has returned, as far as there is room for them in memory."""
+        room = self._limits.memory_bytes - self._bytes
+        for key, packed in entries.items():
+            if key not in self._memory and len(packed) <= room and len(self._memory) < self._limits.memory_entries:
+                self._remember(key, packed)
+                self._unused.add(key)
+                room -= len(packed)
+
+    def used(self) -> dict[str, bytes]:
+        """Return the entries in memory that were asked for or put since the start."""
+        return {key: packed for key, packed in self._memory.items() if key not in self._unused}
+
+    def forget(self, key: str) -> None:
+        """Remove an entry from memory only."""
+        self._unused.discard(key)
+        self._bytes -= len(self._memory.pop(key, b""))
 
     def statistics(self) -> EntryStatistics:
         """Return the current numbers."""
         return EntryStatistics(len(self._memory), self._bytes, self._folder.statistics())
 
     def _remember(self, key: str, packed: bytes) -> None:
+        self._unused.discard(key)
         if len(packed) > self._limits.memory_bytes:
+            self.forget(key)
             return
         self._bytes += len(packed) - len(self._memory.pop(key, b""))
         self._memory[key] = packed
         while self._bytes > self._limits.memory_bytes or len(self._memory) > self._limits.memory_entries:
-            _, forgotten = self._memory.popitem(last=False)
+            oldest, forgotten = self._memory.popitem(last=False)
+            self._unused.discard(oldest)
             self._bytes -= len(forgotten)

@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-import trio
-
 from wharfinger.formats.errors import FormatError
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.render_entry import pack_value, unpack_value
@@ -28,7 +26,7 @@ class ProgramVersions:
 
     async def told(self, program: Path, ask: Callable[[], Awaitable[str]]) -> str:
         """Return the version of a program: the kept one, or what ``ask`` returns. Raises its errors; "" is not kept."""
-        key = await trio.to_thread.run_sync(_key, program)
+        key = _key(program)  # a few bytes of a file: less work than a thread is
         if not key:
             return await ask()
         async with self._entries.locks.held(key):

@@ -30,6 +30,7 @@ MAX_TEXT: Final = 64 * 1024 * 1024
 """The largest size of a cached render, in bytes of JSON."""
 _MAX_HEADER: Final = 256
 _APART: Final = frozenset({"chart", "api_versions", "confined", "reader"})
+_FIELDS: Final = tuple(field.name for field in fields(RenderRequest) if field.name not in _APART)
 _LEVEL: Final = 1
 _HEADER: Final = re.compile(rb"wharfinger-render (\d{1,4}) ([0-9a-f]{64}) ([0-9a-f]{64}) (\d{1,12})\n")
 
@@ -43,9 +44,7 @@ def entry_key(request: RenderRequest, identity: str) -> str:
 
     ``identity`` is the renderer's. The chart's folder does not matter, because its digest identifies its content.
     """
-    parts: JsonObject = {
-        field.name: getattr(request, field.name) for field in fields(request) if field.name not in _APART
-    }
+    parts: JsonObject = {name: getattr(request, name) for name in _FIELDS}
     versions: list[JsonValue] = [*sorted(set(request.api_versions))]
     parts |= {"api_versions": versions, "format": FORMAT, "identity": identity}
     return hashlib.sha256(canonical_json(parts)).hexdigest()

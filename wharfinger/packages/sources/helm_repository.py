@@ -19,13 +19,14 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_object, find_str
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
 from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
-from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, RegistryError, TrustError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import is_tag
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.pusher import Package, pack_archive
 from wharfinger.packages.sources.web_files import WebServer, get_file
+from wharfinger.packages.trust.provenance import MAX_PROVENANCE, MISSING, ChartClaim, check_provenance
 
 MAX_INDEX: Final = 64 * 1024 * 1024
 MAX_INDEXES: Final = 16
@@ -97,7 +98,9 @@ class HelmPacker:
     :class:`~wharfinger.packages.sources.packed_registry.Packer`.
     """
 
-    def __init__(self, repositories: HelmRepositories, server: WebServer) -> None:
+    def __init__(self, repositories: HelmRepositories, server: WebServer, keyring: str = "") -> None:
+        """``keyring``: public keys of OpenPGP, by one of which each chart must have a provenance file; "": none is needed."""
+        self._keyring = keyring
         self._repositories = repositories
         self._server = server
 
@@ -111,6 +114,8 @@ class HelmPacker:
                 f"{self._server.url}: has no version {tag} of {name}; it has: {listed}; correct the version, or publish it"
             )
         data = await get_archive(self._server, entry)
+        if self._keyring:
+            await self._check_provenance(name, entry, data)
         package = await trio.to_thread.run_sync(pack_archive, data, entry.url)
         if (package.name, package.version) != (name, entry.version):
             raise ArtifactError(
@@ -118,6 +123,18 @@ class HelmPacker:
                 f"{package.version}; correct the index"
             )
         return package
+
+    async def _check_provenance(self, name: str, entry: ChartEntry, archive: bytes) -> None:
+        """Raise TrustError unless the archive's provenance file is by a key of the keyring."""
+        path, mark, query = entry.url.partition("?")
+        try:
+            file = await get_file(self._server, f"{path}.prov{mark}{query}", max_bytes=MAX_PROVENANCE)
+            claim = ChartClaim(name, entry.version, hashlib.sha256(archive).hexdigest())
+            await check_provenance(file.body, self._keyring, claim)
+        except ArtifactNotFoundError as error:
+            raise TrustError(f"{entry.url}: not trusted: {MISSING}") from error
+        except ArtifactError as error:
+            raise TrustError(f"{entry.url}: not trusted: {error}") from error
 
     async def tags(self, name: str) -> tuple[str, ...]:
         """Return the tags of all versions of a chart. Raises PackageError."""

@@ -62,6 +62,8 @@ class HelmSource:
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     client: ClientCertificate | None = None
+    verify: Policy | None = None
+    """The policy with the keyring for provenance files; None: all charts are trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ async def open_source(
                 yield _trusted(registry, source.verify, where), repository.path
         case HelmSource():
             server = await _server(source, source.url, network)
-            yield PackedRegistry(HelmPacker(network.helm, server), source.url), _checked(package)
+            keyring = source.verify.keyring if source.verify is not None else ""
+            yield PackedRegistry(HelmPacker(network.helm, server, keyring), source.url), _checked(package)
         case GitSource(url):
             place = await _with_login(source, network)
             yield PackedRegistry(GitPacker(network.git, place), url), _checked(package)
@@ -218,7 +221,7 @@ def expecting(source: Source, version: str) -> Source:
 
 def unverified(source: Source) -> Source:
     """Return a source without its policy, to list what it has; nothing of it may be installed."""
-    return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource) else source
+    return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
 
 
 def source_host(source: Source) -> str:
@@ -253,7 +256,7 @@ def source_text(source: Source) -> str:
         case RegistrySource(address):
             return f"{address.scheme}://{address}{_policy_text(source.verify)}"
         case HelmSource(url):
-            return f"helm:{url}"
+            return f"helm:{url}{_policy_text(source.verify)}"
         case GitSource(url, path):
             place = (f"//{path}" if path else "") + (f"#{source.package}" if source.package else "")
             return f"git:{url}{place}@{source.tags.text}"

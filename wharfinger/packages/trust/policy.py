@@ -68,6 +68,8 @@ class Policy:
     root: TrustRoot | None = None
     """The root for ``identities``; None if there are none."""
     predicates: tuple[str, ...] = ()
+    keyring: str = field(default="", repr=False)
+    """Public keys of OpenPGP, armored. With them, a chart needs a provenance file by one of these keys, and the rest is empty."""
 
     @property
     def checksum(self) -> str:
@@ -78,6 +80,8 @@ class Policy:
             rules["authorities"] = self.root.authorities
             rules["logs"] = [key.pem for key in self.root.log_keys]
             rules["certificateLogs"] = [key.pem for key in self.root.certificate_log_keys]
+        if self.keyring:
+            rules["keyring"] = self.keyring
         if self.predicates:
             rules["predicates"] = [*self.predicates]
         return re.sub(r"[^0-9a-z]", "", checksum(rules))[-16:]

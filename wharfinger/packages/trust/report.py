@@ -13,7 +13,9 @@ from wharfinger.packages.trust.envelopes import read_statement
 from wharfinger.packages.trust.evidence import Signature
 from wharfinger.packages.trust.policy import Policy
 from wharfinger.packages.trust.predicates import summary
+from wharfinger.packages.trust.provenance import provenance_refusal
 from wharfinger.packages.trust.signatures import find_signatures
+from wharfinger.packages.trust.trusted_registry import is_version_tag
 from wharfinger.packages.trust.verification import Subject, judge, refusal
 
 _VERSION: Final = "org.opencontainers.image.version"
@@ -29,10 +31,16 @@ class Report:
 
 async def report_on(registry: Registry, repository: str, digest: Digest, tag: str, policy: Policy) -> Report:
     """Return the report on an artifact that was requested by a tag ("": by its digest). Raises PackageError."""
+    version = version_of_tag(tag) if is_version_tag(tag) else ""
+    if policy.keyring:
+        why = await provenance_refusal(
+            registry, repository, await registry.manifest(repository, digest), version, policy.keyring
+        )
+        return Report((("digest", str(digest)), ("trusted", f"no: {why}" if why else "yes")), why)
     signatures = await find_signatures(registry, repository, digest, statements=True)
     manifest = await registry.manifest(repository, digest)
     stated = dict(manifest.annotations).get(_VERSION, "")
-    subject = Subject(digest, repository.rpartition("/")[2], version_of_tag(tag) if tag else "", stated)
+    subject = Subject(digest, repository.rpartition("/")[2], version, stated)
     return await trio.to_thread.run_sync(_judged, signatures, subject, policy)
 
 

@@ -18,6 +18,7 @@ from wharfinger.packages.registry.address import tag_of_version, version_of_tag
 from wharfinger.packages.registry.manifest import blobs_of
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.packages.trust.policy import Policy
+from wharfinger.packages.trust.provenance import provenance_refusal
 from wharfinger.packages.trust.signatures import find_signatures
 from wharfinger.packages.trust.verification import Subject, refusal
 
@@ -38,7 +39,7 @@ class TrustedRegistry:
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the manifest that a tag points at, if it is trusted as that version. Raises TrustError."""
         descriptor = await self._registry.resolve(repository, tag)
-        await self._verified(repository, descriptor.digest, tag if _is_version(tag) else "")
+        await self._verified(repository, descriptor.digest, tag if is_version_tag(tag) else "")
         return descriptor
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
@@ -90,6 +91,15 @@ class TrustedRegistry:
 
     async def _verified(self, repository: str, digest: Digest, tag: str) -> Manifest:
         what = f"{self._where}/{repository}{f':{tag}' if tag else ''} ({digest})"
+        if keyring := self._policy.keyring:
+            manifest = await self._registry.manifest(repository, digest)
+            return self._judged(
+                repository,
+                digest,
+                manifest,
+                what,
+                await provenance_refusal(self._registry, repository, manifest, tag, keyring),
+            )
         try:
             signatures = await find_signatures(
                 self._registry, repository, digest, statements=bool(self._policy.predicates)
@@ -100,6 +110,10 @@ class TrustedRegistry:
         stated = dict(manifest.annotations).get(_VERSION, "")
         subject = Subject(digest, repository.rpartition("/")[2], tag.replace("_", "+"), stated)
         why = await trio.to_thread.run_sync(refusal, signatures, subject, self._policy)
+        return self._judged(repository, digest, manifest, what, why)
+
+    def _judged(self, repository: str, digest: Digest, manifest: Manifest, what: str, why: str) -> Manifest:
+        """Return a manifest that is trusted from now on. Raises TrustError if there is a reason ``why`` it is not."""
         if why:
             raise TrustError(f"{what}: not trusted: {why}")
         self._trusted[repository, digest] = self._trusted[repository, manifest.descriptor.digest] = manifest
@@ -107,7 +121,7 @@ class TrustedRegistry:
         return manifest
 
 
-def _is_version(tag: str) -> bool:
+def is_version_tag(tag: str) -> bool:
     """Return whether a tag is a version, which signed content states; a channel names none."""
     try:
         parse_version(version_of_tag(tag))

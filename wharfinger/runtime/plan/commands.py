@@ -14,6 +14,7 @@ from wharfinger.packages.definition.requirements import is_package_name
 from wharfinger.packages.errors import StoreError
 from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
 from wharfinger.runtime.plan.packages import open_package_folder
+from wharfinger.runtime.plan.patch_changes import find_patch_tools, with_patch_changes
 from wharfinger.runtime.plan.plan import Plan, judged_plan
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem, version_problem
 from wharfinger.runtime.plan.progress_line import open_progress_line
@@ -109,7 +110,10 @@ async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
     async with open_package_folder(folder) as packages, open_progress_line(sys.stderr, progress.text):
         made, bodies = await judged_plan(inputs, packages.definition, facts, progress=progress.tell)
         specs = {each.spec.id.name: each.spec for each in inputs.wanted}
-        return await with_versions(made, specs, bodies, facts, packages.index)
+        made = await with_versions(made, specs, bodies, facts, packages.index)
+        return await with_patch_changes(
+            made, specs, find_patch_tools(packages.scratch, facts.kubernetes), packages.tree
+        )
 
 
 @dataclass(slots=True)

@@ -34,10 +34,11 @@ _SCRATCH: Final = "wharfinger-plan-"
 
 @dataclass(frozen=True, slots=True)
 class PackageFolder:
-    """Packages by name below ``root``; made by `open_package_folder`."""
+    """Packages by name below ``root``; made by `open_package_folder`. ``scratch`` is a folder that is deleted with it."""
 
     root: Path
     _store: Store
+    scratch: Path
 
     async def definition(self, package: str, version: str) -> Definition:
         """Return the definition of a version of a package. Raises PackageError."""
@@ -52,6 +53,13 @@ class PackageFolder:
             _from_folder, self.root / package, package, version, abandon_on_cancel=True
         )
 
+    async def tree(self, package: str, version: str) -> tuple[Definition, Path]:
+        """Return the definition of a version of a package, and the folder of its files. Raises PackageError."""
+        layout = self.root / package / LAYOUT_FILE
+        if is_repository(package) and await trio.to_thread.run_sync(layout.is_file):
+            return await self._installed(package, version)
+        return await self.definition(package, version), self.root / package
+
     async def index(self, package: str) -> PackageIndex | None:
         """Return the versions of a package in a layout; None for a folder, which has one, or if they cannot be read."""
         if not is_repository(package):
@@ -65,12 +73,16 @@ class PackageFolder:
             return None
 
     async def _from_layout(self, package: str, version: str) -> Definition:
+        return (await self._installed(package, version))[0]
+
+    async def _installed(self, package: str, version: str) -> tuple[Definition, Path]:
         async with open_source(LayoutSource(self.root), package) as (registry, repository):
             descriptor = await registry.resolve(repository, tag_of_version(version))
             manifest = await registry.manifest(repository, descriptor.digest)
             await self._store.download(registry, repository, manifest)
         tree = await self._store.install(manifest)
-        return await trio.to_thread.run_sync(lambda: read_definition(tree, name=package, version=version))
+        definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=package, version=version))
+        return definition, tree
 
 
 @asynccontextmanager
@@ -80,7 +92,7 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
         scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
     with scratch as place:
         async with open_store(Path(place)) as store:
-            yield PackageFolder(root, store)
+            yield PackageFolder(root, store, Path(place))
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:

@@ -64,6 +64,12 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights.add_argument(
         "--timeout", type=float, default=300.0, metavar="SECONDS", help="limit for each step (default: %(default)g)"
     )
+    rights.add_argument(
+        "--resource-names",
+        action="store_true",
+        help="restrict the rules to the objects that this instance uses, by their names; create, list and watch cannot be "
+        "restricted (default: all objects of a resource)",
+    )
     rights.add_argument("--helm", default="helm", metavar="PROGRAM", help="the Helm program (default: %(default)s)")
     rights.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")
     rights.set_defaults(handler=rights_command, open_server=open_server)
@@ -74,6 +80,7 @@ class _Asked:
     plan: Plan
     old: Plan | None
     programs: Programs
+    with_names: bool = False
 
 
 def rights_command(args: argparse.Namespace) -> int:
@@ -117,7 +124,8 @@ def _asked(args: argparse.Namespace) -> _Asked:
             )
         old = plan_of(older, objects, args.timeout)
         plan = replace(plan, old=against, versions=_upgrade(older.version, subject.version))
-    return _Asked(plan, old, Programs(Path(helm).absolute(), None if engine is None else Path(engine).absolute()))
+    programs = Programs(Path(helm).absolute(), None if engine is None else Path(engine).absolute())
+    return _Asked(plan, old, programs, args.resource_names)
 
 
 def plan_of(subject: Subject, objects: tuple[JsonObject, ...], limit_s: float) -> Plan:
@@ -163,7 +171,8 @@ async def _receipts(asked: _Asked, open_server: OpenServer) -> tuple[Receipt, Re
         old = None
         if asked.old is not None:
             old = await make_receipt(asked.old, asked.programs, open_server, folder / "old")
-        return await make_receipt(asked.plan, asked.programs, open_server, folder / "new"), old
+        new = folder / "new"
+        return await make_receipt(asked.plan, asked.programs, open_server, new, with_names=asked.with_names), old
 
 
 def _leaf(group: BaseExceptionGroup[BaseException]) -> str:

@@ -5,13 +5,13 @@ rights in it. These rights are then added to the receipt, and proved again, ROUN
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from wharfinger.kube.access_rules import Access
 from wharfinger.packages.errors import PackageError
-from wharfinger.runtime.receipts.rights import Grant, Part, grant_of, granted_by, needed
+from wharfinger.runtime.receipts.rights import Grant, Names, Part, all_names, grant_of, granted_by, named, needed
 from wharfinger.runtime.receipts.trial import OpenServer, Plan, Programs, Record, run_trial
 
 ROUNDS: Final = 4
@@ -28,23 +28,33 @@ class Receipt:
 
     rights: Mapping[Part, frozenset[Access]]
     grant: Grant
+    names: Mapping[Part, Names] = field(default_factory=dict)
+    """The names of the only objects for which rights are needed; empty if names were not asked for."""
 
 
-async def make_receipt(plan: Plan, programs: Programs, open_server: OpenServer, folder: Path) -> Receipt:
-    """Return the receipt of a package; trials run in folders below ``folder``.
+async def make_receipt(
+    plan: Plan, programs: Programs, open_server: OpenServer, folder: Path, *, with_names: bool = False
+) -> Receipt:
+    """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to the
+    objects that the package asked for; a name that differs in the proof widens its rule.
 
     Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """
     user = plan.subject.account.user
     record = await run_trial(plan, None, programs, open_server, folder / "record")
     rights = {part: needed(record.requests.get(part, ()), user) for part in Part}
+    names = {part: named(record.requests.get(part, ()), user) if with_names else {} for part in Part}
     for number in range(ROUNDS):
-        grant = grant_of(rights, {*FIRST_NAMESPACES, plan.subject.id.namespace})
+        places = {*FIRST_NAMESPACES, plan.subject.id.namespace}
+        grant = grant_of(rights, places, all_names(rights, names))
         proof = await run_trial(plan, grant, programs, open_server, folder / f"proof-{number}")
         if not proof.failure:
-            return Receipt(rights, grant)
+            return Receipt(rights, grant, names if with_names else {})
         more = _granted(proof, user)
-        if not any(more.values()):
+        wider = {request.refused() for _, request in proof.refusals(user)} & grant.names.keys()
+        wider |= {access for accesses in more.values() for access in accesses}
+        names = {part: {each: own for each, own in known.items() if each not in wider} for part, known in names.items()}
+        if not any(more.values()) and not wider:
             raise NotEnoughError(f"{plan.subject.id} does not work with the rights that it used: {proof.failure}")
         rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
     raise NotEnoughError(f"{plan.subject.id}: its roles grant rights to further roles, more than {ROUNDS} times")

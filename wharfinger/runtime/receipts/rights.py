@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find_str
@@ -44,11 +44,23 @@ Rights = Mapping[Part, frozenset[Access]]
 """The rights of a package, by part. A part may be missing."""
 
 
+Names: TypeAlias = Mapping[Access, frozenset[str]]
+"""The names of the only objects for which an access is needed; an access that is not in it is needed for any object."""
+NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
+"""The verbs of requests for one object whose name RBAC knows."""
+MAX_NAMES: Final = 50
+"""The most names in one rule; an access to more objects is not restricted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The roles for a package: by namespace, "" for the cluster, the accesses that the role there allows."""
+    """The roles for a package: by namespace, "" for the cluster, the accesses that the role there allows.
+
+    ``names`` restricts them.
+    """
 
     by_namespace: Mapping[str, frozenset[Access]]
+    names: Names = field(default_factory=dict)
 
 
 def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
@@ -63,6 +75,30 @@ def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
         for access in request.accesses()
         if not access.path and access.resource not in _FOR_ALL
     )
+
+
+def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozenset[str]]:
+    """Return the names of the objects for which a user's accesses were needed; accesses to any object are left out."""
+    found: dict[Access, set[str]] = {}
+    for request in requests:
+        if request.user == user and request.code != FORBIDDEN:
+            for access in request.accesses():
+                found.setdefault(access, set()).add(request.name if access.verb in NAMED_VERBS else "")
+    return {access: frozenset(names) for access, names in found.items() if "" not in names and len(names) <= MAX_NAMES}
+
+
+def all_names(rights: "Rights", names: Mapping[Part, Names]) -> dict[Access, frozenset[str]]:
+    """Return the names for all parts together; an access that one part needs for any object is left out."""
+    found: dict[Access, frozenset[str]] = {}
+    whole: set[Access] = set()
+    for part, accesses in rights.items():
+        for access in accesses:
+            own = names.get(part, {}).get(access)
+            if own is None:
+                whole.add(access)
+            else:
+                found[access] = found.get(access, frozenset()) | own
+    return {access: own for access, own in found.items() if access not in whole and len(own) <= MAX_NAMES}
 
 
 def refused(requests: Iterable[JudgedRequest], user: str) -> tuple[JudgedRequest, ...]:
@@ -99,7 +135,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r'"([^"]*)"', text)
 
 
-def grant_of(rights: Rights, namespaces: Collection[str]) -> Grant:
+def grant_of(rights: Rights, namespaces: Collection[str], names: Names | None = None) -> Grant:
     """Return the roles for all parts together.
 
     ``namespaces``: those that exist before the installation. A Role can only be in one of these, so accesses to other
@@ -110,7 +146,7 @@ def grant_of(rights: Rights, namespaces: Collection[str]) -> Grant:
         for access in accesses:
             place = access.namespace if access.namespace in namespaces else ""
             roles.setdefault(place, set()).add(access)
-    return Grant({place: frozenset(found) for place, found in roles.items()})
+    return Grant({place: frozenset(found) for place, found in roles.items()}, names or {})
 
 
 def without(grant: Grant, place: str, access: Access) -> Grant:
@@ -120,7 +156,7 @@ def without(grant: Grant, place: str, access: Access) -> Grant:
         for each in grant.by_namespace[place]
         if (each.group, each.resource, each.verb) != (access.group, access.resource, access.verb)
     )
-    return Grant({**grant.by_namespace, place: left})
+    return Grant({**grant.by_namespace, place: left}, grant.names)
 
 
 def single_rules(grant: Grant) -> list[tuple[str, Access]]:
@@ -133,15 +169,25 @@ def single_rules(grant: Grant) -> list[tuple[str, Access]]:
     return [found[key] for key in sorted(found)]
 
 
-def rule_lines(accesses: Iterable[Access]) -> list[str]:
-    """Return the rules for accesses, a line of YAML each: resources of a group with the same verbs are in one rule."""
-    verbs: dict[tuple[str, str], set[str]] = {}
+def rule_lines(accesses: Collection[Access], names: Names | None = None) -> list[str]:
+    """Return the rules for accesses, a line of YAML each: resources of a group with the same verbs and names are in one rule."""
+    verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
+    for (group, resource, verb), own in _by_rule(accesses, names or {}).items():
+        verbs.setdefault((group, resource, own), set()).add(verb)
+    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (group, resource, own), known in sorted(verbs.items()):
+        alike.setdefault((group, _ordered(known), own), []).append(resource)
+    return [rule_line(group, tuple(resources), ordered, own) for (group, ordered, own), resources in alike.items()]
+
+
+def _by_rule(accesses: Iterable[Access], names: Names) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Return the names for each verb on each resource of one role; none: for any object."""
+    found: dict[tuple[str, str, str], frozenset[str] | None] = {}
     for access in accesses:
-        verbs.setdefault((access.group, access.resource), set()).add(access.verb)
-    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (group, resource), known in sorted(verbs.items()):
-        alike.setdefault((group, _ordered(known)), []).append(resource)
-    return [rule_line(group, tuple(resources), ordered) for (group, ordered), resources in alike.items()]
+        key, own = (access.group, access.resource, access.verb), names.get(access)
+        before = found.get(key, frozenset())
+        found[key] = None if own is None or before is None else before | own
+    return {key: tuple(sorted(own or ())) for key, own in found.items()}
 
 
 def _ordered(verbs: Iterable[str]) -> tuple[str, ...]:
@@ -155,8 +201,13 @@ def objects_of(grant: Grant, account: ServiceAccount) -> list[JsonObject]:
         prefix = "" if place else "Cluster"
         metadata: JsonObject = {"name": account.name, **({"namespace": place} if place else {})}
         rules: list[JsonValue] = [
-            {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-            for group, resource, verb in sorted({(each.group, each.resource, each.verb) for each in accesses})
+            {
+                "apiGroups": [group],
+                "resources": [resource],
+                "verbs": [verb],
+                **({"resourceNames": [*own]} if own else {}),
+            }
+            for (group, resource, verb), own in sorted(_by_rule(accesses, grant.names).items())
         ]
         role: JsonObject = {"kind": f"{prefix}Role", "metadata": metadata, "rules": rules}
         subject: JsonObject = {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}

@@ -20,7 +20,7 @@ def receipt_text(subject: Subject, receipt: Receipt) -> str:
         lines += ["---", f"# {part}: {MEANINGS[part]}"]
         if not accesses:
             lines.append("# (no rights)")
-        grant = grant_of({part: accesses}, receipt.grant.by_namespace)
+        grant = grant_of({part: accesses}, receipt.grant.by_namespace, receipt.names.get(part))
         for number, document in enumerate(_roles(subject, part, grant)):
             lines += (["---"] if number else []) + document
     return "\n".join(lines) + "\n"
@@ -36,12 +36,15 @@ def _roles(subject: Subject, part: Part, grant: Grant) -> Iterator[list[str]]:
             f"metadata: {{name: {subject.name}-{part}{where}}}",
             "rules:",
         ]
-        yield [*head, *(f"  {line}" for line in rule_lines(accesses))]
+        yield [*head, *(f"  {line}" for line in rule_lines(accesses, grant.names))]
 
 
 def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, frozenset[Access]] | None) -> JsonObject:
     """Return the receipt as one JSON object; ``growth`` are the rights that an older version did not need."""
-    parts: JsonObject = {str(part): [_access(each) for each in sorted(receipt.rights[part])] for part in Part}
+    parts: JsonObject = {
+        str(part): [_access(each, receipt.names.get(part, {}).get(each)) for each in sorted(receipt.rights[part])]
+        for part in Part
+    }
     found: JsonObject = {"package": subject.name, "version": subject.version, "kind": subject.id.kind, "rights": parts}
     if growth is not None:
         found["grown"] = {str(part): [_access(each) for each in sorted(more)] for part, more in growth.items()}
@@ -57,12 +60,13 @@ def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
         for place in sorted({each.namespace for each in accesses}):
             where = f"in the namespace {place}" if place else "in the cluster"
             lines.append(f"#   {part}, {where}:")
-            lines += [f"#     {line}" for line in rule_lines(each for each in accesses if each.namespace == place)]
+            lines += [f"#     {line}" for line in rule_lines([each for each in accesses if each.namespace == place])]
     return "\n".join(lines) + "\n"
 
 
-def _access(access: Access) -> JsonValue:
+def _access(access: Access, names: frozenset[str] | None = None) -> JsonValue:
     return {
+        **({"names": [*sorted(names)]} if names else {}),
         "apiGroup": access.group,
         "resource": access.resource,
         "verb": access.verb,

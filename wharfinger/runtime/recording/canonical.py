@@ -68,7 +68,8 @@ class _Record:
         self.tag = tag
         self.names = tuple(names)
         self.kept = tuple(None if name in opaque else name in kept for name in names)
-        self.get: Callable[[object], tuple[object, ...]] = _getter(names)
+        self.get: Callable[[object], tuple[JsonValue, ...]] = _getter(names)
+        """The function that returns the fields. They are JSON, or values that have a form."""
         self.make = cast("_Constructor", kind)
 
 
@@ -100,6 +101,8 @@ class _Quick(NamedTuple):
     tag: str
     texts: Callable[[object], tuple[str | None, ...]]
     lists: Callable[[object], tuple[tuple[str, ...] | None, ...]] | None
+    is_bare: bool
+    """True if there are no texts that may need a mask."""
 
     def is_clean(self, value: object, clean: Clean) -> bool:
         """Return whether all texts of a record are known to need no mask."""
@@ -123,7 +126,8 @@ def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
     if found is None:
         return None
     lists = [path for path, many in found if many]
-    return _Quick(f"#{tag}", _getter([path for path, many in found if not many]), _getter(lists) if lists else None)
+    texts = _getter([path for path, many in found if not many])
+    return _Quick(f"#{tag}", texts, _getter(lists) if lists else None, is_bare=not found)
 
 
 def _texts_of(tag: str, kind: type, kept: _Kept, prefix: str) -> list[tuple[str, bool]] | None:
@@ -233,33 +237,35 @@ class Codec:
 
     def encode(self, value: object, text: Text = unmasked) -> JsonValue:
         """Return the canonical form of a value. Raises CanonicalError for a value of an unknown class."""
-        return self._encoded(value, text, self.encode)
-
-    def _encoded(self, value: object, text: Text, inner: Encode) -> JsonValue:
         kind = type(value)
+        record = self._records.get(kind)
+        return self._other(kind, value, text, self.encode) if record is None else self._record(record, value, text)
+
+    def _record(self, record: _Record, value: object, text: Text, clean: Clean | None = None) -> JsonValue:
+        """Return the form of a record; with ``clean``, that of its parts is fast to write."""
+        encoded: list[JsonValue] = [record.tag]
+        append = encoded.append
+        for found, kept in zip(record.get(value), record.kept, strict=True):
+            if isinstance(found, str) and type(found) is str:
+                append(found if kept else text(found))
+            elif type(found) in _SCALARS:
+                append(found)
+            elif kept is None:
+                append(self.other(found, text))
+            elif clean is None:
+                append(self.encode(found, unmasked if kept else text))
+            else:
+                append(self.quick(found, unmasked if kept else text, clean))
+        return encoded
+
+    def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
+        """Return the form of a value that is no record."""
         if kind is str:
             return text(cast("str", value))
         if kind in _SCALARS:
             return cast("JsonValue", value)
-        record = self._records.get(kind)
-        if record is not None:
-            encoded: list[JsonValue] = [record.tag]
-            append, enums = encoded.append, self._enums
-            for found, kept in zip(record.get(value), record.kept, strict=True):
-                of_field = type(found)
-                if isinstance(found, str) and of_field is str:
-                    append(found if kept else text(found))
-                elif of_field in _SCALARS:
-                    append(cast("JsonValue", found))
-                elif of_field is datetime:
-                    append(["@", cast("datetime", found).isoformat()])
-                elif of_field in enums:
-                    append([enums[of_field], cast("Enum", found)._name_])  # `name` costs a call
-                else:
-                    append(self.other(found, text) if kept is None else inner(found, unmasked if kept else text))
-            return encoded
         if kind in self._enums:
-            return [self._enums[kind], cast("Enum", value)._name_]
+            return [self._enums[kind], cast("Enum", value)._name_]  # `name` costs a call
         if isinstance(value, StrEnum):
             return value.value
         return self.container(value, text, inner)
@@ -297,15 +303,19 @@ class Codec:
         """Return a form of a value that is fast to write; parts of it are the records themselves."""
         kind = type(value)
         quick = self._quick.get(kind)
-        if quick is not None and (quick.is_clean(value, clean) or quick.is_open(value, text)):
-            return [quick.tag, cast("JsonValue", value)]
-        if kind in self._enums:
-            return [self._enums[kind], cast("Enum", value)._name_]
-        return self._encoded(value, text, lambda inner, text_of: self.quick(inner, text_of, clean))
+        if quick is not None:
+            if quick.is_bare or quick.is_clean(value, clean) or quick.is_open(value, text):
+                return [quick.tag, cast("JsonValue", value)]
+        elif (tag := self._enums.get(kind)) is not None:
+            return [tag, cast("Enum", value)._name_]  # `name` costs a call
+        record = self._records.get(kind)
+        if record is not None:
+            return self._record(record, value, text, clean)
+        return self._other(kind, value, text, lambda inner, text_of: self.quick(inner, text_of, clean))
 
-    def is_simple(self, value: object) -> bool:
-        """Return whether a value is a record of numbers, truths, texts, times and members of enumerations only."""
-        return type(value) in self._quick
+    def is_simple(self, kind: type) -> bool:
+        """Return whether a class of records has numbers, truths, texts, times and members of enumerations only."""
+        return kind in self._quick
 
     def plain(self, form: JsonValue) -> JsonValue:
         """Return the canonical form of a form that was read. Raises CanonicalError."""

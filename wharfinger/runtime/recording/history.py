@@ -8,7 +8,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.inspector import EventSnapshot, HistorySnapshot
 from wharfinger.runtime.recording.machines import MACHINES, PACKAGE, QUEUE, SCHEDULER
 from wharfinger.runtime.recording.past import MENTION, UNCHANGED, Past, is_mention
-from wharfinger.runtime.recording.record import EventRecord, HeadRecord, Record, StateRecord
+from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Record, StateRecord
+from wharfinger.runtime.recording.replay import expanded
 from wharfinger.runtime.recording.ring import Rings
 from wharfinger.runtime.recording.wording import STATUS, state_of, words_of, words_of_status
 
@@ -26,12 +27,16 @@ def recorded_history(records: Iterable[Record], name: str) -> HistorySnapshot | 
     """Return the events of a package in a recording, which may span several starts of the daemon; None if there are none."""
     events: list[EventSnapshot] = []
     past = Past()
-    for record in records:
+    for record in expanded(each for each in records if _concerns(each, name)):
         if is_start(record):
             past = Past()
         elif (part := part_of(record, name)) is not None:
             events += events_of(past, [part])
     return HistorySnapshot(name, tuple(events)) if events else None
+
+
+def _concerns(record: Record, name: str) -> bool:
+    return isinstance(record, HeadRecord | GapRecord) or part_of(record, name) is not None
 
 
 def part_of(record: Record, name: str) -> EventRecord | StateRecord | None:

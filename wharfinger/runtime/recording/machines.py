@@ -29,6 +29,7 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.runtime.fixpoint import model as engine_model
 from wharfinger.runtime.fixpoint import state as engine_state
 from wharfinger.runtime.lifecycle import desired_state, journal_machine, lifecycle_machine
+from wharfinger.runtime.package.effects import Simple
 from wharfinger.runtime.package.state import Package
 from wharfinger.runtime.recording.canonical import Codec, Text, kinds_of
 from wharfinger.runtime.recording.package_form import package_changes
@@ -59,6 +60,11 @@ class Machine:
     codec: Codec
     step: Step
     changes: Changes
+
+
+def kinds_of_effects(effects: tuple[object, ...]) -> list[JsonValue]:
+    """Return the kinds of effects: of a record the name of its class, of a member of an enumeration its own name."""
+    return [effect.name if isinstance(effect, Simple) else type(effect).__name__ for effect in effects]
 
 
 # --- lifecycle ---------------------------------------------------------------------------------------------------------------

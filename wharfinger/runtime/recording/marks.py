@@ -8,7 +8,7 @@ takes the object's place: the same number always gives the same stand-in, so com
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Never, cast
 
 from wharfinger.cluster.objects.drift_policy import DriftMode
 from wharfinger.formats.json.value import JsonValue
@@ -147,27 +147,49 @@ def stand_in(rest: list[JsonValue], known: dict[int, StandIn] | None) -> StandIn
             raise CanonicalError("expected the mark of an object, found something else")
 
 
+def _definition(value: Definition, _text: Text) -> list[JsonValue]:
+    return ["Definition", value.name, value.version, value.crds, value.enabled_script]
+
+
+def _settings(value: ResolvedSettings, _text: Text) -> list[JsonValue]:
+    return ["Settings", value.checksum]
+
+
+def _directives(value: Directives, text: Text) -> list[JsonValue]:
+    upkeep, note = value.upkeep, value.rolled_back
+    return [
+        "Directives",
+        text(value.requested),
+        value.maintenance,
+        upkeep.deletion.value,
+        upkeep.drift.mode.value,
+        value.asked,
+        value.upgrade.rollback,
+        None if note is None else [note.revision, note.version, note.wanted, note.reason, text(note.message)],
+    ]
+
+
+def _manifest(value: Manifest, _text: Text) -> list[JsonValue]:
+    return ["Manifest", str(value.descriptor.digest)]
+
+
+def _scope(value: WorkScope, _text: Text) -> list[JsonValue]:
+    return ["Scope", value.name]
+
+
+_DETAILS: Final[dict[type, Callable[[Never, Text], list[JsonValue]]]] = {
+    Definition: _definition,
+    ResolvedSettings: _settings,
+    Directives: _directives,
+    Manifest: _manifest,
+    WorkScope: _scope,
+}
+"""The functions that return what is recorded of an object, its kind first. Of objects of other classes it is only the kind."""
+MARKED: Final = frozenset((*_DETAILS, dict))
+"""The classes whose objects are marks wherever they are."""
+
+
 def _details(value: object, text: Text) -> list[JsonValue]:
-    match value:
-        case Definition():
-            return ["Definition", value.name, value.version, value.crds, value.enabled_script]
-        case ResolvedSettings():
-            return ["Settings", value.checksum]
-        case Directives():
-            upkeep, note = value.upkeep, value.rolled_back
-            return [
-                "Directives",
-                text(value.requested),
-                value.maintenance,
-                upkeep.deletion.value,
-                upkeep.drift.mode.value,
-                value.asked,
-                value.upgrade.rollback,
-                None if note is None else [note.revision, note.version, note.wanted, note.reason, text(note.message)],
-            ]
-        case Manifest():
-            return ["Manifest", str(value.descriptor.digest)]
-        case WorkScope():
-            return ["Scope", value.name]
-        case _:
-            return [type(value).__name__]
+    kind = type(value)
+    details = _DETAILS.get(kind)
+    return [kind.__name__] if details is None else details(cast("Never", value), text)

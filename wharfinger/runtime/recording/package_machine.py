@@ -21,7 +21,7 @@ from wharfinger.runtime.package.facts import Wished
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import Attempt, Brought, Package
 from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Encode, Text, kinds_of
-from wharfinger.runtime.recording.marks import Marks, StandIn, form_of, stand_in
+from wharfinger.runtime.recording.marks import MARKED, Marks, StandIn, form_of, stand_in
 from wharfinger.runtime.recording.package_form import package_changes, package_of
 from wharfinger.runtime.recording.status_form import status_after, status_changes
 from wharfinger.runtime.resources.identity import AppId, ModuleId
@@ -104,6 +104,11 @@ class PackageCodec(Codec):
             return ["()"]
         return form_of(value) if self.marks is None or isinstance(value, StandIn) else self.marks.form(value, text)
 
+    def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
+        if self.marks is not None and kind in MARKED:
+            return self.marks.form(value, text)
+        return super()._other(kind, value, text, inner)
+
     def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
         """Return the form of a value that is no record; maps are marks, because they are settings and values."""
         return self.mark(value, text) if isinstance(value, Mapping) else super().container(value, text, inner)
@@ -145,16 +150,19 @@ def surroundings(package: Package, around: Around) -> JsonValue:
     """Return the form of the surroundings of an event. Scopes may be cancelled later, so this is not put off."""
     operations, seen = around.operations, 0
     if operations is not None:
-        seen = (
-            (_LOADING if operations.update is not None else 0)
-            | (_SUSPENDED if operations.desired.suspended else 0)
-            | (_APPLYING if operations.applying else 0)
-        )
-    if (scope := package.vote.voting) is not None and scope.cancelled:
+        if operations.update is not None:
+            seen = _LOADING
+        if operations.desired.suspended:
+            seen |= _SUSPENDED
+        if operations.applying:
+            seen |= _APPLYING
+    voting, ensuring = package.vote.voting, package.crds.scope
+    if voting is not None and voting.cancelled:
         seen |= VOTE_CANCELLED
-    if (scope := package.crds.scope) is not None and scope.cancelled:
+    if ensuring is not None and ensuring.cancelled:
         seen |= CRDS_CANCELLED
-    return cast("JsonValue", [around.now, seen])
+    form: list[object] = [around.now, seen]
+    return cast("JsonValue", form)
 
 
 def package_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:

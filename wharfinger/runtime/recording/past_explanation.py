@@ -9,6 +9,7 @@ the explanation says so.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.kube.times import format_time
@@ -17,6 +18,7 @@ from wharfinger.runtime.inspector import PackageSnapshot, ProgressSnapshot, Queu
 from wharfinger.runtime.recording.history import is_start, names_in, part_of
 from wharfinger.runtime.recording.past import Past
 from wharfinger.runtime.recording.record import GapRecord, Record
+from wharfinger.runtime.recording.replay import expanded
 from wharfinger.runtime.recording.ring import Rings
 from wharfinger.runtime.scheduler_details import DependencySnapshot, ExplanationSnapshot, LackSnapshot, NodeSnapshot
 from wharfinger.runtime.status.summary import summarize
@@ -47,9 +49,7 @@ def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | N
 def explain_recorded(records: Iterable[Record], name: str, at: datetime) -> ExplanationSnapshot | None:
     """Explain a package's state at a time from a recording; None if it has nothing of the package before that time."""
     limit, pasts = at.timestamp(), dict[str, Past]()
-    for record in records:
-        if record.time > limit:
-            break
+    for record in expanded(takewhile(lambda each: each.time <= limit, records)):
         if is_start(record) or isinstance(record, GapRecord):
             pasts.clear()
         for each in names_in(record):

@@ -25,6 +25,10 @@ FORMAT: Final = 3
 """The version of the form of records and states."""
 
 
+LATER: Final = "later"
+"""The state of an event whose changes are in a later record of the same machine, together with those of the events between."""
+
+
 class Why(StrEnum):
     """The reason for a whole state: the machine was not seen before; a file begins; texts are masked in another way; the state
     replaces the last one without an event, as a package's status is when it is created again; or it differs from the last one
@@ -114,7 +118,7 @@ def encoded_event(record: EventRecord) -> bytes:
     )
 
 
-def state_line(record: StateRecord) -> JsonValue:
+def state_line(record: StateRecord) -> list[JsonValue]:
     """Return the record of a whole state as JSON."""
     return ["s", record.number, record.time, record.machine, record.key, record.state, record.why.value]
 

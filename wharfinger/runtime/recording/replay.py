@@ -2,18 +2,28 @@
 
 The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides otherwise than
 the one that recorded, that a decision depended on something that is not in the recording, or that a state was changed without an
-event. The replay stops at the first difference of each machine's state, because what follows differs for the same reason.
+event. After each event its effects are compared: those of the scheduler in full, those of other machines by their kinds. The
+changes of a state may be recorded once for several events of a moment; they are compared after the last of these. The replay
+stops at the first difference of each machine's state, because what follows differs for the same reason.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.runtime.recording.canonical import CanonicalError, Codec, as_bytes, unmasked
-from wharfinger.runtime.recording.machines import LIFECYCLE, MACHINES, PACKAGE, QUEUE, Machine
+from wharfinger.runtime.recording.canonical import CanonicalError, Codec, as_bytes, normal, unmasked
+from wharfinger.runtime.recording.machines import (
+    LIFECYCLE,
+    MACHINES,
+    PACKAGE,
+    QUEUE,
+    SCHEDULER,
+    Machine,
+    kinds_of_effects,
+)
 from wharfinger.runtime.recording.marks import plain
 from wharfinger.runtime.recording.package_machine import PackageCodec
-from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
+from wharfinger.runtime.recording.record import LATER, EventRecord, GapRecord, HeadRecord, Record, StateRecord, Why
 
 MOST_SHOWN = 200
 """The most characters of a value in a difference."""
@@ -48,6 +58,8 @@ class Replay:
     _codecs: dict[tuple[str, str], Codec] = field(default_factory=dict)
     """The codecs of packages: each knows the objects that were mentioned since the package's whole state."""
     _off: set[tuple[str, str]] = field(default_factory=set)
+    _open: dict[tuple[str, str], tuple[object, int]] = field(default_factory=dict)
+    """The states from which changes are still to be compared, with the numbers of the events since then."""
 
     def take(self, record: Record) -> Difference | None:
         """Step one record; return the difference, if there is one. Raises CanonicalError if it is of no known machine."""
@@ -68,6 +80,7 @@ class Replay:
     def _reset(self) -> None:
         self._states.clear()
         self._off.clear()
+        self._open.clear()
 
     def _state(self, record: StateRecord) -> Difference | None:
         machine, key = _machine(record.machine), (record.machine, record.key)
@@ -79,6 +92,7 @@ class Replay:
         known = key in self._states
         before = self._states.get(key)
         self._states[key] = adopted
+        self._open.pop(key, None)
         if key in self._off:
             self._off.discard(key)
             return None
@@ -107,9 +121,13 @@ class Replay:
         before, codec = self._states[key], self._codecs.get(key, machine.codec)
         try:
             after, effects = machine.step(before, codec.decode(record.event), record.at)
-            state = machine.changes(codec, before, after, lambda _: unmasked)
-            given: JsonValue = [codec.encode(effect) for effect in effects]
-            told: JsonValue = [codec.plain(effect) for effect in _list(record.effects)]
+            since, steps = self._open.pop(key, (before, 0))
+            state: JsonValue = LATER
+            if record.state == LATER:
+                self._open[key] = since, steps + 1
+            else:
+                state = machine.changes(codec, since, after, lambda _: unmasked)
+            given, told = _effects(machine, codec, effects, _list(record.effects))
         except CanonicalError:
             raise
         except Exception as error:  # noqa: BLE001 - a machine refuses an event by an exception of its own
@@ -117,7 +135,8 @@ class Replay:
             return _difference(record, record.event, "the step", record.state, f"{type(error).__name__}: {error}")
         self._states[key] = after
         told_state = plain(record.state) if machine is PACKAGE else record.state
-        for what, recorded, replayed in (("the state", told_state, state), ("the effects", told, given)):
+        what_state = f"the state after {steps + 1} events" if steps else "the state"
+        for what, recorded, replayed in ((what_state, told_state, state), ("the effects", told, given)):
             if as_bytes(recorded) != as_bytes(replayed):
                 self._off.add(key)
                 return _difference(record, record.event, what, recorded, replayed)
@@ -132,6 +151,63 @@ def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
         difference = replay.take(record)
         if difference is not None:
             yield difference
+
+
+def _effects(
+    machine: Machine, codec: Codec, effects: tuple[object, ...], recorded: list[JsonValue]
+) -> tuple[JsonValue, JsonValue]:
+    """Return the effects as they are compared: those of the scheduler in full, of other machines the kinds."""
+    if machine is SCHEDULER:
+        return [codec.encode(effect) for effect in effects], [codec.plain(effect) for effect in recorded]
+    return kinds_of_effects(effects), recorded
+
+
+# --- expansion ---------------------------------------------------------------------------------------------------------------
+
+
+def expanded(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield the records, each event with its own changes of the state and with its effects in full.
+
+    The writer records the changes once for several events (`LATER`), and of effects the kinds. A machine is a pure function,
+    so it is stepped again from the last whole state. Raises CanonicalError if an event cannot be stepped again.
+    """
+    machines: dict[tuple[str, str], tuple[object, Codec]] = {}
+    for record in records:
+        match record:
+            case HeadRecord(first=True) | GapRecord():
+                machines.clear()
+                yield record
+            case StateRecord(machine=name) if name != SCHEDULER.name and name in MACHINES:
+                codec = MACHINES[name].codec
+                codec = codec.reader() if isinstance(codec, PackageCodec) else codec
+                machines[name, record.key] = codec.decode(record.state), codec
+                yield record
+            case EventRecord() if (known := machines.get((record.machine, record.key))) is not None:
+                after, full = _stepped(record, *known)
+                machines[record.machine, record.key] = after, known[1]
+                yield full
+            case EventRecord() if record.state == LATER:
+                raise CanonicalError(
+                    f"event {record.number}: expected the whole state of {record.key} before it, found none"
+                )
+            case _:
+                yield record
+
+
+def _stepped(record: EventRecord, before: object, codec: Codec) -> tuple[object, EventRecord]:
+    """Return the state after an event, and its record with the changes and the effects in full."""
+    machine = MACHINES[record.machine]
+    try:
+        after, effects = machine.step(before, codec.decode(record.event), record.at)
+        changes = normal(machine.changes(codec, before, after, lambda _: unmasked))
+        given: JsonValue = [codec.encode(effect) for effect in effects]
+    except CanonicalError:
+        raise
+    except Exception as error:
+        raise CanonicalError(
+            f"event {record.number}: the {record.machine} of {record.key} refuses it: {type(error).__name__}: {error}"
+        ) from error
+    return after, replace(record, state=changes, effects=given)
 
 
 def _list(value: JsonValue) -> list[JsonValue]:

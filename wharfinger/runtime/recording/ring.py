@@ -52,6 +52,9 @@ MOST_GONE: Final = 100
 
 _TOLD: Final = frozenset({BeginUpdate, BeginReconciliation, BeginDisable, BeginVote, RepeatVote, Tell, GiveWay})
 """The effects of a package that are kept: they tell what was decided."""
+_SIMPLE: Final = frozenset(kind for kind in PACKAGE_CODEC.kinds if PACKAGE_CODEC.is_simple(kind))
+"""The classes of events of packages that are kept: they refer to nothing large."""
+_PACKAGE: Final = PACKAGE.name
 _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
 """The states of machines at which nothing has happened yet."""
 
@@ -106,16 +109,16 @@ Kept: TypeAlias = Step | Part | PackageStep
 
 
 def package_step_of(
-    number: int, time: float, before: Package, event: object, after: Package, effects: tuple[object, ...]
+    name: str, number: int, time: float, before: Package, event: object, after: Package, effects: tuple[object, ...]
 ) -> PackageStep:
     """Return the step as it is kept in memory."""
     node = after.node
     phase = (after.files.definition is not None, node.joined is not None, node.refused is not None)
-    if not PACKAGE_CODEC.is_simple(event):
+    if type(event) not in _SIMPLE:
         event = type(event).__name__
     if effects:
-        effects = tuple(effect for effect in effects if type(effect) in _TOLD)
-    return PackageStep(number, time, after.id.name, before.status, event, after.status, phase, effects)
+        effects = tuple([effect for effect in effects if type(effect) in _TOLD])
+    return PackageStep(number, time, name, before.status, event, after.status, phase, effects)
 
 
 @dataclass(slots=True)
@@ -138,18 +141,25 @@ class Ring:
 
     def add(self, kept: Kept, limit: int) -> None:
         """Add a step, and drop the oldest ones if there are more than ``limit``."""
-        if len(self._newer.kept) >= limit // 2:
+        newer = self._newer.kept
+        if len(newer) >= limit // 2:
             self.dropped += len(self._older.kept)
             self._older, self._newer = self._newer, _Generation(dict(self.lasts))
-        self._newer.kept.append(kept)
-        if isinstance(kept, Part):
+            newer = self._newer.kept
+        newer.append(kept)
+        kind = type(kept)
+        if kind is PackageStep:
+            self.lasts[_PACKAGE] = kept
+        elif isinstance(kept, Part):
             self._add_last(kept)
-        elif isinstance(kept, PackageStep):
-            self.lasts[PACKAGE.name] = kept
-        elif kept.machine is QUEUE and isinstance(kept.after, QueueState) and not kept.after.lanes:
-            self.lasts.pop(kept.key, None)
-        else:
-            self.lasts[kept.key if kept.machine is QUEUE else kept.machine.name] = kept
+        elif isinstance(kept, Step):
+            machine = kept.machine
+            if machine is not QUEUE:
+                self.lasts[machine.name] = kept
+            elif isinstance(kept.after, QueueState) and not kept.after.lanes:
+                self.lasts.pop(kept.key, None)
+            else:
+                self.lasts[kept.key] = kept
 
     def _add_last(self, part: Part) -> None:
         self.lasts[SCHEDULER.name] = part

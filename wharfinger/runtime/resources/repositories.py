@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, find_list, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.network.tls import ClientCertificate
@@ -196,8 +196,9 @@ def _helm(obj: JsonObject) -> Repository:
     if not url:
         raise SpecError("spec.helm.url: required, such as https://charts.example/stable")
     read_url(url)
-    _check_unsigned(obj, "a Helm repository")
-    source = HelmSource(url, ca=_authority(obj, "helm"))
+    if has_policy(obj) and find(obj, "spec", "verify", "keyring") is None:
+        raise SpecError("spec.verify: a Helm repository has provenance files and no signatures of cosign; use keyring")
+    source = HelmSource(url, ca=_authority(obj, "helm"), verify=read_policy(obj))
     login, tls = (_secret(obj, field, "helm") for field in ("credentialsSecret", "tlsSecret"))
     return Repository(source, login, tls=tls, field="helm")
 

@@ -9,13 +9,14 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.trust.openpgp import read_keyring
 from wharfinger.packages.trust.policy import Policy, TrustedIdentity, TrustedKey, TrustRoot
 from wharfinger.runtime.resources.resources import SpecError
 
 MAX_KEYS: Final = 32
 MAX_AUTHORITIES: Final = 256 * 1024
 MAX_TEXT: Final = 500
-_FIELDS: Final = ("keys", "keyless", "attestations", "requireVersion")
+_FIELDS: Final = ("keys", "keyless", "attestations", "keyring", "requireVersion")
 _KEYLESS: Final = ("authorities", "logKeys", "certificateLogKeys", "identities")
 _IDENTITY: Final = ("issuer", "subject")
 
@@ -30,6 +31,8 @@ def read_policy(obj: JsonObject) -> Policy | None:
     if not has_policy(obj):
         return None
     verify = _object(find(obj, "spec", "verify"), "spec.verify", _FIELDS, "list the public keys")
+    if "keyring" in verify:
+        return Policy(keyring=_keyring(verify))
     keys = _keys(verify, "keys", "spec.verify", least="keyless" not in verify)
     strict = verify.get("requireVersion", True)
     if not isinstance(strict, bool):
@@ -57,6 +60,22 @@ def _object(value: JsonValue, where: str, known: Sequence[str], remedy: str) -> 
         if field not in known:
             raise SpecError(f"{where}: {field!r} is not known; use {', '.join(known[:-1])} and {known[-1]}")
     return value
+
+
+def _keyring(verify: JsonObject) -> str:
+    """Return the keyring for provenance files, which stands alone. Raises SpecError."""
+    where, text = "spec.verify.keyring", verify["keyring"]
+    if others := sorted(verify.keys() - {"keyring"}):
+        raise SpecError(
+            f"{where}: expected no {others[0]} beside it: a provenance file is the signature; remove one of them"
+        )
+    if not isinstance(text, str):
+        raise SpecError(f"{where}: expected armored public keys of OpenPGP, found another type; correct it")
+    try:
+        read_keyring(text)
+    except PackageError as error:
+        raise SpecError(f"{where}: {error}") from error
+    return text
 
 
 def _keyless(value: JsonValue) -> tuple[TrustRoot, tuple[TrustedIdentity, ...]]:

@@ -42,11 +42,14 @@ class ResolvedSettings:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     hidden: frozenset[tuple[str, ...]] = frozenset()
     version: int = 0
+    _checksum: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def checksum(self) -> str:
-        """Return the canonical checksum; it is the same for no settings and for empty settings."""
-        return checksum(self.settings)
+        """Return the canonical checksum; it is the same for no settings and for empty settings. It is computed once."""
+        if not self._checksum:
+            self._checksum.append(checksum(self.settings))
+        return self._checksum[0]
 
 
 def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject | None]) -> ResolvedSettings:

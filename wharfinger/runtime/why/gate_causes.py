@@ -95,8 +95,14 @@ def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
 
+KEPT_ELSEWHERE: Final = "is kept by the daemon of another shard"
+
+
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
     """Return the cause for a package that is not known; ``needed_by`` is the node that requires it, or None."""
+    if known.asks_daemon and (node := known.node(name)) is not None:
+        said = "it is not ready there" if known.is_on(name) else f"it is off there: {node.reason}"
+        return Cause(KEPT_ELSEWHERE, said, node.since, remedy=f"ask the daemon of that shard why {name} is not ready")
     remedy = of_absence(name, "", "")
     if needed_by is not None:
         constraint = next((each.constraint for each in needed_by.dependencies if each.name == name), "")

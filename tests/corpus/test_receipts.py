@@ -1,0 +1,64 @@
+"""The receipts of the corpus: sufficient and necessary for both versions of each chart, and growth that was planted in one."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.corpus.charts import NAMES, unpack
+from tests.runtime.receipts.support import open_judge, programs
+from tests.scale import scaled
+from wharfinger.runtime.receipts.receipt import make_receipt
+from wharfinger.runtime.receipts.rights import grown, single_rules, without
+from wharfinger.runtime.receipts.subject import next_version, read_subject
+from wharfinger.runtime.receipts.trial import Plan, run_trial
+
+WITHOUT: dict[str, str] = {
+    "admission": "its APIService needs an endpoint, which no simulated pod has",
+}
+"""Charts that cannot become ready on the embedded control plane, each with the reason."""
+RULES = scaled(1000, 1)
+"""So many of a chart's rules are removed, each in a trial of its own."""
+LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: planted}\nspec: {holderIdentity: x}\n"
+LIMIT_S = 300.0
+
+
+def plan_of_chart(name: str, folder: Path, *, planted: bool = False) -> Plan:
+    """The plan for a chart of the corpus: its first version is installed, and upgraded to the second one."""
+    one, two = unpack(name, folder)
+    if planted:
+        (two.folder / "templates" / "planted.yaml").write_text(LEASE)
+    old = read_subject(one.folder, "", one.values, as_module=True)
+    subject = read_subject(two.folder, "", two.values, as_module=True)
+    version = subject.version if subject.version != old.version else next_version(old.version)
+    return Plan(subject, one.folder, (old.version, version), (), LIMIT_S)
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT])
+async def test_the_rights_of_each_chart_are_sufficient_and_necessary(tmp_path: Path, name: str) -> None:
+    plan = plan_of_chart(name, tmp_path / "charts")
+    receipt = await make_receipt(plan, programs(), open_judge, tmp_path / "receipt")
+    rules = single_rules(receipt.grant)
+    assert rules
+    chosen = random.Random(name).sample(rules, min(RULES, len(rules)))  # noqa: S311 - the same ones each time
+    for number, (place, access) in enumerate(chosen):
+        less = without(receipt.grant, place, access)
+        record = await run_trial(plan, less, programs(), open_judge, tmp_path / f"without-{number}")
+        assert record.failure, f"{access.rule()} is not needed"
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT])
+async def test_rights_that_are_planted_in_a_chart_are_found(tmp_path: Path, name: str) -> None:
+    before = await make_receipt(plan_of_chart(name, tmp_path / "a"), programs(), open_judge, tmp_path / "before")
+    planted = plan_of_chart(name, tmp_path / "b", planted=True)
+    after = await make_receipt(planted, programs(), open_judge, tmp_path / "after")
+    found = {each for accesses in grown(before.rights, after.rights).values() for each in accesses}
+    assert {(each.resource, each.verb) for each in found} == {
+        ("leases", verb) for verb in ("get", "create", "patch", "delete")
+    }

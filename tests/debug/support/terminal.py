@@ -1,0 +1,126 @@
+"""A program on a terminal of its own: keys go in, and a terminal emulator (pyte) shows what a user would see.
+
+Waiting is for what the screen shows or for the end of the program, never for time to pass.
+"""
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pyte
+
+from tests.programs import ROOT
+
+PATIENCE_S = 60
+
+
+class OnTerminal:
+    """A running program, and the screen of its terminal."""
+
+    def __init__(self, process: subprocess.Popen[bytes], ours: int, columns: int, lines: int) -> None:
+        self.process = process
+        self.received = bytearray()
+        self._ours = ours
+        self._screen = pyte.Screen(columns, lines)
+        self._stream = pyte.ByteStream(self._screen)
+
+    @property
+    def text(self) -> str:
+        """The lines that are shown, without spaces at their ends."""
+        return "".join(f"{line.rstrip()}\n" for line in self._screen.display)
+
+    @property
+    def marked(self) -> str:
+        """The lines that are shown, with ``>`` before those that begin with a bar."""
+        bars = [self._screen.buffer[row][0].reverse for row in range(self._screen.lines)]
+        lines = self.text.splitlines()
+        return "".join(f"{'>' if bar else ' '} {line}".rstrip() + "\n" for bar, line in zip(bars, lines, strict=True))
+
+    @property
+    def colours(self) -> set[str]:
+        """The colours of the shown characters."""
+        return {cell.fg for row in self._screen.buffer.values() for cell in row.values()} - {"default"}
+
+    def press(self, keys: str) -> None:
+        """Send keys, as the terminal would."""
+        os.write(self._ours, keys.encode())
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size, as a user does with a window."""
+        self._screen.resize(lines, columns)
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def wait(self, is_shown: Callable[[str], bool]) -> str:
+        """The text of the screen, as soon as it is as expected; lines with a bar begin with ``>``, others with a space."""
+        end = time.monotonic() + PATIENCE_S
+        while not is_shown(self.marked):
+            assert time.monotonic() < end, f"it is not shown:\n{self.marked}"
+            assert self._read(end), f"the program ended, and shows:\n{self.marked}"
+        return self.marked
+
+    def wait_quiet(self) -> str:
+        """The text of the screen once nothing has been drawn for a while; only for writing golden files anew."""
+        while select.select([self._ours], [], [], 0.4)[0]:
+            self._read(time.monotonic() + PATIENCE_S)
+        return self.marked
+
+    def wait_end(self) -> int:
+        """The exit code."""
+        end = time.monotonic() + PATIENCE_S
+        while self._read(end):
+            pass
+        return self.process.wait(PATIENCE_S)
+
+    def modes(self) -> list[object]:
+        """The modes of the terminal: echo, signals, lines."""
+        return list(termios.tcgetattr(self._ours)[:4])
+
+    def _read(self, end: float) -> bool:
+        ready, _, _ = select.select([self._ours], [], [], max(end - time.monotonic(), 0.0))
+        assert ready, f"nothing happens any more; the screen shows:\n{self.text}"
+        try:
+            piece = os.read(self._ours, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.received += piece
+        self._stream.feed(piece)
+        return bool(piece)
+
+
+@contextmanager
+def on_terminal(
+    command: Sequence[str], *, columns: int = 80, lines: int = 24, environment: dict[str, str] | None = None
+) -> Iterator[OnTerminal]:
+    """Start a program on a terminal; killed at the end if it still runs."""
+    ours, its_end = pty.openpty()
+    try:
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        usual = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=its_end,
+                stdout=its_end,
+                stderr=its_end,
+                env={**usual, "TERM": "linux", **(environment or {})},
+                cwd=ROOT,
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - Ctrl-C needs a controlling terminal
+            )
+        finally:
+            os.close(its_end)
+        try:
+            yield OnTerminal(process, ours, columns, lines)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait(PATIENCE_S)
+    finally:
+        os.close(ours)

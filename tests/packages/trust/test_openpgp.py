@@ -1,0 +1,76 @@
+"""Signed texts, verified by the real gpgv."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.openpgp import Pgp, pgp
+from wharfinger.packages.errors import ArtifactError, RegistryError
+from wharfinger.packages.trust.openpgp import MAX_KEYRING, read_keyring, verify_text
+
+__all__ = ["pgp"]
+TEXT = b"name: web\n"
+
+
+async def test_a_signed_text(pgp: Pgp) -> None:
+    keyring = read_keyring(pgp.keyring("other", "ours"))
+    found = await verify_text(pgp.sign(TEXT), keyring)
+    assert found.text == TEXT
+    assert found.fingerprint in pgp.run("--list-keys", "--with-colons").decode()
+
+
+async def test_text_around_the_signed_one_is_not_returned(pgp: Pgp) -> None:
+    signed = b"name: evil\n\n" + pgp.sign(TEXT) + b"\nname: evil\n"
+    with suppress(ArtifactError):  # some versions of gpgv refuse it
+        assert (await verify_text(signed, read_keyring(pgp.keyring("ours")))).text == TEXT
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda signed: signed.replace(b"web", b"wep"), "the text was changed after it was signed"),
+        (lambda signed: TEXT, "it is no text signed with OpenPGP"),
+        (lambda signed: b"", "it is no text signed with OpenPGP"),
+        (lambda signed: signed[: len(signed) // 2], "the signature does not verify"),
+        (lambda signed: signed + signed, "the signature does not verify"),
+    ],
+)
+async def test_texts_that_are_refused(pgp: Pgp, change: object, message: str) -> None:
+    assert callable(change)
+    with pytest.raises(ArtifactError, match=message):
+        await verify_text(change(pgp.sign(TEXT)), read_keyring(pgp.keyring("ours")))
+
+
+async def test_other_keys_are_refused(pgp: Pgp) -> None:
+    with pytest.raises(ArtifactError, match=r"by a key that is not in spec\.verify\.keyring"):
+        await verify_text(pgp.sign(TEXT, "other"), read_keyring(pgp.keyring("ours")))
+    late = pgp.sign(TEXT, "late", at="20200101T120000!")
+    with pytest.raises(ArtifactError, match="the key of the signature has expired"):
+        await verify_text(late, read_keyring(pgp.keyring("late")))
+
+
+async def test_the_program_may_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(RegistryError, match=r"gpgv cannot be run: .*install gpgv") as caught:
+        await verify_text(TEXT, b"", {"PATH": str(tmp_path)})
+    assert caught.value.transient
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected armored public keys of OpenPGP, found none"),
+        ("x" * (MAX_KEYRING + 1), "at most"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----", "found a private key"),
+        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nA\n-----END PGP PUBLIC KEY BLOCK-----", "its text is no base64"),
+    ],
+)
+def test_keyrings_that_are_none(text: str, message: str) -> None:
+    with pytest.raises(ArtifactError, match=message):
+        read_keyring(text)
+
+
+def test_a_keyring_with_headers() -> None:
+    begin, end = (f"-----{word} PGP PUBLIC KEY BLOCK-----\n" for word in ("BEGIN", "END"))
+    block = f"{begin}Version: x\nComment: y\n\naGVs\nbG8=\n=abcd\n{end}"
+    assert read_keyring(block + "text\n" + block.replace("\n", "\r\n")) == b"hello" * 2

@@ -1,0 +1,65 @@
+"""The writer of records: changes once for the steps of a moment, and no batch that is lost for one text."""
+
+import msgspec
+
+from tests.runtime.support.recorded import T0, MemoryLog
+from wharfinger.runtime.lifecycle.desired_state import DesiredState
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.journal_machine import Operation
+from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.recording.record import LATER, EventRecord, StateRecord
+from wharfinger.runtime.recording.recorder import Recorder
+
+V1 = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
+
+
+def test_the_last_step_of_a_moment_has_the_changes_of_all() -> None:
+    log = MemoryLog()
+    store = LifecycleStore(observe=Recorder(lambda _: (), log, T0.timestamp).lifecycle)
+    store.reconcile("shop.web", V1)
+    store.begin_update("shop.web")
+    first = [each.state for each in log.read() if isinstance(each, EventRecord)]
+    assert first[0] == LATER
+    assert isinstance(first[1], list)
+    assert first[1][0] == [1, None, None, None, None, None]
+    store.complete_update("shop.web")
+    states = [each.state for each in log.read() if isinstance(each, EventRecord)]
+    assert states[2] == [[None] * 6, False, False, None]
+
+
+def test_the_end_of_a_machine_has_its_changes() -> None:
+    log = MemoryLog()
+    journal = Journal(None)
+    journal.observe = Recorder(lambda _: (), log, T0.timestamp).journal
+    journal.begin("shop.web", Operation.UPDATE, "sha256:1")
+    journal.forget("shop.web")
+    journal.begin("shop.web", Operation.UPDATE, "sha256:2")
+    records = log.read()
+    assert [type(each) for each in records] == [StateRecord, EventRecord, EventRecord, StateRecord, EventRecord]
+    assert [each.state for each in records if isinstance(each, EventRecord)][:2] == [LATER, {}], (
+        "both together changed nothing"
+    )
+
+
+def test_effects_are_written_by_their_kinds() -> None:
+    log = MemoryLog()
+    store = LifecycleStore(observe=Recorder(lambda _: (), log, T0.timestamp).lifecycle)
+    store.reconcile("shop.web", V1)
+    store.begin_update("shop.web")
+    store.begin_update("shop.web")
+    effects = [each.effects for each in log.read() if isinstance(each, EventRecord)]
+    assert effects[-1] == ["CancelScope", "BeginScope"]
+
+
+def test_a_text_that_cannot_be_encoded_costs_its_own_record() -> None:
+    log = MemoryLog()
+    recorder = Recorder(lambda _: (), log, T0.timestamp)
+    journal = Journal(None)
+    journal.observe = recorder.journal
+    for number, result in enumerate(("fine", "half \ud800", "fine")):
+        journal.begin(f"p{number}", Operation.UPDATE, "sha256:1")
+        journal.start(f"p{number}", Operation.UPDATE, "Download")
+        journal.complete(f"p{number}", Operation.UPDATE, "Download", result)
+    assert recorder.failures == 1
+    assert b"\\ud800" not in msgspec.json.encode([each.decode() for each in log.records])
+    assert len([each for each in log.read() if isinstance(each, EventRecord)]) == 8

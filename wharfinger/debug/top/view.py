@@ -1,0 +1,150 @@
+"""The state of the live view, the events that change it, and the effects that follow.
+
+Pure. `machine` has the transitions, `screen` draws a state.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from wharfinger.debug.package.description import Description
+from wharfinger.debug.top.lists import ListKind, Row, Sorting
+from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.package_details import LogSnapshot
+
+HEAD_LINES: Final = 4
+"""The lines above a list: the daemon, the counts, the names of the lists, and the header of the table."""
+PAGE_HEAD_LINES: Final = 1
+FOOT_LINES: Final = 1
+GIVE_UP_S: Final = 15.0
+"""The time after which a daemon that does not answer is given up; a restart takes less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One answer about the whole daemon. ``statistics`` is None while it is starting."""
+
+    daemon: DaemonSnapshot
+    packages: tuple[PackageSnapshot, ...]
+    statistics: StatisticsSnapshot | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PackagePage:
+    """One answer about one package; ``description`` is None if the daemon does not know it any more."""
+
+    name: str
+    description: Description | None
+    log: LogSnapshot | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The state. ``columns`` and ``lines`` are the size of the terminal.
+
+    ``rows`` are those of the list ``shown``, filtered and sorted; ``at`` is the index of the selected one, and ``selected`` its
+    key, by which it is found again in the next answer. ``is_typing``: keys edit the filter. ``opened`` is the package whose
+    page is shown, "" without one, and ``page`` its last answer; ``scroll`` is the first shown line of it. ``problem`` says why
+    the daemon does not answer, since ``failing_since``.
+    """
+
+    overview: Overview
+    columns: int
+    lines: int
+    now: datetime
+    arrow: str = "->"
+    shown: ListKind = ListKind.PACKAGES
+    sortings: dict[ListKind, Sorting] = field(default_factory=dict)
+    filter: str = ""
+    is_typing: bool = False
+    rows: tuple[Row, ...] = ()
+    at: int = 0
+    selected: tuple[str, ...] | None = None
+    opened: str = ""
+    page: PackagePage | None = None
+    scroll: int = 0
+    is_help: bool = False
+    problem: str = ""
+    failing_since: datetime | None = None
+
+    @property
+    def list_lines(self) -> int:
+        """The number of rows that fit below the header; at least one."""
+        return max(self.lines - HEAD_LINES - FOOT_LINES, 1)
+
+    @property
+    def page_lines(self) -> int:
+        """The number of lines of a page that fit; at least one."""
+        return max(self.lines - PAGE_HEAD_LINES - FOOT_LINES, 1)
+
+    @property
+    def sorting(self) -> Sorting:
+        """The sorting of the shown list."""
+        return self.sortings.get(self.shown, Sorting())
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A key: its character, or a name such as ``up`` and ``enter``."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """The terminal has a new size."""
+
+    columns: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The daemon answered about itself."""
+
+    overview: Overview
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswered:
+    """The daemon answered about a package."""
+
+    page: PackagePage
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The daemon did not answer."""
+
+    problem: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """A second passed."""
+
+    at: datetime
+
+
+Event: TypeAlias = Pressed | Resized | Answered | PageAnswered | Failed | Ticked
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Ask from now on about this package, or about the whole daemon if ``name`` is ""; the first time at once."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """Leave; ``problem`` is an error to report, "" if the user wants to leave."""
+
+    problem: str = ""
+
+
+Effect: TypeAlias = Watch | Quit

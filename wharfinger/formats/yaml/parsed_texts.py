@@ -1,0 +1,72 @@
+"""The values of YAML texts that were read before, by a digest of the text.
+
+To read a text of YAML takes fifty times as long as to unpack its values, so a process that reads the same files as the one before
+it can take over what that one has read. A text that differs in one byte has another digest. Texts that cannot be read are not
+kept, because their errors name a file.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final, cast
+
+import msgspec
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.yaml.reader import read_yaml, read_yaml_documents
+
+MAX_PACKED: Final = 256 * 1024
+"""The largest size of the packed values of one text that is kept."""
+
+
+class ParsedTexts:
+    """The values of texts. Each caller gets its own copy of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, bytes] = {}
+        self._used: dict[bytes, bytes] = {}
+
+    def learn(self, packed: Mapping[bytes, bytes]) -> None:
+        """Take over values that :meth:`used` of another process has returned."""
+        self._known |= packed
+
+    def used(self) -> dict[bytes, bytes]:
+        """Return the packed values of the texts that were read since the start, by the digest of the text."""
+        return dict(self._used)
+
+    def documents(self, text: bytes, *, what: str) -> list[tuple[JsonValue, int]]:
+        """Return what :func:`read_yaml_documents` returns. Raises YamlError."""
+        key = hashlib.blake2b(text, digest_size=32).digest()
+        packed = self._used.get(key) or self._known.get(key)
+        if packed is not None:
+            try:
+                found = _unpacked(packed)
+            except (msgspec.DecodeError, ValueError, TypeError):
+                self._known.pop(key, None)
+            else:
+                self._used[key] = packed
+                return found
+        read = read_yaml_documents(text, what=what)
+        if (packed := _packed(read)) is not None:
+            self._used[key] = packed
+        return read
+
+    def document(self, text: bytes, *, what: str) -> JsonValue:
+        """Return what :func:`read_yaml` returns: the only document. Raises YamlError."""
+        found = self.documents(text, what=what)
+        if len(found) > 1:
+            return read_yaml(text, what=what)  # that refuses the second one
+        return found[0][0] if found else None
+
+
+def _packed(documents: list[tuple[JsonValue, int]]) -> bytes | None:
+    """Return the bytes of values; None if they have no such form, or are too large."""
+    try:
+        packed = msgspec.msgpack.encode(documents)
+    except (msgspec.EncodeError, UnicodeEncodeError, OverflowError, RecursionError):
+        return None
+    return packed if len(packed) <= MAX_PACKED else None
+
+
+def _unpacked(packed: bytes) -> list[tuple[JsonValue, int]]:
+    read = cast("list[tuple[JsonValue, int]]", msgspec.msgpack.decode(packed))
+    return [(value, line) for value, line in read]

@@ -1,0 +1,95 @@
+"""Packs: the cache entries and the parsed texts that the last build of a tree has used, together in one entry of the cache.
+
+A build without a change uses an entry for each release and each kustomization, and reads each file of the tree. With the pack
+that is one read, and files are only compared with their digests. Everything in a pack has the key that it has outside: a
+digest of all that it depends on. So an old pack, or one of another tree, can be of little use, but never wrong.
+
+A pack is written at the end of a build that has used something which is not in it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+import yaml
+
+import wharfinger
+from wharfinger.formats.json.value import JsonValue, canonical_json
+from wharfinger.formats.yaml.parsed_texts import ParsedTexts
+from wharfinger.packages.rendering.entry_cache import EntryCache
+
+FORMAT: Final = 1
+"""The version of packs. Raise it if the meaning of a text of YAML changes; then old packs are not found."""
+MAX_BYTES: Final = 32 * 1024 * 1024
+"""The largest pack that is written."""
+_SPARE: Final = 2
+"""A pack with so many times more parts than a build used is written anew, without the others."""
+
+
+class _Pack(msgspec.Struct, frozen=True):
+    texts: dict[bytes, bytes]
+    entries: dict[str, bytes]
+
+
+_EMPTY: Final = _Pack({}, {})
+_DECODER: Final = msgspec.msgpack.Decoder(_Pack)
+
+
+def pack_name(paths: Sequence[Path]) -> str:
+    """Return the key of the pack of a tree at some paths, whatever their order."""
+    versions = f"wharfinger {wharfinger.__version__}, yaml {yaml.__version__}"
+    places: list[JsonValue] = [*sorted(str(path.absolute()) for path in paths)]
+    key = canonical_json({"pack": FORMAT, "paths": places, "by": versions})
+    return hashlib.sha256(key).hexdigest()
+
+
+class TreePacks:
+    """The packs of the trees that are built with one cache; without ``entries`` nothing is kept."""
+
+    def __init__(self, entries: EntryCache | None = None) -> None:
+        self.texts = ParsedTexts()
+        """The texts that were read, and those of the packs that were opened."""
+        self._entries = entries
+        self._packs: dict[str, _Pack] = {}
+
+    async def open(self, name: str) -> None:
+        """Read a pack, and take over what is in it. A pack that is damaged or absent is empty."""
+        if self._entries is None or name in self._packs:
+            return
+        self._packs[name] = _EMPTY
+        entry = await self._entries.get(name)
+        if entry is None:
+            return
+        self._entries.forget(name)
+        try:
+            pack = _DECODER.decode(entry.packed)
+        except msgspec.DecodeError:
+            await self._entries.drop(name)
+            return
+        self._packs[name] = pack
+        self.texts.learn(pack.texts)
+        self._entries.learn(pack.entries)
+
+    async def save(self, name: str) -> None:
+        """Write a pack with everything that was used since the start, unless the pack has it already."""
+        if self._entries is None:
+            return
+        known = self._packs.get(name, _EMPTY)
+        pack = _Pack(self.texts.used(), {key: packed for key, packed in self._entries.used().items() if key != name})
+        if _has(known, pack):
+            return
+        self._packs[name] = pack
+        packed = await trio.to_thread.run_sync(msgspec.msgpack.encode, pack)
+        if len(packed) <= MAX_BYTES:
+            await self._entries.put(name, packed)
+            self._entries.forget(name)
+
+
+def _has(known: _Pack, pack: _Pack) -> bool:
+    """Return whether a known pack has everything in another one, and not much more."""
+    size, known_size = (len(each.texts) + len(each.entries) for each in (pack, known))
+    has_all = known.texts.items() >= pack.texts.items() and known.entries.items() >= pack.entries.items()
+    return has_all and known_size <= _SPARE * size

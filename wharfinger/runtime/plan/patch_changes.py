@@ -1,0 +1,123 @@
+"""The fields that ``spec.patches`` of a planned package change, compared with its chart without them.
+
+The chart is rendered by helm as in an offline build, with the settings that the resource itself has: those of ``settingsFrom``
+and hooks are not known to a plan. A chart that cannot be rendered without them has no changes to show, and the note says why.
+"""
+
+import shutil
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.listing import listed
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize, KustomizeBuilder
+from wharfinger.packages.kustomizing.patched_render import Identity, identity_of, patched
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.rendering.renderer import Rendered, Renderer
+from wharfinger.packages.settings.values import RenderContext, effective_settings, merged_values
+from wharfinger.runtime.inspection.field_changes import field_changes
+from wharfinger.runtime.plan.plan import Plan
+from wharfinger.runtime.resources.manifests import PackageValues, Platform, chart_request, global_values
+from wharfinger.runtime.resources.resources import PackageSpec
+
+MAX_OBJECTS: Final = 20
+"""The number of objects of one package whose changes are shown."""
+MAX_FIELDS: Final = 5
+"""The number of fields of one object that are shown."""
+_KUBERNETES: Final = "1.30.0"
+"""The version that charts see if a plan names none."""
+_NOT_SHOWN: Final = "spec.patches: the changes are not shown"
+
+
+LoadTree: TypeAlias = Callable[[str, str], Awaitable[tuple[Definition, Path]]]
+"""A function that returns the definition and the files of a package by name and version. Raises PackageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatchTools:
+    """What renders and patches. Use `find_patch_tools`."""
+
+    renderer: Renderer
+    builder: KustomizeBuilder
+    kubernetes: str = ""
+
+    async def changes(self, spec: PackageSpec, definition: Definition, tree: Path) -> tuple[str, ...]:
+        """Return a line for each object that the patches change, or the one why there are none."""
+        try:
+            rendered = await self._rendered(spec, definition, tree)
+            after = await patched(rendered, spec.directives.patches, self.builder)
+        except (PackageError, FormatError) as error:
+            return (f"{_NOT_SHOWN}: {error}",)
+        return tuple(_lines(rendered, after, spec.id.namespace))
+
+    async def _rendered(self, spec: PackageSpec, definition: Definition, tree: Path) -> Rendered:
+        context = RenderContext(
+            name=spec.id.release, namespace=spec.id.namespace, registry="", version=spec.version, digest=""
+        )
+        version = self.kubernetes or _KUBERNETES
+        settings = effective_settings(definition, spec.settings)
+        values = PackageValues(
+            global_values(version, {}),
+            settings,
+            merged_values(definition, spec.settings),
+        )
+        platform = Platform(version, ())
+        request = chart_request(definition, tree, context, values, platform, upgrade=False, confined=False)
+        return await self.renderer.render(request)
+
+
+def find_patch_tools(scratch: Path, kubernetes: str) -> PatchTools | None:
+    """Return the tools that are on PATH; None without helm or kubectl."""
+    helm, kubectl = shutil.which("helm"), shutil.which("kubectl")
+    if helm is None or kubectl is None:
+        return None
+    builder = KubectlKustomize(Path(kubectl), scratch, network=False, at_once=1)
+    return PatchTools(HelmRenderer(Path(helm), scratch), builder, kubernetes)
+
+
+async def with_patch_changes(
+    plan: Plan, specs: Mapping[str, PackageSpec], tools: PatchTools | None, load: LoadTree
+) -> Plan:
+    """Return a plan whose notes name the fields that patches change, for packages that would be on."""
+    notes: dict[str, tuple[str, ...]] = {}
+    for each in plan.order:
+        spec = specs[each.name]
+        if not spec.directives.patches:
+            continue
+        if tools is None:
+            notes[each.name] = (f"{_NOT_SHOWN}, because helm or kubectl is not on PATH",)
+            continue
+        try:
+            definition, tree = await load(spec.package, spec.version)
+        except PackageError as error:
+            notes[each.name] = (f"{_NOT_SHOWN}: {error}",)
+            continue
+        notes[each.name] = await tools.changes(spec, definition, tree)
+    changed = (replace(each, notes=(*each.notes, *notes.get(each.name, ()))) for each in plan.packages)
+    return replace(plan, packages=tuple(changed))
+
+
+def _lines(before: Rendered, after: Rendered, namespace: str) -> Iterator[str]:
+    old, new = _objects(before), _objects(after)
+    changed = [identity for identity, obj in old.items() if new.get(identity) != obj]
+    for identity in changed[:MAX_OBJECTS]:
+        _, kind, _, name = identity
+        what = f"spec.patches: {kind} {find_str(old[identity], 'metadata', 'namespace') or namespace}/{name}"
+        if identity not in new:
+            yield f"{what} is left out"
+            continue
+        fields, more = field_changes(old[identity], new[identity], ())
+        texts = [f"{each.pointer} {each.before or 'nothing'} → {each.after or 'nothing'}" for each in fields]
+        yield f"{what}: {listed(texts, MAX_FIELDS)}{f' ({more} more fields)' if more else ''}"
+    if len(changed) > MAX_OBJECTS:
+        yield f"spec.patches: {len(changed) - MAX_OBJECTS} more objects are changed"
+
+
+def _objects(rendered: Rendered) -> dict[Identity, JsonObject]:
+    every = (*rendered.objects, *rendered.hooks)
+    return {identity_of(each): each for each in every if find_str(each, "metadata", "name")}

@@ -1,0 +1,296 @@
+"""The writer of records: it encodes the steps of machines for a log, many at once.
+
+A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
+long as each of them begins with the state that the last one left; the replay relies on that. The changes of a state are written
+once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most steps of a
+task follow each other within a moment. Of effects, only the kinds are written. A replay steps the machine through all events,
+so it knows each state and each effect.
+
+Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol, TypeAlias, cast
+
+import msgspec
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.runtime.package import state as package_state
+from wharfinger.runtime.recording.canonical import Codec, Text, as_lines
+from wharfinger.runtime.recording.machines import (
+    LIFECYCLE,
+    PACKAGE,
+    SCHEDULER,
+    Machine,
+    TextOf,
+    entry_form,
+    kinds_of_effects,
+)
+from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
+from wharfinger.runtime.recording.package_form import marked_objects
+from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec
+from wharfinger.runtime.recording.record import LATER, Lines, StateRecord, Why, encoded, state_line
+from wharfinger.runtime.recording.ring import Step
+from wharfinger.runtime.scheduler import events as scheduler_events
+from wharfinger.runtime.scheduler.state import Graph
+
+ALL: Final = ""
+"""The key of the scheduler, which has one state for all packages."""
+_STATE: Final = 7
+"""The place of the state in the line of an event."""
+
+Decisions: TypeAlias = tuple[scheduler_events.Effect, ...]
+Later: TypeAlias = Callable[[], bytes]
+"""A function that returns a record, and is called in another thread."""
+
+
+class Log(Protocol):
+    """A log on disk. ``file`` is the number of the file that the next record will be in."""
+
+    @property
+    def file(self) -> int:
+        """The number of the file that the next record will be in."""
+        ...
+
+    def expect(self, drain: Callable[[], None]) -> None:
+        """Call a function once before the next write, which is soon; it appends what is to be written."""
+        ...
+
+    def append(self, *records: Lines | Later) -> None:
+        """Write records later, all to one file; a function is called then, in another thread. Never waits, never raises."""
+        ...
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is recorded of a machine: its last state, the file that it can be stepped in, and how often texts were renewed
+    by then.
+
+    ``line`` is the last event whose record has no changes yet; they begin with the state ``since``.
+    """
+
+    machine: Machine
+    codec: Codec
+    masking: Masking
+    text: Derived
+    state: object
+    file: int
+    renewed: int
+    since: object = None
+    line: list[JsonValue] | None = None
+
+    def set_status(self, before: object) -> None:
+        """Tell the codec of a package the status before the event, which some events are written relative to."""
+        if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
+            self.codec.status = before.status
+
+    def close(self) -> None:
+        """Add the changes of the state to the last record."""
+        line, self.line = self.line, None
+        if line is None or self.masking.renewed != self.renewed:
+            return  # texts of these records are masked otherwise by now; a whole state follows
+        derived = self.text.derived if self.text.masked else self.masking
+        changes = self.machine.changes(self.codec, self.since, self.state, _only(derived))
+        if self.masking.renewed == self.renewed:
+            line[_STATE] = changes
+        self.text.masked.clear()
+
+
+class RecordWriter:
+    """The writer of the records of one daemon. ``masking_of`` returns the masking of a package."""
+
+    def __init__(
+        self, sink: Log, masking_of: Callable[[str], Masking], maskings: dict[str, Masking], renewals: Renewals
+    ) -> None:
+        self._sink = sink
+        self._masking_of = masking_of
+        self._maskings = maskings
+        self._renewals = renewals
+        self._file = sink.file
+        """The file of the records that are added now; it does not change until they are passed to the log."""
+        self._lines: list[list[JsonValue] | Later] = []
+        self._known: dict[tuple[str, str], _Known] = {}
+        self._open: list[_Known] = []
+        self._graph: tuple[Graph, int, int] | None = None
+        """The last recorded state of the scheduler, its file, and how often texts were renewed by then."""
+
+    def add(self, step: Step, name: str, at: JsonValue = None) -> None:
+        """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
+        number, time, machine, key, before, event, after, effects = step
+        file, found = self._file, self._known.get((machine.name, key))
+        if found is None or found.state is not before or found.renewed != found.masking.renewed or found.file != file:
+            found = self._continued(step, name, found)
+        known = found
+        while True:
+            if machine is PACKAGE:
+                known.set_status(before)
+            form = known.codec.quick(event, known.text, known.masking.clean)
+            if known.masking.renewed == known.renewed:
+                break
+            known = self._begin(step, name, Why.RENEWED)
+        line: list[JsonValue] = ["e", number, time, machine.name, key, form, at, LATER, kinds_of_effects(effects)]
+        self._lines.append(line)
+        if known.line is None:
+            known.since = before
+            self._open.append(known)
+        known.line, known.state = line, after
+
+    def _continued(self, step: Step, name: str, known: _Known | None) -> _Known:
+        """Return what is known of a machine before a step, after its whole state if there is a reason to write that."""
+        why = _why(known, step.before, self._file)
+        return known if known is not None and why is None else self._begin(step, name, why or Why.BEGINS)
+
+    def _begin(self, step: Step, name: str, why: Why) -> _Known:
+        """Write the whole state before a step."""
+        machine, key, masking = step.machine, step.key, self._masking_of(name)
+        known = self._known.get((machine.name, key))
+        if known is not None:
+            known.close()
+            codec = known.codec
+        else:
+            codec = PACKAGE_CODEC.writer() if machine is PACKAGE else machine.codec
+        if isinstance(codec, PackageCodec) and codec.marks is not None:
+            codec.marks.begin()
+        while True:
+            renewed = masking.renewed
+            whole = codec.encode(step.before, masking)
+            if masking.renewed == renewed:
+                break
+        self._lines.append(state_line(StateRecord(step.number, step.time, machine.name, key, whole, why)))
+        new = self._known[machine.name, key] = _Known(
+            machine, codec, masking, Derived(masking), step.before, self._file, renewed
+        )
+        return new
+
+    def over(self, machine: Machine, key: str) -> None:
+        """Forget a machine of which nothing is left; its next record has a whole state."""
+        known = self._known.pop((machine.name, key), None)
+        if known is not None:
+            known.close()
+
+    def forget_all(self) -> None:
+        """Record all machines from whole states again."""
+        self._known.clear()
+        self._graph = None
+
+    def flush(self) -> int:
+        """Pass all records to the log, and return the number of those that could not be encoded."""
+        known, self._open = self._open, []
+        for each in known:
+            each.close()
+            codec = each.codec
+            if isinstance(codec, PackageCodec) and codec.marks is not None and codec.marks.has_many:
+                codec.marks.forget(marked_objects(cast("package_state.Package", each.state)))
+        lines, self._lines = self._lines, []
+        parts, lost = _parts(lines)
+        if parts:
+            self._sink.append(*parts)
+        return lost
+
+    def begin(self) -> None:
+        """Begin to add records, which all are for one file."""
+        self._file = self._sink.file
+
+    # --- the scheduler ---------------------------------------------------------------------------------------------------
+
+    def add_decision(
+        self, number: int, moment: float, before: Graph, event: scheduler_events.Event, subject: str, at: JsonValue,
+        after: Graph, effects: Decisions,
+    ) -> None:  # fmt: skip
+        """Write a step of the scheduler, whose state is that of all packages."""
+        codec, file = SCHEDULER.codec, self._file
+        while True:
+            renewed = self._renewals.count
+            why = self._why_graph(before, file, renewed)
+            masking = self._masking_of(subject)
+            form = codec.quick(event, masking, masking.clean)
+            state = SCHEDULER.changes(codec, before, after, self._masking_of)
+            given: list[JsonValue] = []
+            for effect in effects:
+                own = self._masking_of(effect.name)
+                given.append(codec.quick(effect, own, own.clean))
+            if why is not None:
+                for name, entry in before.entries.items():  # texts that were forgotten get their masked form again
+                    entry_form(codec, entry, 0, self._masking_of(name))
+            if self._renewals.count == renewed:
+                break
+        if why is not None:
+            self._lines.append(partial(self._whole_graph, number, moment, before, why))
+        self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, at, state, given])
+        self._graph = after, file, renewed
+
+    def _why_graph(self, before: Graph, file: int, renewed: int) -> Why | None:
+        if self._graph is None:
+            return Why.BEGINS
+        known, in_file, by_then = self._graph
+        if known is not before:
+            return Why.UNEXPLAINED
+        if by_then != renewed:
+            return Why.RENEWED
+        return Why.CONTINUES if in_file != file else None
+
+    def _whole_graph(self, number: int, moment: float, graph: Graph, why: Why) -> bytes:
+        """Return the record of a scheduler's whole state. It is called in another thread, because it may take a second."""
+        texts: dict[str, str] = {}
+        for masking in tuple(self._maskings.values()):
+            texts |= {text: masked for text, masked in masking.texts().items() if masked != text or text not in texts}
+        masked = TextRedactor()
+        form = SCHEDULER.codec.encode(graph, lambda text: texts[text] if text in texts else masked.redact(text))
+        return encoded(StateRecord(number, moment, SCHEDULER.name, ALL, form, why))
+
+
+def _why(known: _Known | None, before: object, file: int) -> Why | None:
+    """Return the reason to record a whole state; None if the state continues from the last record."""
+    if known is None:
+        return Why.BEGINS
+    if known.state is not before and not (known.machine is LIFECYCLE and known.state == before):
+        return Why.REPLACED if known.machine is PACKAGE else Why.UNEXPLAINED
+    if known.renewed != known.masking.renewed:
+        return Why.RENEWED
+    return Why.CONTINUES if known.file != file else None
+
+
+def _only(text: Text) -> TextOf:
+    """Return the masking of a machine whose texts are all of one package."""
+    return lambda _: text
+
+
+def _parts(lines: list[list[JsonValue] | Later]) -> tuple[list[Lines | Later], int]:
+    """Return the records as they are passed to the log, and the number of those that cannot be encoded.
+
+    They are encoded here, but for those that are made in another thread.
+    """
+    parts: list[Lines | Later] = []
+    some: list[JsonValue] = []
+    lost = 0
+    for line in (*lines, None):
+        if isinstance(line, list):
+            some.append(line)
+            continue
+        if some:
+            made = _encoded(some)
+            lost += len(some) - made.records
+            parts.append(made)
+            some = []
+        if line is not None:
+            parts.append(line)
+    return parts, lost
+
+
+def _encoded(lines: list[JsonValue]) -> Lines:
+    """Return the lines that can be encoded: all of them, unless a text has half of a surrogate pair."""
+    try:
+        return Lines(as_lines(lines), len(lines))
+    except (UnicodeEncodeError, msgspec.EncodeError, TypeError):
+        made = [data for line in lines if (data := _line(line))]
+        return Lines(b"".join(made), len(made))
+
+
+def _line(line: JsonValue) -> bytes:
+    try:
+        return as_lines([line])
+    except (UnicodeEncodeError, msgspec.EncodeError, TypeError):
+        return b""
