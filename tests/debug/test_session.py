@@ -132,8 +132,8 @@ def test_no_secret_is_in_the_log_a_trace_a_recording_an_event_or_a_status(sessio
         time.sleep(0.1)
     assert session.traces
     found = {f"trace {number}": body for number, body in enumerate(session.traces)}
-    found["log"] = "\n".join(session.log).encode()
-    assert b"hello password=***" in found["log"]
+    session.daemon.wait_line("hello password=***")
+    found["log"] = "\n".join(session.daemon.lines).encode()
     recorded = [path for path in (session.folder / "flight").rglob("*") if path.is_file()]
     assert recorded
     found |= {str(path): path.read_bytes() for path in recorded}

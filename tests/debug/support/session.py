@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
-from tests.programs import PATIENCE_S, ROOT, attempt, wharfinger
+from tests.programs import PATIENCE_S, ROOT, Program, attempt, wharfinger
 from tests.runtime.support.killing import Kubectl, embedded_daemon
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 
@@ -109,8 +109,8 @@ class Session:
 
     folder: Path
     kubectl: Kubectl
-    log: list[str]
-    """The lines of the daemon's log, at level debug."""
+    daemon: Program
+    """The daemon, which logs at level debug."""
     traces: list[bytes]
     """What the daemon has sent to a receiver of traces."""
 
@@ -190,7 +190,7 @@ def open_session(folder: Path) -> Iterator[Session]:
             embedded_daemon(folder, *options, "--log-level", "debug", "--otlp-endpoint", endpoint) as daemon,
         ):
             daemon.wait_line(" ready: ")
-            session = Session(folder, Kubectl(folder / "state" / "embedded" / "kubeconfig"), daemon.lines, traces)
+            session = Session(folder, Kubectl(folder / "state" / "embedded" / "kubeconfig"), daemon, traces)
             manifest = _MANIFEST.replace("FOLDER", str(folder / "packages"))
             for word, text in (("IN_SECRET", IN_SECRET), ("LOGIN", LOGIN), ("SETTING", SETTING)):
                 manifest = manifest.replace(word, text)

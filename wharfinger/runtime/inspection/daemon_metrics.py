@@ -20,10 +20,10 @@ from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot
 from wharfinger.runtime.inspection.pod_metrics import POD_METRICS, pod_families
 from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
 from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
-from wharfinger.runtime.inspection.scheduler_metrics import SCHEDULER_METRICS, scheduler_families
 from wharfinger.runtime.inspection.statistics import statistics
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS, warm_families
 from wharfinger.runtime.inspection.watch_metrics import WATCH_METRICS
+from wharfinger.runtime.scheduler.engine_metrics import SCHEDULER_METRICS, scheduler_families
 from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")

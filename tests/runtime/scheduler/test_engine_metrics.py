@@ -1,6 +1,6 @@
 """The metrics of the scheduler."""
 
-from wharfinger.runtime.inspection.scheduler_metrics import NODES, SCHEDULER_METRICS, scheduler_families
+from wharfinger.runtime.scheduler.engine_metrics import NODES, SCHEDULER_METRICS, scheduler_families
 from wharfinger.runtime.scheduler.scheduler import EngineCounts, Scheduler
 
 
