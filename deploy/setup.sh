@@ -25,6 +25,7 @@ missing_packages() {
     command -v bwrap >/dev/null 2>&1 || echo bubblewrap
     command -v zsh >/dev/null 2>&1 || echo zsh
     command -v fish >/dev/null 2>&1 || echo fish
+    command -v chromium >/dev/null 2>&1 || echo chromium # tests of the page of `wharfinger dashboard`
 }
 
 missing=$(missing_packages | tr '\n' ' ')
@@ -60,7 +61,7 @@ if ! works || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
     works || "$python" -m venv --clear .venv || fail "could not make a virtual environment"
     # The path is relative, because pip splits PIP_CONSTRAINT at spaces.
     PIP_CONSTRAINT=constraints.txt .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        -c constraints.txt -e '.[dev,embedded,mcp,otel]' ||
+        -c constraints.txt -e '.[dev,embedded,mcp,otel,dashboard]' ||
         fail "pip could not install the packages of constraints.txt; run \`rm -rf .venv\` and try again"
     printf '%s' "$want" >"$stamp"
 fi

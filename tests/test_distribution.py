@@ -57,7 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shipped() -> set[str]:
     """What must be in a distribution: modules, type marker, and data files, as paths below ``wharfinger/``."""
     package = ROOT / "wharfinger"
-    kinds = {".py", ".yaml", ".json", ".xz", ".sh", ".typed"}
+    kinds = {".py", ".yaml", ".json", ".xz", ".sh", ".typed", ".html", ".css", ".js", ".svg"}
     return {str(path.relative_to(package)) for path in package.rglob("*") if path.suffix in kinds}
 
 

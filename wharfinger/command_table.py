@@ -77,6 +77,12 @@ COMMANDS: Final = (
         "let a package return to a former revision of its release",
         module="daemon.rollback_command",
     ),
+    Command(
+        "dashboard",
+        "debug",
+        "serve a read-only page of a running daemon for a browser on this machine",
+        module="dashboard.dashboard_command",
+    ),
     Command("top", "debug", "show a live view of a running daemon on the terminal", module="top.top_command"),
     Command(
         "describe",

@@ -69,3 +69,10 @@ def luminance(written: str) -> float:
     parts = [int(written[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_a_style_sheet_can_be_limited_to_some_pictures() -> None:
+    lines = list(style_lines(".graph"))
+    assert ".graph .solid, .graph .hollow { stroke-width: 1.5; }" in lines
+    assert all(line.startswith((".graph ", "@media", "}")) for line in lines)
+    assert len(lines) == len(list(style_lines()))

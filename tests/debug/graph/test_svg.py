@@ -170,3 +170,12 @@ def test_a_picture_is_a_picture_and_nothing_else(graph: Graph) -> None:
         assert element.tag.removeprefix(SVG) in allowed
         assert not any(name.startswith("on") or "href" in name for name in element.attrib)
         assert element.tag == f"{SVG}style" or "url(" not in " ".join(element.attrib.values())
+
+
+def test_as_a_part_of_a_page_packages_are_links() -> None:
+    document = graph_to_svg(GRAPH, lambda name: f"/package?name={name}&x")
+    root = ET.fromstring(document)  # noqa: S314 - what was just drawn
+    assert (root.get("role"), root.get("class"), root.find(f"{SVG}style")) == ("group", "graph", None)
+    links = {link.get("href"): link.get("aria-label", "") for link in root.iter(f"{SVG}a")}
+    assert links["/package?name=prod.web&x"].startswith("prod.web; 2.0.0, waiting")
+    assert len(links) == sum(node.state is not NodeState.ABSENT for node in GRAPH.nodes)

@@ -79,3 +79,23 @@ def test_the_name_is_that_of_the_paths_in_any_order(tmp_path: Path, monkeypatch:
     assert pack_name((one, two)) == pack_name((two, one)) != pack_name((one,))
     monkeypatch.chdir(tmp_path)
     assert pack_name((Path("one"),)) == pack_name((one,))
+
+
+async def test_a_pack_that_lacks_little_is_not_written_and_one_with_an_old_value_is(tmp_path: Path) -> None:
+    entries, packs = opened(tmp_path)
+    await packs.open(NAME)
+    for number in range(20):
+        await entries.put(f"{number:064}", b"one")
+    await packs.save(NAME)
+    written = (tmp_path / f"{NAME}.render").stat().st_mtime_ns
+    for value, is_written in ((b"two", False), (b"three", True)):
+        entries, packs = opened(tmp_path)
+        await packs.open(NAME)
+        for number in range(20):
+            await entries.get(f"{number:064}")
+        await entries.put(A if not is_written else f"{1:064}", value)
+        await packs.save(NAME)
+        assert ((tmp_path / f"{NAME}.render").stat().st_mtime_ns != written) is is_written
+    entries, packs = opened(tmp_path)
+    await packs.open(NAME)
+    assert await entries.get(f"{1:064}") == Entry(b"three", in_memory=True)

@@ -1,7 +1,11 @@
 """Two daemons on one control plane: their Applications, and the moves between them."""
 
+import random
 from functools import partial
 from pathlib import Path
+
+import pytest
+import trio.testing
 
 from tests.runtime.support.sharded import kept_by, label, open_shard, prepared, versions
 from tests.runtime.support.world import World, one_error, open_ground
@@ -64,3 +68,41 @@ async def test_a_run_under_way_ends_before_the_package_moves(tmp_path: Path) -> 
             assert len(notes.read_text().split()) == 2
             assert not Path(f"/proc/{notes.read_text().split()[0]}").exists()
             assert "prod.app" in blue.runtime.instances
+
+
+@pytest.mark.slow
+async def test_labels_that_change_all_the_time_leave_one_owner_and_one_revision(tmp_path: Path) -> None:
+    """Changes come while packages are being installed, moved and verified; at no moment do two daemons work on one."""
+    names = [f"app{number}" for number in range(4)]
+    with one_error():
+        async with (
+            open_ground(tmp_path) as ground,
+            ground.open_world() as main,
+            open_shard(ground, "blue") as blue,
+            open_shard(ground, "red") as red,
+        ):
+            await prepared(main)
+            for name in names:
+                await main.create("prod", name, package="page")
+            worlds = (main, blue, red)
+            draw = random.Random(23)  # noqa: S311 - the same changes each time
+            for _ in range(40):
+                await label(main, draw.choice(("blue", "red", None)))
+                for _ in range(draw.randrange(6)):
+                    await trio.testing.wait_all_tasks_blocked(0.005)
+                    for name in names:
+                        working = [each for each in worlds if f"prod.{name}" in each.runtime.instances]
+                        assert len([each for each in working if not each.runtime.is_leaving(f"prod.{name}")]) <= 1
+            await label(main, "red")
+            for name in names:
+                await main.until("prod", name, lambda obj: kept_by(obj, "red"))
+                await red.until_runtime(partial(is_verified, red, f"prod.{name}"))
+            await main.until_runtime(lambda: not main.runtime.instances and not blue.runtime.instances)
+            resource = await main.client.resource_type("v1", "Secret")
+            records = (await main.client.list(resource, "prod", label_selector="owner=helm")).items
+            assert len(records) == len(names), [find_str(each, "metadata", "name") for each in records]
+
+
+def is_verified(world: World, name: str) -> bool:
+    status = world.runtime.status(name)
+    return status is not None and not status.is_being_verified

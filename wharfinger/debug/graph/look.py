@@ -109,8 +109,19 @@ def class_of(each: NodeState | EdgeKind) -> str:
     return each.value.replace(" ", "-")
 
 
-def style_lines() -> Iterator[str]:
-    """Yield the lines of the style sheet."""
+def style_lines(scope: str = "") -> Iterator[str]:
+    """Yield the lines of the style sheet; ``scope`` is a selector of the pictures to which they are limited, "" for all."""
+    yield from (_scoped(line, scope) for line in _style_lines())
+
+
+def _scoped(line: str, scope: str) -> str:
+    selectors, brace, declarations = line.partition(" {")
+    if not scope or not brace or line.startswith("@"):
+        return line
+    return ", ".join(f"{scope} {each}" for each in selectors.split(", ")) + brace + declarations
+
+
+def _style_lines() -> Iterator[str]:
     yield "text { font-family: ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 12px; }"
     yield ".name { font-weight: bold; }"
     yield ".small { font-size: 11px; }"

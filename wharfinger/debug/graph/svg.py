@@ -7,7 +7,7 @@ screen readers read aloud. Every edge has a title in words, too. The positions o
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from textwrap import wrap
 from typing import Final
@@ -34,8 +34,10 @@ _LEAST_WIDTH: Final = 560
 _STRONG: Final = frozenset({EdgeKind.NEEDS, EdgeKind.NEEDS_IF_THERE})
 
 
-def graph_to_svg(graph: Graph) -> str:
-    """Return an SVG document."""
+def graph_to_svg(graph: Graph, link: Callable[[str], str] | None = None) -> str:
+    """Return an SVG document. With ``link``, it is a part of a page that has the style sheet for the class ``graph``, and each
+    package that exists leads to the address that ``link`` returns for its name.
+    """
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     edges = [Edge(number[edge.source], number[edge.target], edge.kind in _STRONG) for edge in graph.edges]
     texts = [_texts(node) for node in graph.nodes]
@@ -45,19 +47,20 @@ def graph_to_svg(graph: Graph) -> str:
     top = _MARGIN + _LINE * 2 + _LINE * max((row + 1 for _, row, _ in legend), default=0)
     down = top + layout.height + _MARGIN
     area = f'width="{across}" height="{down}"'
+    # The children of an image are not read aloud, so a picture with links is a group.
+    prefix, role = ("", 'role="img"') if link is None else ("drawing-", 'class="graph" role="group"')
+    named = f'{role} aria-labelledby="{prefix}title {prefix}desc"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {area} viewBox="0 0 {across} {down}" role="img" aria-labelledby="title desc">',
-        f'<title id="title">{_xml(_title(graph))}</title>',
-        f'<desc id="desc">{_xml(_summary(graph))}</desc>',
-        "<style>",
-        *style_lines(),
-        "</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" {area} viewBox="0 0 {across} {down}" {named}>',
+        f'<title id="{prefix}title">{_xml(_title(graph))}</title>',
+        f'<desc id="{prefix}desc">{_xml(_summary(graph))}</desc>',
+        *(("<style>", *style_lines(), "</style>") if link is None else ()),
         f'<rect class="paper" {area}/>',
         f'<text class="name" x="{_MARGIN}" y="{_MARGIN + 4}">{_xml(shorten(printable(_title(graph)), 70))}</text>',
         *(f'<g transform="translate({x},{_MARGIN + _LINE * (row + 1) + 4})">{entry}</g>' for x, row, entry in legend),
         f'<g transform="translate({_MARGIN},{top})">',
         *_edges(graph, layout),
-        *_nodes(graph, layout, texts),
+        *_nodes(graph, layout, texts, link),
         *_labels(graph, layout),
         "</g>",
         "</svg>",
@@ -96,7 +99,9 @@ def _size(texts: Sequence[str]) -> Size:
     return Size(round(max(map(width, texts)) * _LETTER) + 36, 12 + _LINE * len(texts))
 
 
-def _nodes(graph: Graph, layout: Layout, texts: Sequence[Sequence[str]]) -> Iterator[str]:
+def _nodes(
+    graph: Graph, layout: Layout, texts: Sequence[Sequence[str]], link: Callable[[str], str] | None
+) -> Iterator[str]:
     for node, box, lines in zip(graph.nodes, layout.boxes, texts, strict=True):
         focus = " focus" if node.name == graph.focus else ""
         radius = 8 if node.state in {NodeState.ACTIVE, NodeState.SCHEDULED, NodeState.WAITING} else 1
@@ -104,11 +109,15 @@ def _nodes(graph: Graph, layout: Layout, texts: Sequence[Sequence[str]]) -> Iter
             f'<text class="{"small" if row else "name"}" x="{26 if row == 0 else 12}" y="{18 + _LINE * row}">{_xml(line)}</text>'
             for row, line in enumerate(lines)
         )
-        yield (
+        box_and_texts = (
             f'<g class="{class_of(node.state)}{focus}" transform="translate({box.x},{box.y})"><title>{_xml(_told(node))}</title>'
             f'<rect class="box" width="{box.width}" height="{box.height}" rx="{radius}"/>'
             f'<g class="sign" transform="translate(15,14)">{SIGNS[node.state]}</g>{shown}</g>'
         )
+        if link is None or node.state is NodeState.ABSENT:
+            yield box_and_texts
+        else:
+            yield f'<a href="{_xml(link(node.name))}" aria-label="{_xml(_told(node))}">{box_and_texts}</a>'
 
 
 def _told(node: GraphNode) -> str:

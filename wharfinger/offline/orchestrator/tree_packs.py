@@ -4,7 +4,8 @@ A build without a change uses an entry for each release and each kustomization, 
 that is one read, and files are only compared with their digests. Everything in a pack has the key that it has outside: a
 digest of all that it depends on. So an old pack, or one of another tree, can be of little use, but never wrong.
 
-A pack is written at the end of a build that has used something which is not in it.
+A pack is written at the end of a build that has used more than a few things which are not in it. Results that are not in a pack
+are found in the cache as ever; a pack with an old value of an entry would hide the new one, so it is always written anew.
 """
 
 import hashlib
@@ -25,6 +26,8 @@ FORMAT: Final = 1
 """The version of packs. Raise it if the meaning of a text of YAML changes; then old packs are not found."""
 MAX_BYTES: Final = 32 * 1024 * 1024
 """The largest pack that is written."""
+_TOLERATED: Final = 16
+"""A pack is not written if it lacks at most one of so many parts: to write it costs more than to do without these."""
 _SPARE: Final = 2
 """A pack with so many times more parts than a build used is written anew, without the others."""
 
@@ -74,12 +77,12 @@ class TreePacks:
         self._entries.learn(pack.entries)
 
     async def save(self, name: str) -> None:
-        """Write a pack with everything that was used since the start, unless the pack has it already."""
+        """Write a pack with everything that was used since the start, unless the pack has nearly all of it."""
         if self._entries is None:
             return
         known = self._packs.get(name, _EMPTY)
         pack = _Pack(self.texts.used(), {key: packed for key, packed in self._entries.used().items() if key != name})
-        if _has(known, pack):
+        if _suffices(known, pack):
             return
         self._packs[name] = pack
         packed = await trio.to_thread.run_sync(msgspec.msgpack.encode, pack)
@@ -88,8 +91,10 @@ class TreePacks:
             self._entries.forget(name)
 
 
-def _has(known: _Pack, pack: _Pack) -> bool:
-    """Return whether a known pack has everything in another one, and not much more."""
+def _suffices(known: _Pack, pack: _Pack) -> bool:
+    """Return whether a known pack has nearly everything in another one, no old value of an entry, and not much more."""
     size, known_size = (len(each.texts) + len(each.entries) for each in (pack, known))
-    has_all = known.texts.items() >= pack.texts.items() and known.entries.items() >= pack.entries.items()
-    return has_all and known_size <= _SPARE * size
+    lacks = len(pack.texts.keys() - known.texts.keys()) + len(pack.entries.keys() - known.entries.keys())
+    if lacks * _TOLERATED > size or known_size > _SPARE * size:
+        return False
+    return all(known.entries.get(key, packed) == packed for key, packed in pack.entries.items())

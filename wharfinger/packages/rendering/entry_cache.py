@@ -53,8 +53,8 @@ class Entry:
 class EntryCache:
     """Packed results by key. ``folder`` is made when needed.
 
-    ``short_lived`` is for a command, which does nothing else meanwhile: it reads files without a thread for each, and does not
-    look at all files before it reads the first.
+    ``short_lived`` is for a command, which does nothing else meanwhile: it reads and writes files without a thread for each, and
+    does not look at all files before it reads the first.
     """
 
     def __init__(self, folder: Path, limits: CacheLimits | None = None, *, short_lived: bool = False) -> None:
@@ -89,12 +89,18 @@ class EntryCache:
     async def put(self, key: str, packed: bytes) -> None:
         """Keep an entry, and forget others to stay within the limits."""
         self._remember(key, packed)
-        await trio.to_thread.run_sync(self._folder.put, key, packed, limiter=self._disk)
+        if self._short_lived:
+            self._folder.put(key, packed)
+        else:
+            await trio.to_thread.run_sync(self._folder.put, key, packed, limiter=self._disk)
 
     async def drop(self, key: str) -> None:
         """Forget an entry that is intact and still cannot be used."""
         self.forget(key)
-        await trio.to_thread.run_sync(self._folder.drop, key, limiter=self._disk)
+        if self._short_lived:
+            self._folder.drop(key)
+        else:
+            await trio.to_thread.run_sync(self._folder.drop, key, limiter=self._disk)
 
     def learn(self, entries: Mapping[str, bytes]) -> None:
         """Take over entries that :meth:`used` of another process has returned, as far as there is room for them in memory."""

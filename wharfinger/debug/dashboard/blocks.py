@@ -1,0 +1,108 @@
+"""What a page consists of: sections with tables, facts, lists, logs and pictures. The templates make HTML of it. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Tone(StrEnum):
+    """The look of a text. Colour is never the only mark: the words say the same."""
+
+    PLAIN = ""
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+    DIM = "dim"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One text; with ``href``, it is a link within the page."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; the first cell of a row is its header. ``when_empty`` is shown instead of a table without rows."""
+
+    caption: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    when_empty: str
+    kind: str = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names with their values."""
+
+    pairs: tuple[tuple[str, Cell], ...]
+    kind: str = "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of texts."""
+
+    texts: tuple[Cell, ...]
+    when_empty: str
+    kind: str = "items"
+
+
+@dataclass(frozen=True, slots=True)
+class Preformatted:
+    """Lines in a fixed font; ``label`` names them for a screen reader."""
+
+    label: str
+    lines: tuple[str, ...]
+    when_empty: str
+    key: str
+    kind: str = "lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing, as safe SVG, and the same as text."""
+
+    svg: str
+    label: str
+    text: str
+    kind: str = "picture"
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Lines that a reader unfolds; ``key`` identifies them in the next answer."""
+
+    key: str
+    summary: str
+    lines: Preformatted
+    kind: str = "folded"
+
+
+Block: TypeAlias = Table | Facts | Items | Preformatted | Picture | Folded
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page, which is replaced as a whole when it changes; ``key`` is its identifier on the page."""
+
+    key: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. ``address`` is its path with the query; ``announcement`` is read aloud when it changes; ``find`` is what the
+    list of packages is limited to, None on a page without it.
+    """
+
+    title: str
+    address: str
+    sections: tuple[Section, ...]
+    announcement: str = ""
+    find: str | None = None

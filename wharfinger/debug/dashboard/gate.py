@@ -1,0 +1,102 @@
+"""The gate of the page: which requests are admitted.
+
+Pure. The page listens on a port of this machine, and every program and every page that a browser shows can send requests
+there. So:
+
+* the name in the Host header must be one of this machine, or a foreign name could be made to point here (DNS rebinding);
+* a browser must not send the request for another site's page (Sec-Fetch-Site);
+* the first request has the one-time token, which is exchanged for a cookie that scripts cannot read, and that no other site's
+  request carries; all further requests have that cookie.
+"""
+
+import hmac
+import re
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from wharfinger.httpd.messages import Request
+
+TOKEN: Final = "token"  # noqa: S105 - the name of a parameter
+TOKEN_S: Final = 600.0
+"""The time in which the token must be used."""
+METHODS: Final = ("GET", "HEAD")
+_OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+_OWN_SITES: Final = frozenset({"same-origin", "none"})
+_REMEDY: Final = "start `wharfinger dashboard` again, and open the address that it prints"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The secrets: ``token`` is "" once it was used, and expires at ``until_s``; ``cookie`` is the name of the cookie that
+    has the ``session``.
+    """
+
+    token: str
+    session: str
+    cookie: str
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The request has the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """The request had the token; ``cookie`` is the value of Set-Cookie."""
+
+    cookie: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request is answered with ``status`` and nothing else; ``why`` is for a user who made a mistake."""
+
+    status: int
+    why: str
+
+
+Verdict: TypeAlias = Admitted | Exchanged | Refused
+
+
+def admit(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
+    """Return the gate after a request, and what becomes of the request."""
+    refusal = _refusal(request)
+    if refusal is not None:
+        return gate, refusal
+    if TOKEN in request.query and request.path == "/":
+        return _exchange(gate, request, now_s)
+    if _has_session(gate, request.headers.get("cookie", "")):
+        return gate, Admitted()
+    return gate, Refused(403, f"this page is private; {_REMEDY}")
+
+
+def _refusal(request: Request) -> Refused | None:
+    if _OWN_NAMES.fullmatch(request.headers.get("host", "")) is None:
+        return Refused(421, "this page is served under the name of this machine only: 127.0.0.1 or localhost")
+    if request.method not in METHODS:
+        return Refused(405, "this page can only be read")
+    if request.headers.get("sec-fetch-site", "none") not in _OWN_SITES:
+        return Refused(403, "this page is not for other sites; open its address directly")
+    return None
+
+
+def _exchange(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
+    if request.method != "GET":
+        return gate, Refused(405, "the token is used with GET")
+    cookie = f"{gate.cookie}={gate.session}; Path=/; HttpOnly; SameSite=Strict"
+    if _has_session(gate, request.headers.get("cookie", "")):  # the same browser opens the address again
+        return gate, Exchanged(cookie)
+    if not gate.token or now_s >= gate.until_s or not _is_equal(gate.token, request.arg(TOKEN)):
+        return gate, Refused(403, f"this address was used before, or is wrong or too old; {_REMEDY}")
+    return replace(gate, token=""), Exchanged(cookie)
+
+
+def _has_session(gate: Gate, cookies: str) -> bool:
+    pairs = (each.strip().partition("=") for each in cookies.split(";"))
+    return any(name == gate.cookie and _is_equal(gate.session, value) for name, _, value in pairs)
+
+
+def _is_equal(secret: str, given: str) -> bool:
+    return hmac.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,44 @@
+"""The drawings of graphs for pages. A drawing is kept until its graph changes, because a layout takes long for a large one."""
+
+from functools import partial
+from typing import Final
+
+import trio
+
+from wharfinger.debug.dashboard.blocks import Picture
+from wharfinger.debug.dashboard.overview_page import MOST_DRAWN, package_href
+from wharfinger.debug.graph.model import Graph, around, make_graph
+from wharfinger.debug.graph.svg import graph_to_svg
+from wharfinger.debug.graph.text import UNICODE, graph_to_text
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.scheduler_details import NodeSnapshot
+
+MOST_KEPT: Final = 16
+
+
+class Pictures:
+    """The drawings that are kept, by the package in their middle; "" for the whole."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Graph, Picture]] = {}
+
+    async def picture(
+        self, nodes: tuple[NodeSnapshot, ...], packages: tuple[PackageSnapshot, ...], name: str = ""
+    ) -> Picture | None:
+        """Return the drawing of all packages, or of one and its surroundings; None if there is nothing or too much to draw."""
+        whole = make_graph(nodes, packages)
+        graph = around(whole, name) if name else whole
+        if graph is None or not graph.nodes or len(graph.nodes) > MOST_DRAWN:
+            return None
+        kept = self._kept.pop(name, None)
+        if kept is None or kept[0] != graph:
+            kept = graph, await trio.to_thread.run_sync(partial(_drawn, graph))
+        self._kept[name] = kept  # the last one used is the last one
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept[1]
+
+
+def _drawn(graph: Graph) -> Picture:
+    label = "Dependencies of all packages" if graph.focus is None else f"Dependencies around {graph.focus}"
+    return Picture(graph_to_svg(graph, package_href), label, graph_to_text(graph, None, UNICODE))

@@ -1,0 +1,45 @@
+"""The server of the page: it listens on this machine only, and opens the gate for one browser."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.dashboard.gate import TOKEN, TOKEN_S, Gate
+from wharfinger.debug.dashboard.pages import Pages
+from wharfinger.debug.dashboard.routes import make_dashboard_handler
+from wharfinger.debug.dashboard.source import Source
+from wharfinger.debug.errors import DebugError
+from wharfinger.httpd.server import HttpLimits, open_server
+
+HOST: Final = "127.0.0.1"
+LIMITS: Final = HttpLimits(
+    header_bytes=16 * 1024, body_bytes=0, idle_s=30, header_read_s=5, body_read_s=5, write_s=30, connections=64
+)
+
+
+class DashboardPortError(DebugError):
+    """The page cannot listen on its port."""
+
+
+@asynccontextmanager
+async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[str]:
+    """Serve the page until the block is left; yields its address, which works once. Raises DashboardPortError."""
+    try:
+        listeners = await trio.open_tcp_listeners(port, host=HOST)
+    except OSError as error:
+        why = error.strerror or error
+        raise DashboardPortError(f"cannot listen on {HOST}:{port}: {why}; choose another --port") from error
+    bound: int = listeners[0].socket.getsockname()[1]
+    gate = new_gate(bound, trio.current_time())
+    handler = make_dashboard_handler(Pages(Source(client)), gate)
+    async with open_server(listeners, handler, LIMITS):
+        yield f"http://{HOST}:{bound}/?{TOKEN}={gate.token}"
+
+
+def new_gate(port: int, now_s: float) -> Gate:
+    """Return a gate with new secrets. Cookies are sent to all ports of a machine, so the name of this one contains the port."""
+    return Gate(secrets.token_urlsafe(32), secrets.token_urlsafe(32), f"wharfinger-{port}", now_s + TOKEN_S)

@@ -1,0 +1,116 @@
+"""The answers of the daemon for all browsers together: however many pages are open, the daemon is asked in the pace of one
+watcher.
+
+An answer is used again until the daemon may be asked again: after a second, and after ten times as long as the answer took.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import trio
+
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
+from wharfinger.debug.client.polling import MOST_PAUSE_S, PAUSE_S, SHARE
+from wharfinger.debug.errors import DebugAnswerError, DebugError
+from wharfinger.debug.package.description import Description, describe
+from wharfinger.runtime.daemon_details import DaemonSnapshot, StatisticsSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.package_details import LogSnapshot
+from wharfinger.runtime.scheduler_details import NodeSnapshot
+
+MOST_KEPT: Final = 16
+"""The number of packages whose answers are kept."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """One answer about the whole daemon. ``statistics`` is None while it is starting."""
+
+    daemon: DaemonSnapshot
+    packages: tuple[PackageSnapshot, ...]
+    nodes: tuple[NodeSnapshot, ...]
+    statistics: StatisticsSnapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """One answer about a package, with the scheduler's nodes, of which the picture of its surroundings is made."""
+
+    daemon: DaemonSnapshot
+    description: Description
+    log: LogSnapshot | None
+    nodes: tuple[NodeSnapshot, ...]
+    packages: tuple[PackageSnapshot, ...]
+
+
+@dataclass(slots=True)
+class _Kept(Generic[_T]):
+    """The last answer, or the last failure, until ``until_s``."""
+
+    lock: trio.Lock = field(default_factory=trio.Lock)
+    answer: _T | None = None
+    failure: DebugError | None = None
+    until_s: float = 0.0
+
+    async def get(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """Return the answer. Raises DebugError."""
+        async with self.lock:
+            if trio.current_time() >= self.until_s:
+                await self._ask(ask)
+            if self.answer is None:
+                raise self.failure or DebugAnswerError("the daemon has not answered yet")
+            return self.answer
+
+    async def _ask(self, ask: Callable[[], Awaitable[_T]]) -> None:
+        began_s = trio.current_time()
+        try:
+            self.answer, self.failure = await ask(), None
+        except DebugError as error:
+            self.answer, self.failure = None, error
+        ended_s = trio.current_time()
+        self.until_s = ended_s + min(max(PAUSE_S, SHARE * (ended_s - began_s)), MOST_PAUSE_S)
+
+
+class Source:
+    """The answers that are kept."""
+
+    def __init__(self, client: DebugClient) -> None:
+        self._client = client
+        self._whole = _Kept[Whole]()
+        self._ones: dict[str, _Kept[One]] = {}
+
+    async def whole(self) -> Whole:
+        """Return an answer about the whole daemon. Raises DebugError."""
+        return await self._whole.get(self._ask_whole)
+
+    async def one(self, name: str) -> One:
+        """Return an answer about a package. Raises DebugError, NoSuchPackageError if there is no such package."""
+        whole = await self.whole()
+        kept = self._ones.pop(name, None) or _Kept[One]()
+        self._ones[name] = kept  # the last one used is the last one
+        while len(self._ones) > MOST_KEPT:
+            del self._ones[next(iter(self._ones))]
+        return await kept.get(lambda: self._ask_one(name, whole))
+
+    def pause_s(self, name: str = "") -> float:
+        """Return the time until the daemon is asked again about a package, or about the whole."""
+        kept = self._ones.get(name, self._whole) if name else self._whole
+        return max(kept.until_s - trio.current_time(), 0.0)
+
+    async def _ask_whole(self) -> Whole:
+        client = self._client
+        packages = await client.packages()
+        return Whole(await client.daemon(), packages, await client.scheduler(), await client.statistics())
+
+    async def _ask_one(self, name: str, whole: Whole) -> One:
+        description = await describe(self._client, name)
+        return One(whole.daemon, description, await self._client.logs(name), whole.nodes, whole.packages)
+
+
+async def exchange_in_thread(path: Path, question: Question) -> Reply:
+    """Send a request in a thread, so that other requests are served meanwhile."""
+    return await trio.to_thread.run_sync(lambda: finish(exchange_blocking(path, question)), abandon_on_cancel=True)
