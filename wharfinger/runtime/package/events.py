@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from wharfinger.packages.definition.definition import Definition
+from wharfinger.queue.record import record
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle.desired_state import Decision
 from wharfinger.runtime.package.facts import Wished
@@ -122,7 +123,7 @@ class Voted(ReportBase):
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookDone(ReportBase):
     """A hook ran; ``error`` is empty if it succeeded."""
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.sources.source import Source
+from wharfinger.queue.record import record
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.package.findings import (
     AccountGiven,
@@ -218,7 +219,7 @@ class DriftSeen(ReleaseBase):
 # --- the hooks -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookRan(HooksBase):
     """A hook ran; ``error`` is empty if it succeeded."""
 

@@ -70,11 +70,14 @@ def with_status(package: Package, status: PackageStatus) -> Package:
 def reported(package: Package, event: Report, around: Around) -> Next:
     """Return the package after a report, and the effects."""
     match event:
+        case HookDone(hook, error):  # first, because hooks run more often than anything else happens
+            package = applied(package, HookRan(hook, error, around.now))
+            return package, (Simple.FLAGS_SEEN,) if is_global(package.id) else ()
         case Progressed() | Placed() | Released() | Tracked() | Reachable() | Removing():
             return _shown(package, event, around)
         case Succeeded() | StageFailed() | Uninstalled():
             return _ended(package, event, around)
-        case HookDone() | EventHookDone() | ValuesChanged() | Voted():
+        case EventHookDone() | ValuesChanged() | Voted():
             return _by_hook(package, event, around)
         case WarnedOf(subject, warnings):
             return warned(package, around, subject, warnings), ()
@@ -176,11 +179,8 @@ def warned(package: Package, around: Around, subject: str, warnings: tuple[str, 
 # --- hooks -------------------------------------------------------------------------------------------------------------------
 
 
-def _by_hook(package: Package, event: HookDone | EventHookDone | ValuesChanged | Voted, around: Around) -> Next:
+def _by_hook(package: Package, event: EventHookDone | ValuesChanged | Voted, around: Around) -> Next:
     match event:
-        case HookDone(hook, error):
-            package = applied(package, HookRan(hook, error, around.now))
-            return package, (Simple.FLAGS_SEEN,) if is_global(package.id) else ()
         case EventHookDone(hook, lane, error):
             return _lane_done(package, hook, lane, error, around)
         case ValuesChanged(hook):
