@@ -7,7 +7,7 @@ PY := .venv/bin/python
 # The chart engine is used where it was built; tests name it where they want it.
 demo run bench: export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.cache/tools/bin:$(CURDIR)/.cache/tools/engine:$(PATH)
 
-.PHONY: help setup demo run test test-full lint bench engine engine-test build clean distclean
+.PHONY: help setup demo run test test-full lint bench engine engine-test docs reference build clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,12 @@ engine-test: setup ## the chart engine's own tests, and the engine
 
 bench: setup engine ## benchmarks, ratios against yardsticks (within 4 minutes; see bench/README.md)
 	@$(PY) -m bench
+
+docs: setup ## the site of docs/ in build/site, with all links checked
+	@$(PY) -m mkdocs build --strict --quiet && echo build/site
+
+reference: setup ## the pages of docs/reference, which are made from the code
+	@$(PY) -m tools.docs.generate_reference
 
 build: setup ## wheel and sdist in dist/
 	@rm -rf build dist && PIP_CONSTRAINT=constraints.txt $(PY) -m build --outdir dist . >/dev/null && ls dist

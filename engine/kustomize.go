@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/provenance"
 	"sigs.k8s.io/kustomize/kustomize/v5/commands/build"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -37,6 +38,14 @@ const (
 	// noGit is what kustomize says where it would start git; there is none on the PATH of a build.
 	noGit = "no 'git' program on path"
 )
+
+// maxCopied is the number of bytes that the copy operations of one JSON patch may add, as in the kube-apiserver: a list that is
+// copied into itself twenty times becomes a million lists.
+const maxCopied = 3 << 20
+
+func init() {
+	jsonpatch.AccumulatedCopySizeLimit = maxCopied
+}
 
 // kustomizeVersion is the version that `kubectl version` names for the same library.
 func kustomizeVersion() string {

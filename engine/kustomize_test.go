@@ -138,3 +138,20 @@ func TestSchemasAreForgotten(t *testing.T) {
 		t.Errorf("got %q", after)
 	}
 }
+
+func TestCopiesOfAPatchAreBounded(t *testing.T) {
+	patched := func(copies int) Answer {
+		patch := "patches:\n- target: {kind: ConfigMap}\n  patch: |-\n    - {op: add, path: /data/x, value: []}\n"
+		for range copies {
+			patch += "    - {op: copy, from: /data/x, path: /data/x/-}\n"
+		}
+		files := map[string]string{"kustomization.yaml": "resources: [a.yaml]\n" + patch, "a.yaml": configMap}
+		return Build(Kustomization{Folder: write(t, files)})
+	}
+	if answer := patched(5); answer.Code != 0 {
+		t.Errorf("code %d: %s", answer.Code, answer.Errors)
+	}
+	if answer := patched(40); answer.Code == 0 || !strings.Contains(string(answer.Errors), "copy") {
+		t.Errorf("code %d: %.300s", answer.Code, answer.Errors)
+	}
+}

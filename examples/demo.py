@@ -272,7 +272,7 @@ class Demo:
         if missing := {name.rpartition(".")[2] for name in INSTALLED} - deployed:
             raise DemoError(f"helm does not list these as deployed: {', '.join(sorted(missing))}")
         history = self.show("helm", "history", "web", "--namespace=demo")
-        if "superseded" not in history:
+        if "Upgrade complete" not in history:
             raise DemoError("helm's history of web has one revision only")
         title("The daemon reports what it is doing")
         self.show(*WHARFINGER, "get", "packages", "--output", "wide")

@@ -48,7 +48,7 @@ STEPS = (
     "stages it went through: Configured, ManifestsApplied",
     "web    3        3",
     "$ helm list --all-namespaces",
-    "superseded",
+    "Upgrade complete",
     "$ wharfinger get packages --output wide",
     "$ wharfinger dump demo.reload\n",
     "$ wharfinger queues dump",

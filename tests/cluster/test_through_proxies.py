@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 import trio
 
@@ -14,8 +15,9 @@ from tests.cluster.support.tcp_proxy import open_proxy
 from tests.packages.support.connect_proxy import LOGIN, open_connect_proxy
 from tests.programs import PATIENCE_S
 from wharfinger.cluster.api.connection import Connection, TokenFileAuthorization, load_connection
-from wharfinger.cluster.api.errors import UnreachableError
+from wharfinger.cluster.api.errors import FencedError, NotFoundError, UnreachableError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.api.http_session import ClientOptions
 from wharfinger.cluster.watch.informer import Informer, open_informer
 from wharfinger.control_plane.serving import Address, serve_control_plane
 from wharfinger.control_plane.storage.memory import MemoryStorage
@@ -82,6 +84,35 @@ async def test_a_proxy_that_demands_a_login_or_refuses_is_said_without_its_login
         async with open_client(replace(connection, proxy=proxy.url(LOGIN))) as client:
             with pytest.raises(UnreachableError, match="the proxy answered 403"):
                 await client.server_version()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_write_through_httpx_is_fenced_at_its_first_byte(*, tls: bool, tmp_path: Path) -> None:
+    """As behind an https or SOCKS proxy: the fence is asked before the connection, and again before the first byte."""
+    asked: list[str] = []
+    permitted = 1
+
+    def fence(what: str) -> None:
+        asked.append(what)
+        if len(asked) > permitted:
+            raise FencedError(what)
+
+    path = tmp_path / "kubeconfig"
+    async with (
+        serve_control_plane(Address("127.0.0.1", 0), path, "one", simulate=False, tls=tls),
+        open_connect_proxy() as proxy,
+    ):
+        connection = await trio.to_thread.run_sync(load_connection, path)
+        by_httpx = httpx.AsyncHTTPTransport(verify=False, proxy=proxy.url())
+        options = ClientOptions(before_write=fence)
+        async with open_client(connection, transport=by_httpx, options=options) as client:
+            with pytest.raises(FencedError):
+                await client.create(config_map("a"))
+            with pytest.raises(NotFoundError):
+                await client.get(key("a"))
+            assert len(asked) == 2
+            permitted = 10
+            await client.create(config_map("a"))
 
 
 async def test_a_token_that_is_rotated_in_its_file_is_used_at_once_by_requests_and_watches(tmp_path: Path) -> None:

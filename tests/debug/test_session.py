@@ -2,11 +2,20 @@
 
 import json
 import re
+import socket
+import sys
+import time
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import pytest
+import trio
+from mcp import Client, StdioServerParameters
 
 from tests.debug.support.session import SECRETS, Session, check_golden, open_session, transcript, words_of
+from tests.programs import PATIENCE_S
+from wharfinger.debug.client.exchange import Question, exchange_blocking, finish
+from wharfinger.debug.server.routes import ROUTES
 from wharfinger.formats.terminal_text import is_safe
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
@@ -44,6 +53,7 @@ COMMANDS = (
     "tasks --package default.nope",
     "why default.shop",
 )
+FOLLOWED = ("/api/v1/packages/dump", "/api/v1/queues/dump", "/api/v1/why", "/api/v1/logs", "/api/v1/packages/resources")
 EVERYTHING = (
     *COMMANDS,
     *(f"get {what} -o {form}" for what in ("packages", "hooks", "resources", "watches") for form in ("json", "yaml")),
@@ -85,6 +95,66 @@ def test_no_secret_is_in_any_output(session: Session) -> None:
         for secret in SECRETS:
             assert secret not in done.stdout + done.stderr, line
         assert "Traceback" not in done.stderr, line
+
+
+def test_no_secret_is_in_any_answer_of_the_socket(session: Session) -> None:
+    for path, route in ROUTES.items():
+        if route.post:
+            continue
+        place = path.replace("{name}", "default.shop").replace("{format}", ".json")
+        query = {"package": "default.shop"} if "package" in route.parameters else {}
+        reply = finish(exchange_blocking(session.socket, Question(place, query, 60.0)))
+        assert reply.body is not None, path
+        assert [secret for secret in SECRETS if secret.encode() in reply.body] == [], path
+        if path in FOLLOWED:
+            assert [secret for secret in SECRETS if secret.encode() in first_lines(session, place, query)] == [], path
+
+
+def first_lines(session: Session, path: str, query: dict[str, str]) -> bytes:
+    """The first lines of a document that is followed."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(60)
+        client.connect(str(session.socket))
+        target = f"{path}?{urlencode({**query, 'watch': '1'})}"
+        client.sendall(f"GET {target} HTTP/1.1\r\nHost: daemon\r\n\r\n".encode())
+        received = b""
+        while not received.partition(b"\r\n\r\n")[2].endswith(b"\n\r\n"):
+            received += client.recv(1_000_000)
+            if b" 200 " not in received[:20]:
+                break
+        assert b"application/x-ndjson" in received
+        return received
+
+
+def test_no_secret_is_in_the_log_a_trace_a_recording_an_event_or_a_status(session: Session) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not session.traces and time.monotonic() < end:
+        time.sleep(0.1)
+    assert session.traces
+    found = {f"trace {number}": body for number, body in enumerate(session.traces)}
+    session.daemon.wait_line("hello password=***")
+    found["log"] = "\n".join(session.daemon.lines).encode()
+    recorded = [path for path in (session.folder / "flight").rglob("*") if path.is_file()]
+    assert recorded
+    found |= {str(path): path.read_bytes() for path in recorded}
+    for kind in ("events.events.k8s.io", "packagerepositories.wharfinger.dev", "packageindexes.wharfinger.dev"):
+        found[kind] = session.kubectl("get", kind, "-A", "-o", "yaml").encode()
+    status = "jsonpath={.items[*].status}"
+    found["status"] = session.kubectl("get", "applications.wharfinger.dev", "-A", "-o", status).encode()
+    assert found["status"]
+    for where, content in found.items():
+        assert [secret for secret in SECRETS if secret.encode() in content] == [], where
+
+
+def test_no_secret_reaches_an_agent(session: Session) -> None:
+    async def ask() -> None:
+        arguments = ["-m", "wharfinger", "mcp", "--socket", str(session.socket)]
+        async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
+            for tool in ("why", "history", "graph", "diff"):
+                text = str((await client.call_tool(tool, {"package": "default.shop"})).content)
+                assert [secret for secret in SECRETS if secret in text] == [], tool
+
+    trio.run(ask)
 
 
 def test_what_hooks_print_does_not_reach_a_terminal(session: Session) -> None:

@@ -10,11 +10,13 @@ import httpx
 import pytest
 import trio.testing
 
-from tests.packages.support.charts import SIX_OBJECTS, write
+from tests.packages.support.charts import CONFIG_MAP, SIX_OBJECTS, write
 from tests.runtime.support import world as world_module
-from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.support.world import PATIENCE_S, World, open_ground, open_world
+from wharfinger.cluster.releases import revision_record
 from wharfinger.control_plane.http.memory_transport import MemoryTransport
 from wharfinger.runtime.controllers.controller import VERIFY_S
+from wharfinger.runtime.status import writer
 from wharfinger.runtime.status.writer import PAUSE_S
 
 NAMES = ("first", "second", "third")
@@ -25,14 +27,14 @@ INSTALL = {
     "POST secrets": 2,  # the state, the record
     "GET namespaces": 1,
     **{f"PATCH {kind}": 1 for kind in ("configmaps", "deployments", "roles", "secrets", "serviceaccounts", "services")},
-    "PUT secrets": 2,  # the record is deployed; the state
+    "PUT secrets": 1,  # the record is deployed
 }
 CHANGE = {
     "PATCH applications/status": 1,
     "PATCH deployments": 1,
     "POST secrets": 1,  # the record
-    "PUT secrets": 3,  # the record is deployed, the one before is superseded; the state
 }
+CHANGE_OF_TWO = {**CHANGE, "PATCH configmaps": 1}
 KINDS = ("configmaps", "deployments", "roles", "serviceaccounts", "services")
 REMOVAL = {
     "PATCH applications/status": 1,
@@ -71,8 +73,11 @@ async def settle(world: World, name: str) -> None:
 @pytest.mark.slow
 async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world_module, "STATUS_PAUSE_S", PAUSE_S)
+    monkeypatch.setattr(writer, "BEGUN_S", PATIENCE_S)  # a change counts as quick, however slow the machine is
+    monkeypatch.setattr(revision_record, "QUICK_S", PATIENCE_S)
+    files = {**SIX_OBJECTS, "templates/config.yaml": CONFIG_MAP}
     async with open_world(tmp_path) as world:
-        await world.push_folder(write(tmp_path / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
+        await world.push_folder(write(tmp_path / "six", files), "six", "1.0.0")
         await world.repository()
         await world.create("prod", "first", package="six")
         await settle(world, "first")  # from now on its kinds are known and watched
@@ -85,6 +90,11 @@ async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
             await settle(world, "second")
         change["PATCH applications"] -= 1  # the change itself
         assert +change == CHANGE
+        with counted() as change:
+            await world.change("prod", "second", {"settings": {"replicas": 3, "text": "red"}})
+            await settle(world, "second")
+        change["PATCH applications"] -= 1
+        assert +change == CHANGE_OF_TWO
         with counted() as removal:
             await world.delete("prod", "first")
             await world.until_gone("prod", "first")
@@ -103,6 +113,8 @@ async def test_requests_of_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 await world.create("prod", name, package="six")
             for name in NAMES:
                 await settle(world, name)
+            await world.change("prod", NAMES[0], {"settings": {"replicas": 2}})
+            await settle(world, NAMES[0])
         with counted() as restart:
             async with ground.open_world() as world:
                 for name in NAMES:

@@ -8,6 +8,7 @@ from trio.testing import MockClock
 from tests.cluster.support.client_contract import key, widget_crd
 from tests.cluster.support.release_bench import KEEP, WIDGET, Bench, bench
 from tests.cluster.support.release_requests import config_map, objects_of, request
+from wharfinger.cluster.objects.desired import DIGEST_ANNOTATION
 from wharfinger.cluster.objects.ownership import ForeignObjectError
 from wharfinger.cluster.releases.prediction import Change, Prediction, Source, as_stored
 from wharfinger.cluster.releases.request import ReleaseRequest
@@ -129,3 +130,5 @@ async def test_what_an_upgrade_would_refuse(autojump_clock: MockClock) -> None:
 def test_what_is_compared() -> None:
     obj = {"kind": "A", "metadata": {"name": "a", "uid": "1", "managedFields": []}, "status": {}}
     assert as_stored(obj) == {"kind": "A", "metadata": {"name": "a"}}  # type: ignore[arg-type]
+    marked = {"kind": "A", "metadata": {"name": "a", "annotations": {DIGEST_ANNOTATION: "sha256:1", "b": "c"}}}
+    assert as_stored(marked) == {"kind": "A", "metadata": {"name": "a", "annotations": {"b": "c"}}}  # type: ignore[arg-type]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import httpx
 import pytest
-import trio
 from trio.testing import MockClock
 
 from tests.cluster.support.release_bench import Clock, Faulty, cluster
@@ -14,7 +13,6 @@ from tests.cluster.support.release_requests import config_map, request
 from wharfinger.cluster.api.errors import NotFoundError, ReleaseError
 from wharfinger.cluster.lease.fencing import Holder
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.records.record_cache import Stored
 from wharfinger.cluster.records.release import ReleaseStatus
 from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.releases.record_keeper import RecordKeeper, recorded_hooks
@@ -117,42 +115,6 @@ async def test_a_record_that_another_process_wrote_over_is_its(autojump_clock: M
         await at.theirs.remove_all(OWNER)
         with pytest.raises(NotFoundError):
             await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
-
-
-async def test_failing_is_marked_even_when_cancelled(autojump_clock: MockClock) -> None:
-    async with bench(history=2) as at:
-        history: list[Stored] = []
-        for number in range(3):
-            stored = await at.ours.begin(WANTED, history[-1].release if history else None, [])
-            with trio.CancelScope() as scope:
-                scope.cancel()
-                await at.ours.fail(stored, history, ReleaseError(f"number {number}"), "Upgrade")
-            history = await at.ours.history(OWNER)
-        assert await at.statuses() == [(2, "failed"), (3, "failed")]
-        assert history[-1].release.description == "Upgrade failed: number 2"
-
-
-async def test_what_is_cancelled_is_interrupted(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        stored = await at.ours.begin(WANTED, None, [])
-        with trio.move_on_after(1):
-            try:
-                await trio.sleep_forever()
-            except trio.Cancelled as error:
-                both = BaseExceptionGroup("", [error])
-                await at.ours.fail(stored, [], both, "Install")
-                raise
-        (failed,) = await at.ours.history(OWNER)
-        assert failed.release.description == "Install failed: interrupted"
-
-
-async def test_a_server_that_is_away_leaves_it_pending(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        stored = await at.ours.begin(WANTED, None, [])
-        at.transport.fault = lambda asked: httpx.ConnectError("refused")
-        await at.ours.fail(stored, [], ReleaseError("no"), "Install")
-        at.transport.fault = lambda _: None
-        assert await at.statuses() == [(1, "pending-install")]
 
 
 async def test_what_cannot_be_read_is_told_with_a_way_on(autojump_clock: MockClock) -> None:

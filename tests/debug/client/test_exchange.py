@@ -2,8 +2,8 @@
 
 import errno
 import socket
-from http.client import BadStatusLine
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import trio
@@ -11,7 +11,7 @@ import trio
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.socket_client import exchange_in_thread, socket_client
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.client.exchange import Question, exchange_blocking, finish
+from wharfinger.debug.client.exchange import Question, Reply, exchange_blocking, finish
 from wharfinger.debug.errors import NoDaemonError
 from wharfinger.debug.server.server import open_debug_server
 
@@ -97,12 +97,10 @@ async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
         (TimeoutError("timed out"), "does not answer in time"),
         (ConnectionResetError(errno.ECONNRESET, "reset"), r"reset; is `wharfinger run` running\?"),
         (OSError(), r"closed; is `wharfinger run` running\?"),
-        (BadStatusLine("half a message"), "half a message"),
+        (OSError("half a message"), "half a message"),
     ],
 )
-def test_what_the_kernel_says(
-    error: OSError | BadStatusLine, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_kernel_says(error: OSError, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Refusing(socket.socket):
         def connect(self, _address: object, /) -> None:
             raise error
@@ -120,3 +118,38 @@ def test_a_daemon_that_is_stopped(tmp_path: Path) -> None:
         listening.listen()
         with pytest.raises(NoDaemonError, match="does not answer in time; check whether it is stopped or busy"):
             finish(exchange_blocking(path, Question("/healthz", {}, 0.01)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello and more", Reply(200, b"hello")),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", Reply(204, b"")),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", Reply(200, None)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\n", Reply(200, None)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", Reply(200, None)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "closed"),
+        (b"SSH-2.0-x\r\n\r\n", "not HTTP"),
+        (b"x" * 100_000, "not HTTP"),
+    ],
+)
+def test_answers_of_any_server(answer: bytes, reply: Reply | str, tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen(1)
+
+        def serve() -> None:
+            with server.accept()[0] as client:
+                client.recv(10_000)
+                client.sendall(answer)
+
+        thread = Thread(target=serve)
+        thread.start()
+        question = exchange_blocking(path, Question("/x", {"a": "b c"}, 5.0))
+        if isinstance(reply, Reply):
+            assert finish(question) == reply
+        else:
+            with pytest.raises(NoDaemonError, match=reply):
+                finish(question)
+        thread.join()

@@ -14,10 +14,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
-from tests.programs import PATIENCE_S, ROOT, attempt, wharfinger
+from tests.programs import PATIENCE_S, ROOT, Program, attempt, wharfinger
 from tests.runtime.support.killing import Kubectl, embedded_daemon
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 
@@ -107,6 +109,10 @@ class Session:
 
     folder: Path
     kubectl: Kubectl
+    daemon: Program
+    """The daemon, which logs at level debug."""
+    traces: list[bytes]
+    """What the daemon has sent to a receiver of traces."""
 
     @property
     def socket(self) -> Path:
@@ -144,6 +150,30 @@ class Session:
 
 
 @contextmanager
+def _receiver() -> Iterator[tuple[str, list[bytes]]]:
+    """Receive traces over HTTP on loopback."""
+    bodies: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_arguments: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", bodies
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
 def open_session(folder: Path) -> Iterator[Session]:
     """Start a daemon, install the package, and wait until it is ready."""
     files = {
@@ -154,9 +184,13 @@ def open_session(folder: Path) -> Iterator[Session]:
     hooked(folder / "packages" / "shop", {"a.sh": _HOOK}, name="shop", files=files)
     os.environ["PLANTED_TOKEN"] = OF_DAEMON
     try:
-        with embedded_daemon(folder, "--local-packages", str(folder / "packages")) as daemon:
+        options = ("--local-packages", str(folder / "packages"), "--flight-recorder", str(folder / "flight"))
+        with (
+            _receiver() as (endpoint, traces),
+            embedded_daemon(folder, *options, "--log-level", "debug", "--otlp-endpoint", endpoint) as daemon,
+        ):
             daemon.wait_line(" ready: ")
-            session = Session(folder, Kubectl(folder / "state" / "embedded" / "kubeconfig"))
+            session = Session(folder, Kubectl(folder / "state" / "embedded" / "kubeconfig"), daemon, traces)
             manifest = _MANIFEST.replace("FOLDER", str(folder / "packages"))
             for word, text in (("IN_SECRET", IN_SECRET), ("LOGIN", LOGIN), ("SETTING", SETTING)):
                 manifest = manifest.replace(word, text)

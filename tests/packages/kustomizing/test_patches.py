@@ -6,6 +6,7 @@ from wharfinger.formats.json.value import JsonValue, ShapeError
 from wharfinger.packages.kustomizing.patches import MAX_PATCHES, Patch, patches_checksum, patches_document, read_patches
 
 JSON = "[{op: add, path: /a, value: 1}]"
+COPIES = str([{"op": "copy", "from": "/a", "path": "/a/-"}] * 7)
 MERGE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 
@@ -34,6 +35,10 @@ def test_patches_are_read_and_written() -> None:
         ([{"patch": JSON}], "does not name its object; add a target"),
         ([{"patch": "[{op: put}]", "target": {"kind": "A"}}], r"patch\[0\]\.op: expected one of add, copy"),
         ([{"patch": "spec: {}"}], "it names no object; add apiVersion, kind and metadata.name"),
+        (
+            [{"patch": COPIES, "target": {"kind": "A"}}] * 3,
+            "expected at most 20 copy operations, found 21; write values",
+        ),
         ([{"patch": "3"}], "expected an object or a list of operations, found"),
         ([{"patch": f"{MERGE}---\n{MERGE}"}], "expected one document, found 2"),
         ([{"patch": "a: [", "target": {"kind": "A"}}], r"spec\.patches\[0\]\.patch"),

@@ -1,6 +1,7 @@
 """sd_notify, against a real datagram socket."""
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog, service_manager
+from wharfinger.runtime.daemon.service_manager import ServiceManager, open_reloads, open_watchdog, service_manager
 
 
 @pytest.fixture
@@ -61,3 +62,37 @@ async def test_without_a_watchdog_nothing_is_sent(manager_socket: tuple[str, soc
         await trio.testing.wait_all_tasks_blocked()
     with pytest.raises(BlockingIOError):
         receiver.recv(100)
+
+
+async def test_the_watchdog_is_not_fed_while_something_hangs(
+    manager_socket: tuple[str, socket.socket], caplog: pytest.LogCaptureFixture
+) -> None:
+    address, receiver = manager_socket
+    looks: list[str] = ["", "Pods: not heard for 300 s", "Pods: not heard for 301 s", ""]
+
+    def hangs() -> str:
+        return looks.pop(0) if looks else "over"
+
+    async with open_watchdog(ServiceManager(address, 0.02), hangs):
+        for _ in range(2):
+            assert await trio.to_thread.run_sync(receiver.recv, 100) == b"WATCHDOG=1"
+    assert [each.getMessage() for each in caplog.records][:1] == [
+        "the watchdog is not fed any more: Pods: not heard for 300 s"
+    ]
+
+
+async def test_a_reload_looks_again_and_says_so(manager_socket: tuple[str, socket.socket]) -> None:
+    address, receiver = manager_socket
+    looked: list[int] = []
+    async with open_reloads(ServiceManager(address), lambda: looked.append(1)):
+        os.kill(os.getpid(), signal.SIGHUP)
+        begun = await trio.to_thread.run_sync(receiver.recv, 100)
+        assert begun.startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+        assert await trio.to_thread.run_sync(receiver.recv, 100) == b"READY=1"
+    assert looked == [1]
+
+
+async def test_without_a_service_manager_a_closed_terminal_ends_the_daemon() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    async with open_reloads(ServiceManager(""), lambda: None):
+        assert signal.getsignal(signal.SIGHUP) == before

@@ -22,6 +22,7 @@ from wharfinger.hooks.metrics.store import MetricLimits
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.store.store import Store
+from wharfinger.pools.interpreters.warm_start import MAX_INTERPRETERS
 from wharfinger.runtime.inspection.daemon_metrics import DAEMON_METRICS, MAX_ROWS, daemon_lines, summed
 from wharfinger.runtime.inspection.pod_metrics import POD_METRICS
 from wharfinger.runtime.inspection.recorder_metrics import RECORDER_METRICS
@@ -68,6 +69,34 @@ def test_the_documentation_has_all_of_them_and_no_others() -> None:
     (said,) = re.findall(r"Buckets of the three histograms, in seconds: (.*)\.\s+`module`", text.replace("\n", " "))
     for each in HOOK_METRICS:
         assert each.buckets == (tuple(map(float, said.split(", "))) if each.kind == "histogram" else ())
+
+
+FIXED = {
+    *("state", "kind", "operation", "source", "start", "outcome", "client"),  # the daemon's own words
+    "version",  # of the daemon; that of a package is in a family with a limit
+}
+"""Labels of which there are a few values, whatever users install."""
+LIMITED = {
+    "wharfinger_package_info": MAX_ROWS,
+    "wharfinger_tasks_queue_length": MAX_ROWS,
+    "wharfinger_kube_snapshot_objects": MAX_ROWS,
+    "wharfinger_kube_events_total": MAX_ROWS,
+    "wharfinger_kube_events_dropped_total": MAX_ROWS,
+    "wharfinger_kube_watch_subscribers": MAX_ROWS,
+    "wharfinger_kube_watch_errors_total": MAX_ROWS,
+    "wharfinger_watch_last_heard_timestamp_seconds": 1_000,
+    **dict.fromkeys((each.name for each in POD_METRICS), 200),
+    **dict.fromkeys((each.name for each in HOOK_METRICS), RUN_ROWS),
+}
+"""The families whose labels users choose, each with the limit of its rows (tested where the limit is)."""
+
+
+def test_nothing_in_a_label_is_unbounded() -> None:
+    """A label that is not one of FIXED is in a family with a limit. There are three pools of workers, and four interpreters."""
+    assert MAX_INTERPRETERS == 4
+    few = {"pool", "interpreter"}
+    growing = {each.name for each in (*DAEMON_METRICS, *HOOK_METRICS) if set(each.labels) - FIXED - few}
+    assert growing <= LIMITED.keys()
 
 
 def test_the_documented_limits_are_those_that_hold() -> None:

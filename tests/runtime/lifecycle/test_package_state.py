@@ -19,10 +19,12 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import Connection, bearer
 from wharfinger.cluster.api.errors import NotFoundError, UnreachableError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.records.release import STAMP_LABEL, Release
 from wharfinger.control_plane.service import LOCAL, open_control_plane
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.lifecycle.applied_stamp import stamp_of
 from wharfinger.runtime.lifecycle.package_state import (
     MAX_STATE,
     STATE_TYPE,
@@ -81,6 +83,31 @@ async def test_what_another_process_wrote_is_kept() -> None:
         await theirs.update(lambda state: state.startup_done("theirs"))
         await ours.update(lambda state: state.startup_done("ours"))
         assert (await theirs.read()).started == {"ours", "theirs"}
+
+
+async def test_a_later_revision_says_what_was_applied() -> None:
+    def stamped(number: int, inputs: str, values: str) -> Release:
+        document: JsonObject = {"version": number, "info": {"status": "deployed"}}
+        return Release(document, {STAMP_LABEL: f"{number}.{stamp_of(inputs, values)}"}, "wharfinger")
+
+    async with open_cluster() as client:
+        record = state_record(client, APP)
+        record.compare([stamped(1, "a", "b")])
+        assert record.state == PackageState()  # there is no state, or a user deleted it to start anew
+        await record.update(lambda state: state.applied_as("c", "d", "e", 2))
+        record.compare([stamped(1, "a", "b"), stamped(2, "a", "b")])
+        assert record.state.is_applied("c", "d")
+        record.compare([stamped(2, "a", "b"), stamped(3, "f", "g")])
+        assert (record.state.is_applied("f", "g"), record.state.is_of("c")) == (True, False)
+        assert (await state_record(client, APP).read()).is_applied("c", "d")  # nothing was written
+        other = state_record(client, APP)
+        await other.read()
+        await other.update(lambda state: state.startup_done("theirs"))
+        await record.update(lambda state: state.startup_done("ours"))  # a conflict: the state is read again
+        found = await state_record(client, APP).read()
+        assert found.is_applied("f", "g")
+        assert found.revision == 3
+        assert found.started == {"ours", "theirs"}
 
 
 async def test_a_state_that_was_deleted_by_hand_is_written_anew() -> None:
@@ -253,6 +280,7 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
             "ready": None,
             "rollback": None,
             "rollbackAsked": "",
+            "revision": 0,
         }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.records.release import SECRET_TYPE, from_secret
-from wharfinger.formats.json.value import JsonObject, JsonValue, decode_json, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, decode_json, find_int, find_object, find_str
 from wharfinger.kube.resource import kind_of, name_of
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import ProcessLedger
@@ -30,7 +30,7 @@ async def outcome(client: ClusterClient, state: Path) -> JsonObject:
         groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]
         warnings: list[JsonValue] = [*file.warnings]
     return {
-        "objects": await _objects(client),
+        "objects": tidied(await _objects(client)),
         "deployed": {path.name: str(path.readlink()) for path in sorted((state / "deployed").iterdir())},
         "trees": [path.name for path in sorted((state / "store" / "trees").iterdir())],
         "unfinished": [path.name for path in sorted((state / "store" / "tmp").iterdir())],
@@ -57,6 +57,33 @@ async def _objects(client: ClusterClient) -> JsonObject:
                     continue  # a Pod of a ReplicaSet, which the ReplicaSet says all about but its name
                 found[" ".join([*kind_of(obj), name_of(obj)])] = settled(decoded(obj))
     return found
+
+
+def tidied(objects: JsonObject) -> JsonObject:
+    """Objects in which all deployed revisions but the newest are superseded, as they are to become some time later."""
+    records = [find_object(obj, "data", "release") for obj in objects.values() if _is_release(obj)]
+    newest = max((find_int(one, "version") for one in records if _status(one) == "deployed"), default=0)
+
+    def of(obj: JsonValue) -> JsonValue:
+        if not isinstance(obj, dict) or not _is_release(obj):
+            return obj
+        release = find_object(obj, "data", "release")
+        if _status(release) != "deployed" or find_int(release, "version") == newest:
+            return obj
+        metadata = find_object(obj, "metadata")
+        labels: JsonObject = {**find_object(metadata, "labels"), "status": "superseded"}
+        info: JsonObject = {**find_object(release, "info"), "status": "superseded"}
+        return {**obj, "metadata": {**metadata, "labels": labels}, "data": {"release": {**release, "info": info}}}
+
+    return {name: of(obj) for name, obj in objects.items()}
+
+
+def _is_release(obj: JsonValue) -> bool:
+    return isinstance(obj, dict) and find_str(obj, "type") == SECRET_TYPE
+
+
+def _status(release: JsonObject) -> str:
+    return find_str(release, "info", "status")
 
 
 def decoded(obj: JsonObject) -> JsonObject:

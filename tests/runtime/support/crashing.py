@@ -23,6 +23,7 @@ from unittest import mock
 
 from wharfinger.__main__ import main
 from wharfinger.cluster.api.client import Propagation
+from wharfinger.cluster.releases import revision_record
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.process.journal_file import JournalTable, Row
@@ -30,6 +31,9 @@ from wharfinger.runtime.daemon import daemon
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.lifecycle.journal import OPERATION_STEPS, Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
+
+SLOW_S = 300.0
+"""How long a change takes at most that is recorded once, so that the number of writes does not depend on the machine."""
 
 
 class Trace:
@@ -135,6 +139,7 @@ def run() -> int:
         mock.patch.object(JournalTable, "write", write),
         mock.patch.object(daemon, "Journal", TracedJournal),
         mock.patch.object(daemon, "LimitedClient", CrashingClient),
+        mock.patch.object(revision_record, "QUICK_S", SLOW_S),
     ):
         return main()
 

@@ -306,7 +306,8 @@ class HttpSession:
             headers.append(("authorization", header))
         extensions: dict[str, object] = {}
         if call.writes:
-            extensions[BEFORE_SENDING] = partial(self.options.before_write, call.what)
+            permit = partial(self.options.before_write, call.what)
+            extensions |= {BEFORE_SENDING: permit, "trace": partial(_ask_before_sending, permit)}
         if name := self._connection.tls_server_name:
             extensions["sni_hostname"] = name
         times = httpx.Timeout(self.options.request_s, connect=self.options.connect_s, read=read_s)
@@ -360,6 +361,16 @@ class HttpSession:
         finally:
             if not ended:
                 await _end(raw)
+
+
+async def _ask_before_sending(permit: Callable[[], None], event: str, _about: object) -> None:
+    """Ask for the permission just before the first byte, where httpx's own transport sends a request: behind proxies that
+    ServerTransport does not know.
+
+    httpcore calls this at every step of a request, and passes errors on. The request for a tunnel is one that is asked for, too.
+    """
+    if event.endswith(".send_request_headers.started"):
+        permit()
 
 
 def _is_upgraded(response: httpx.Response) -> bool:

@@ -208,13 +208,13 @@ class ApplyOperations:
             applied = self._applied.get(attempt.key)
             if applied is not None and not self._applied.is_shared(attempt.key):
                 with suppress(ConflictError, InvalidError):
-                    return await writer.write_unread(row.object(), applied.uid)
+                    return await writer.write_unread(row.to_apply(), applied.uid)
             live = await look_up(client, row.key)  # it has been changed or replaced just now
         if live is not None:
             self._check_owner(row, live)
             _check_staying(row.key, live)
         return await writer.write(
-            row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
+            row.key, row.to_apply(), live, before=before, drift=row.drift, correcting=attempt.refreshing
         )
 
     async def delete(self, attempt: Attempt[Identity, DesiredObject]) -> None:

@@ -15,6 +15,8 @@ Invariants:
 * While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
   change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
 * Only a baseline is kept of each object, and its drift as long as that lasts.
+* An object without a baseline is not judged if it was applied for another row than the present one: a process was killed while it
+  made a revision that has no record. The next upgrade decides what becomes of it.
 """
 
 import random
@@ -264,6 +266,8 @@ class DriftMonitor:
         applied = self._applied.get(identity)
         if (applied is not None and applied.is_newer_than(live)) or _is_ending(live):
             return
+        if applied is None and row.is_in_doubt(live):
+            return
         if not self._settled(identity) or self._find(row, live) is not None:
             self._suspect(identity, text_at(live, "metadata", "resourceVersion"))
         else:
@@ -343,6 +347,8 @@ class DriftMonitor:
             self._queue.add(identity)  # the row or the baseline changed meanwhile
             return
         self._known.suspects.pop(identity, None)
+        if applied is None and live is not None and row.is_in_doubt(live):
+            return
         drift = Drift(identity, missing=True) if live is None else self._find(row, live)
         if drift is not None:
             self._counts.confirmed += 1

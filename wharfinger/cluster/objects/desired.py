@@ -9,7 +9,7 @@ thousand parsed objects are half a gigabyte, packed ones a tenth of it.
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.install_order import wave_of
@@ -17,8 +17,11 @@ from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner, owne
 from wharfinger.cluster.tables.snapshot import Index, Snapshot
 from wharfinger.cluster.tables.table import Table
 from wharfinger.formats.json.packed_json import PackedJson
-from wharfinger.formats.json.value import JsonObject, as_object, checksum, encode_json
+from wharfinger.formats.json.value import JsonObject, as_object, checksum, encode_json, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
+
+DIGEST_ANNOTATION: Final = "wharfinger.dev/applied-digest"
+"""The annotation with the digest of the row that an object was applied for, if no record announced that it would be."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,7 +46,8 @@ def identity_of(key: ObjectKey) -> Identity:
 class DesiredObject:
     """One row: the object to apply, with labels and annotations; ``digest`` is the digest of its text.
 
-    ``wave``: its place among the objects of its owner; ``orphan``: removing the row does not delete the object.
+    ``wave``: its place among the objects of its owner; ``orphan``: removing the row does not delete the object. ``marked``: the
+    object is applied with DIGEST_ANNOTATION, by which every later process knows that it was applied for this row.
     """
 
     key: ObjectKey
@@ -53,6 +57,7 @@ class DesiredObject:
     digest: str
     drift: DriftPolicy = field(default_factory=DriftPolicy)
     orphan: bool = False
+    marked: bool = False
     identity: Identity = field(init=False, compare=False, repr=False)
     """The key of the row: one object, which all tables and caches share."""
 
@@ -72,6 +77,23 @@ class DesiredObject:
     def object(self) -> JsonObject:
         """Return the object, parsed."""
         return as_object(self.body.value(), str(self.key))
+
+    def to_apply(self) -> JsonObject:
+        """Return the object as it is sent to the API server."""
+        obj = self.object()
+        if not self.marked:
+            return obj
+        metadata = find_object(obj, "metadata")
+        annotations: JsonObject = {**find_object(metadata, "annotations"), DIGEST_ANNOTATION: self.digest}
+        return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+    def is_in_doubt(self, live: JsonObject) -> bool:
+        """Return whether a live object was applied for another row than this; False if it has no digest.
+
+        Then its fields are ours, and may have other values than this row has.
+        """
+        found = find_str(live, "metadata", "annotations", DIGEST_ANNOTATION)
+        return found not in {"", self.digest}
 
 
 def desired_object(key: ObjectKey, owner: Owner, obj: JsonObject, drift: DriftPolicy) -> DesiredObject:

@@ -57,6 +57,9 @@ LEASE_ANNOTATION: Final = "wharfinger.dev/lease"
 BASE_FILE: Final = "wharfinger.dev/base"
 """The name of the file that holds the base, among the chart's files in a record. Helm keeps it when it rewrites a record or rolls
 back to it, and never reads it."""
+STAMP_LABEL: Final = "wharfinger.dev/applied"
+"""The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that users
+make, where the number is another one."""
 WISH_FILE: Final = "wharfinger.dev/wish"
 """The name of the file that holds the wish that the revision was made from, beside the base."""
 COMPRESSION: Final = 6
@@ -180,6 +183,12 @@ class Release:
     def last_deployed(self) -> datetime | None:
         """Return the time of this revision; None if the record has none."""
         return parse_time(find_str(self.document, "info", "last_deployed"))
+
+    @property
+    def stamp(self) -> str:
+        """Return the stamp that this revision was written with; "" if it has none, or the one of another revision."""
+        number, _, text = self.labels.get(STAMP_LABEL, "").partition(".")
+        return text if number == str(self.revision) else ""
 
     @property
     def secret_name(self) -> str:

@@ -223,24 +223,25 @@ class ReleaseStore:
         return written
 
     async def tidy(self, history: Sequence[Stored], keep: int) -> None:
-        """Supersede deployed revisions before the newest one, which was deployed, and trim the history."""
-        settled: list[Stored] = []
-        for earlier in history[:-1]:
+        """Trim the history, and supersede deployed revisions before the newest one, which was deployed."""
+        for earlier in await self.trim(history, keep):
             release = earlier.release
             if release.status is ReleaseStatus.DEPLOYED:
-                superseded = release.with_status(ReleaseStatus.SUPERSEDED, release.description)
-                settled.append(await self.update(earlier, superseded))
-            else:
-                settled.append(earlier)
-        await self.trim([*settled, *history[-1:]], keep)
+                await self.update(earlier, release.with_status(ReleaseStatus.SUPERSEDED, release.description))
 
-    async def trim(self, history: Sequence[Stored], keep: int) -> None:
-        """Remove the oldest revisions beyond ``keep``, but not the last deployed one, which a rollback needs."""
+    async def trim(self, history: Sequence[Stored], keep: int) -> list[Stored]:
+        """Remove the oldest revisions beyond ``keep``, but not the last deployed one, which a rollback needs.
+
+        Return the revisions that are left, without the newest.
+        """
         deployed = [stored for stored in history if stored.release.status is ReleaseStatus.DEPLOYED][-1:]
         kept = {stored.release.revision for stored in deployed}
         others = [stored for stored in history if stored.release.revision not in kept]
-        for old in others[: max(0, len(history) - keep)]:
+        gone = others[: max(0, len(history) - keep)]
+        for old in gone:
             await self.remove(old)
+        numbers = {stored.release.revision for stored in gone}
+        return [stored for stored in history[:-1] if stored.release.revision not in numbers]
 
     async def remove(self, stored: Stored) -> None:
         """Delete a record, then its chunks; those that are gone already are ignored."""

@@ -284,6 +284,7 @@ class ReleaseEngine:
             last = history[-1].release if history else None
             if last is not None and last.status is ReleaseStatus.DEPLOYED:
                 if last.holder:
+                    self._tools.tidying.add_if_needed(owner, history)
                     self._health.set_rules(owner, health)
                     objects = await self._tools.keeper.objects_of(last)
                     rows = await rows_of(self._tools.client, owner, objects, drift or DriftPolicy())

@@ -28,7 +28,7 @@ from wharfinger.cluster.apply.removal import judge_leaving
 from wharfinger.cluster.apply.writer import ObjectWriter
 from wharfinger.cluster.crds.definitions import is_within
 from wharfinger.cluster.fields.adoption import adoption_patch
-from wharfinger.cluster.objects.desired import DesiredObject, Identity, desired_object
+from wharfinger.cluster.objects.desired import DIGEST_ANNOTATION, DesiredObject, Identity, desired_object
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.lookup import CONCURRENCY, CRD, key_of, look_up
 from wharfinger.cluster.objects.ownership import Owner, flattened, placed
@@ -242,11 +242,14 @@ class _Foretelling:
 
 
 def as_stored(obj: JsonObject) -> JsonObject:
-    """Return what a user would call the object: without the server's bookkeeping and without its status."""
+    """Return what a user would call the object: without the server's bookkeeping, our own, and its status."""
     kept: JsonObject = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
     metadata = as_object(obj.get("metadata") or {}, "metadata")
-    kept["metadata"] = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
-    return kept
+    shown: JsonObject = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, dict) and DIGEST_ANNOTATION in annotations:
+        shown["annotations"] = {key: value for key, value in annotations.items() if key != DIGEST_ANNOTATION}
+    return {**kept, "metadata": shown}
 
 
 _BOOKKEEPING: Final = frozenset(

@@ -6,7 +6,6 @@ written.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,13 +13,13 @@ from typing import Final
 
 import trio
 
-from wharfinger.cluster.api.errors import ClusterError, ConflictError, ReleaseError
+from wharfinger.cluster.api.errors import ConflictError, ReleaseError
 from wharfinger.cluster.api.interruption import WaitInterruptedError
 from wharfinger.cluster.api.retrying import patiently
 from wharfinger.cluster.lease.fencing import Holder
 from wharfinger.cluster.objects.ownership import Owner, flattened
 from wharfinger.cluster.records.record_cache import Stored
-from wharfinger.cluster.records.release import Release, ReleaseStatus, new_release
+from wharfinger.cluster.records.release import STAMP_LABEL, Release, ReleaseStatus, new_release
 from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.releases.hooks import Hook, hooks_of
 from wharfinger.cluster.releases.request import ReleaseRequest
@@ -32,6 +31,8 @@ SETTLE_S: Final = 10.0
 """The time limit for marking a record failed when everything else has already failed."""
 THREAD_BYTES: Final = 100_000
 """A manifest over this is parsed in a thread."""
+SLACK: Final = 10
+"""The number of revisions that may wait to be removed."""
 ATTEMPTS: Final = 3
 """The number of attempts at a write that met a conflict without another writer."""
 _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
@@ -69,10 +70,33 @@ class RecordKeeper:
             status, description = ReleaseStatus.PENDING_INSTALL, "Initial install underway"
         elif back:
             status, description = ReleaseStatus.PENDING_ROLLBACK, rollback_text(request.rollback_to)
-        release = new_release(
+        return await self._create(self._revision(request, last, hooks, status, description))
+
+    async def write(
+        self,
+        request: ReleaseRequest,
+        last: Release | None,
+        hooks: list[JsonObject],
+        status: ReleaseStatus,
+        description: str,
+    ) -> Stored:
+        """Write the record of a new revision that is over. Raises ReleaseBusyError if another process was first."""
+        return await self._create(self._revision(request, last, hooks, status, description))
+
+    def _revision(
+        self,
+        request: ReleaseRequest,
+        last: Release | None,
+        hooks: list[JsonObject],
+        status: ReleaseStatus,
+        description: str,
+    ) -> Release:
+        revision = 1 if last is None else last.revision + 1
+        stamp = {STAMP_LABEL: f"{revision}.{request.stamp}"} if request.stamp else {}
+        return new_release(
             name=request.name,
             namespace=request.namespace,
-            revision=1 if last is None else last.revision + 1,
+            revision=revision,
             status=status,
             description=description,
             chart=request.chart,
@@ -81,13 +105,12 @@ class RecordKeeper:
             hooks=hooks,
             now=self._now(),
             first_deployed="" if last is None else last.first_deployed,
-            labels={**request.labels, **request.marks},
+            labels={**request.labels, **request.marks, **stamp},
             holder=self._holder,
             notes=request.notes,
             base=request.base,
             wish=request.wish,
         )
-        return await self._create(release)
 
     async def mark(self, stored: Stored, status: ReleaseStatus, description: str) -> Stored:
         """Give a record another status. Raises ReleaseBusyError if another process wrote it."""
@@ -121,14 +144,17 @@ class RecordKeeper:
                 now = there
         return await patiently(update)
 
-    async def fail(self, stored: Stored, history: Sequence[Stored], error: BaseException, verb: str) -> None:
-        """Mark a record failed, even after a cancellation; one that cannot be marked stays pending and is found by the next
-        attempt.
-        """
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
-            what = f"{verb} {error}" if isinstance(error, WaitInterruptedError) else f"{verb} failed: {_why(error)}"
-            failed = await self.mark(stored, ReleaseStatus.FAILED, what[:1100])
-            await self._store.trim([*history, failed], self._history)
+    async def fail(self, stored: Stored, history: Sequence[Stored], description: str) -> None:
+        """Mark a record failed, and trim the history."""
+        await self.trim([*history, await self.mark(stored, ReleaseStatus.FAILED, description)])
+
+    async def trim(self, history: Sequence[Stored]) -> None:
+        """Remove the oldest revisions beyond the number that is kept."""
+        await self._store.trim(history, self._history)
+
+    def is_long(self, history: Sequence[Stored]) -> bool:
+        """Return whether a history has so many revisions too many that they are removed at once."""
+        return len(history) >= self._history + SLACK
 
     async def tidy(self, history: Sequence[Stored]) -> None:
         """Supersede and trim older revisions, after the newest one was deployed."""
@@ -196,6 +222,12 @@ def recorded_hooks(release: Release) -> list[Hook]:
 def rollback_text(revision: int) -> str:
     """Return the description of a revision that returns to an earlier one, as Helm writes it."""
     return f"Rollback to {revision}"
+
+
+def failure_text(error: BaseException, verb: str) -> str:
+    """Return the description of a revision that failed; ``verb``: Install, Upgrade or Rollback."""
+    what = f"{verb} {error}" if isinstance(error, WaitInterruptedError) else f"{verb} failed: {_why(error)}"
+    return what[:1100]
 
 
 def _why(error: BaseException) -> str:

@@ -29,6 +29,9 @@ class ReleaseRequest:
 
     ``wish`` is what the caller needs to make the same request again; it is kept in the record, and is put on the last revision
     without a new one if only it changes. ``rollback_to`` is the revision that the request returns to; 0: it is no rollback.
+
+    ``stamp`` is a short text that a new revision gets as a label (STAMP_LABEL). It does not describe the desired state, and is
+    not put on revisions that exist.
     """
 
     name: str
@@ -48,6 +51,7 @@ class ReleaseRequest:
     base: bytes = b""
     wish: bytes = b""
     rollback_to: int = 0
+    stamp: str = ""
 
     @property
     def owner(self) -> Owner:

@@ -208,6 +208,8 @@ class ReleaseRows:
         seen = find_str(live, "metadata", "resourceVersion")
         if applied is not None and not applied.partial and applied.resource_version == seen:
             return True
+        if applied is None and row.is_in_doubt(live):
+            return False
         return find_drift(row.object(), applied, live, self._applied.manager, rules_of(row.drift)) is None
 
     def _is_kind(self, identity: Identity, *kinds: Kind) -> bool:

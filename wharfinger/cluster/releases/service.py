@@ -32,6 +32,7 @@ from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.records.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.records.release_store import ReleaseStore
 from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.late_tidying import LateTidying
 from wharfinger.cluster.releases.options import EngineOptions
 from wharfinger.cluster.releases.preflight import Surveyor
 from wharfinger.cluster.releases.record_keeper import RecordKeeper
@@ -114,9 +115,12 @@ async def open_release_engine(
         nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
         nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
+        keeper = RecordKeeper(store, options.now, holder, options.history)
+        tidying = LateTidying(keeper, board.turn)
+        nursery.start_soon(tidying.run, name="histories of releases")
         tools = Tools(
             client,
-            RecordKeeper(store, options.now, holder, options.history),
+            keeper,
             ReleaseRows(table, reconciler, operations, applied, live, interruption),
             Surveyor(
                 client,
@@ -131,6 +135,7 @@ async def open_release_engine(
             options.confined,
             options.field_manager,
             acting,
+            tidying,
             interruption,
         )
         yield ReleaseEngine(

@@ -4,6 +4,9 @@ Checks (as far as possible) → pending record → definitions → hooks → wav
 deployed record. Nothing is written before the checks are over; from then on, the record always says how the upgrade ended,
 and unfinished rows are forgotten. The same manifest, values and chart make no new revision: the objects are checked
 nevertheless, and those that differ are repaired.
+
+A *quick change* only changes objects that exist. Each of them is applied with its digest, so a later process sees which of them
+were applied; the record is written once, when the change is complete (:mod:`~wharfinger.cluster.releases.revision_record`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -28,11 +31,13 @@ from wharfinger.cluster.objects.lookup import CRD, look_up, rows_of
 from wharfinger.cluster.objects.ownership import Owner, flattened
 from wharfinger.cluster.objects.scope import Confined, check_scope
 from wharfinger.cluster.records.record_cache import Stored
-from wharfinger.cluster.records.release import Release, ReleaseStatus, check_name
-from wharfinger.cluster.releases.hooks import RUN_BY_DAEMON, HookEvent, HookRunner, hook_entry, parse_hooks
+from wharfinger.cluster.records.release import STAMP_LABEL, Release, ReleaseStatus, check_name
+from wharfinger.cluster.releases.hooks import RUN_BY_DAEMON, Hook, HookEvent, HookRunner, hook_entry, parse_hooks
+from wharfinger.cluster.releases.late_tidying import LateTidying
 from wharfinger.cluster.releases.preflight import NAMED, Survey, Surveyor
 from wharfinger.cluster.releases.record_keeper import RecordKeeper, rollback_text
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult
+from wharfinger.cluster.releases.revision_record import RevisionRecord
 from wharfinger.cluster.releases.rows import ReleaseRows
 from wharfinger.cluster.releases.way_back import one_way, refusals
 from wharfinger.cluster.watch.object_waits import Progress, silent, wait_gone
@@ -84,6 +89,7 @@ class Tools:
     """A function that returns whether a release may hold objects of its own namespace only."""
     manager: str
     acting: Acting
+    tidying: LateTidying
     interruption: Interruption = field(default_factory=Interruption)
 
 
@@ -112,6 +118,12 @@ class _View:
     def read_again(self) -> "_View":
         """Return the view without its knowledge of live objects, since hooks may have changed them."""
         return replace(self, survey=replace(self.survey, lives={}, unread=frozenset(), known=frozenset()))
+
+    def marked(self) -> "_View":
+        """Return the view with rows whose objects are applied with their digests."""
+        return replace(
+            self, survey=replace(self.survey, rows=tuple(replace(row, marked=True) for row in self.survey.rows))
+        )
 
 
 class Upgrade:
@@ -161,7 +173,10 @@ class Upgrade:
             self._check_way_back(view)
         elif self._told is not None:
             self._told(self._one_way_changes(view))
-        stored = await keeper.begin(request, last, entries, back=back)
+        record = RevisionRecord(keeper, request, last, entries, back)
+        is_quick = not back and self._is_quick(view, hooks)
+        if not is_quick:
+            await record.announce()
         verb = "Install" if last is None else "Rollback" if back else "Upgrade"
         before, after = _EVENTS[any(one.release.status is ReleaseStatus.DEPLOYED for one in view.history)]
         if back:
@@ -175,20 +190,38 @@ class Upgrade:
             await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
             await runner.run(hooks, before)
             hooked = any(before in hook.events for hook in hooks)
-            rows = await self._bring(view.read_again() if hooked else view)
+            if is_quick:
+                rows = await record.announce_late(partial(self._bring, view.marked()))
+            else:
+                rows = await self._bring(view.read_again() if hooked else view)
             farewell, gone = await self._say_farewell(view, rows)
             await runner.run(hooks, after)
             text = rollback_text(request.rollback_to) if back else f"{verb} complete"
-            done = await keeper.mark(stored, ReleaseStatus.DEPLOYED, text)
+            done = await record.complete(text)
         except BaseException as error:
             self._tools.rows.forget_unfinished(self._owner, view.leaving)
-            await keeper.fail(stored, view.history, error, verb)
+            await record.fail(view.history, error, verb)
             raise
-        await keeper.tidy([*view.history, done])
+        if is_quick and not keeper.is_long(view.history):
+            self._tools.tidying.add(self._owner)
+        else:
+            await keeper.tidy([*view.history, done])
         outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
         left = self._tools.rows.left(rows)
-        result = ReleaseResult(outcome, stored.release.revision, _keys(rows), tuple(gone), farewell.kept, left)
+        result = ReleaseResult(outcome, done.release.revision, _keys(rows), tuple(gone), farewell.kept, left)
         return Done(result, rows)
+
+    def _is_quick(self, view: _View, hooks: Sequence[Hook]) -> bool:
+        """Return whether the upgrade only changes objects that exist, so that they show by themselves what was applied."""
+        survey, last = view.survey, view.history[-1].release if view.history else None
+        if last is None or not last.holder or last.status is not ReleaseStatus.DEPLOYED or self._anew:
+            return False
+        if self._request.crds or survey.coming or view.leaving or view.unsure:
+            return False
+        if any(hook.events & RUN_BY_DAEMON for hook in hooks) or any(map(_is_definition, survey.rows)):
+            return False
+        exist = all(live is not None and not is_going(live) for live in survey.lives.values())
+        return exist and all(row.identity in view.before for row in survey.rows)
 
     async def _repair(self, view: _View, last: Release) -> Done:
         """Restore missing objects of a release that is recorded as it is wanted, without a new revision."""
@@ -200,7 +233,7 @@ class Upgrade:
         except BaseException:
             self._tools.rows.forget_unfinished(self._owner)
             raise
-        await self._tools.keeper.tidy(await self._marked(view.history))
+        self._tools.tidying.add_if_needed(self._owner, await self._marked(view.history))
         left = self._tools.rows.left(rows)
         return Done(ReleaseResult(Outcome.UNCHANGED, last.revision, _keys(rows), left=left), rows)
 
@@ -403,7 +436,8 @@ def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObj
 
     The marks may be missing from a revision of ours, because they can be added to it.
     """
-    marked = {**last.labels, **request.marks} if last.holder else dict(last.labels)
+    found = {name: value for name, value in last.labels.items() if name != STAMP_LABEL}
+    marked = {**found, **request.marks} if last.holder else found
     return (
         last.status is ReleaseStatus.DEPLOYED
         and last.manifest == request.manifest
@@ -413,6 +447,10 @@ def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObj
         and marked == {**request.labels, **request.marks}
         and last.base == request.base
     )
+
+
+def _is_definition(row: DesiredObject) -> bool:
+    return row.key.resource.group_kind == CRD
 
 
 def _object(body: PackedJson) -> JsonObject:

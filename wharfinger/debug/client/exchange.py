@@ -1,11 +1,11 @@
-"""One request to the debug socket and its answer, by the standard library's HTTP client and without an event loop.
+"""One request to the debug socket and its answer, without an event loop.
 
 Commands start in the time that this takes: importing an event loop and a client with connection pools takes longer than the
-request itself.
+request itself, and even the standard library's HTTP client, with its parser of mail, takes as long as an empty Python program.
+The other end is always :mod:`wharfinger.httpd`: a bounded answer of it has a Content-Length, and is read; any other is not.
 """
 
 import errno
-import http.client
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -17,7 +17,11 @@ from wharfinger.debug.errors import NoDaemonError
 from wharfinger.runtime.paths import SOCKET_VARIABLE
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
+MAX_HEAD_BYTES: Final = 64 * 1024
 CONNECT_S: Final = 5.0
+_HEAD_END: Final = b"\r\n\r\n"
+_CHUNK: Final = 256 * 1024
+_MAX_DIGITS: Final = 12
 _REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
 _T = TypeVar("_T")
 
@@ -42,21 +46,8 @@ Exchange: TypeAlias = Callable[[Path, Question], Awaitable[Reply]]
 """The function that sends a request to a socket. Raises NoDaemonError."""
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    """An HTTP connection over a Unix socket."""
-
-    def __init__(self, path: Path, wait_s: float) -> None:
-        super().__init__("daemon")
-        self._path = path
-        self._wait_s = wait_s
-
-    def connect(self) -> None:
-        """Connect to the socket."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        # With a timeout of Python's, connecting fails at once while the queue of the listener is full; this waits for a place.
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_S), 0))
-        self.sock.connect(str(self._path))
-        self.sock.settimeout(self._wait_s)
+class _AnswerError(OSError):
+    """The answer is not HTTP, or ends before its length."""
 
 
 async def exchange_blocking(path: Path, question: Question) -> Reply:
@@ -64,18 +55,53 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
 
     Raises NoDaemonError if no daemon answers.
     """
-    target = question.route + (f"?{urlencode(question.parameters)}" if question.parameters else "")
-    connection = _UnixConnection(path, question.wait_s)
     try:
-        connection.request("GET" if question.body is None else "POST", target, question.body)
-        response = connection.getresponse()
-        # The server sends the length of its answer first, so an endless answer is never read.
-        bounded = response.length is not None and response.length <= MAX_ANSWER_BYTES
-        return Reply(response.status, response.read() if bounded else None)
-    except (OSError, http.client.HTTPException) as error:
+        with socket.socket(socket.AF_UNIX) as connection:
+            # With a timeout of Python's, connecting fails at once while the listener's queue is full; this waits for a place.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_S), 0))
+            connection.connect(str(path))
+            connection.settimeout(question.wait_s)
+            connection.sendall(_request(question))
+            return _reply(connection)
+    except OSError as error:
         raise _no_daemon(path, error) from error
-    finally:
-        connection.close()
+
+
+def _request(question: Question) -> bytes:
+    target = question.route + (f"?{urlencode(question.parameters)}" if question.parameters else "")
+    lines = [f"{'GET' if question.body is None else 'POST'} {target} HTTP/1.1", "Host: daemon", "Connection: close"]
+    if question.body is not None:
+        lines.append(f"Content-Length: {len(question.body)}")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + (question.body or b"")
+
+
+def _reply(connection: socket.socket) -> Reply:
+    """Read the answer. Raises OSError."""
+    data = bytearray()
+    while (end := data.find(_HEAD_END)) < 0:
+        if len(data) > MAX_HEAD_BYTES:
+            raise _AnswerError("the answer is not HTTP")
+        data += _received(connection)
+    head, body = bytes(data[:end]).decode("latin-1"), data[end + len(_HEAD_END) :]
+    status, *fields = head.split("\r\n")
+    version, _, rest = status.partition(" ")
+    if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        raise _AnswerError("the answer is not HTTP")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
+    length = headers.get("content-length", "")
+    # The server sends the length of its answer first, so an endless answer is never read.
+    if not (length.isascii() and length.isdigit() and len(length) <= _MAX_DIGITS and int(length) <= MAX_ANSWER_BYTES):
+        return Reply(int(rest[:3]), None)
+    while len(body) < int(length):
+        body += _received(connection)
+    return Reply(int(rest[:3]), bytes(body[: int(length)]))
+
+
+def _received(connection: socket.socket) -> bytes:
+    found = connection.recv(_CHUNK)
+    if not found:
+        raise _AnswerError("closed")
+    return found
 
 
 def finish(coroutine: Coroutine[object, None, _T]) -> _T:
@@ -89,10 +115,10 @@ def finish(coroutine: Coroutine[object, None, _T]) -> _T:
     raise AssertionError("a question of a command waits for an event loop")
 
 
-def _no_daemon(path: Path, error: OSError | http.client.HTTPException) -> NoDaemonError:
+def _no_daemon(path: Path, error: OSError) -> NoDaemonError:
     if isinstance(error, TimeoutError | BlockingIOError):
         return NoDaemonError(f"the daemon on {path} does not answer in time; check whether it is stopped or busy")
-    match error.errno if isinstance(error, OSError) else None:
+    match error.errno:
         case errno.ENOENT:
             return NoDaemonError(f"no daemon answers on {path}: no such socket; {_REMEDY}")
         case errno.ECONNREFUSED:

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, checksum, find_str, type_name
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, checksum, find_str, type_name
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
 from wharfinger.packages.files.strict_fields import at, closed_object, text
 
 FIELD: Final = "spec.patches"
 MAX_PATCHES: Final = 100
+MAX_COPIES: Final = 20
+"""The number of ``copy`` operations of all patches together, each of which may double an object. The engine limits their bytes,
+too."""
 MAX_PATCH_BYTES: Final = 64 * 1024
 MAX_SELECTOR: Final = 1_000
 SELECTORS: Final = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
@@ -62,10 +65,16 @@ def read_patches(value: JsonValue, where: str = FIELD) -> tuple[Patch, ...]:
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
     if len(entries) > MAX_PATCHES:
         raise ShapeError(f"{where}: expected at most {MAX_PATCHES} patches, found {len(entries)}; merge some of them")
-    return tuple(_read_patch(entry, at(where, index)) for index, entry in enumerate(entries))
+    read = [_read_patch(entry, at(where, index)) for index, entry in enumerate(entries)]
+    if (copies := sum(each for _, each in read)) > MAX_COPIES:
+        raise ShapeError(
+            f"{where}: expected at most {MAX_COPIES} copy operations, found {copies}; write values with add instead"
+        )
+    return tuple(patch for patch, _ in read)
 
 
-def _read_patch(value: JsonValue, where: str) -> Patch:
+def _read_patch(value: JsonValue, where: str) -> tuple[Patch, int]:
+    """Return a patch, and the number of its copy operations."""
     entry = closed_object(value, where, ("patch", "target"))
     said = entry.get("patch")
     if not isinstance(said, str) or not said.strip():
@@ -76,12 +85,13 @@ def _read_patch(value: JsonValue, where: str) -> Patch:
         if len(selector) > MAX_SELECTOR:
             raise ShapeError(f"{at(at(where, 'target'), name)}: expected at most {MAX_SELECTOR} characters")
     target = tuple(pair for pair in found if pair[1])
-    _check_body(said, target, at(where, "patch"))
-    return Patch(said, target)
+    return Patch(said, target), _check_body(said, target, at(where, "patch"))
 
 
-def _check_body(said: str, target: tuple[tuple[str, str], ...], where: str) -> None:
-    """Check that a text is one JSON 6902 patch with a target, or one strategic merge patch. Raises ShapeError."""
+def _check_body(said: str, target: tuple[tuple[str, str], ...], where: str) -> int:
+    """Check that a text is one JSON 6902 patch with a target, or one strategic merge patch; return the number of its copy
+    operations. Raises ShapeError.
+    """
     try:
         documents = read_yaml_all(said.encode(), what=where, limits=_LIMITS)
     except FormatError as error:
@@ -95,7 +105,9 @@ def _check_body(said: str, target: tuple[tuple[str, str], ...], where: str) -> N
         for index, each in enumerate(body):
             if not isinstance(each, dict) or each.get("op") not in _OPERATIONS:
                 raise ShapeError(f"{at(where, index)}.op: expected one of {', '.join(sorted(_OPERATIONS))}; correct it")
-    elif not isinstance(body, dict):
+        return sum(find_str(as_object(each, where), "op") == "copy" for each in body)
+    if not isinstance(body, dict):
         raise ShapeError(f"{where}: expected an object or a list of operations, found {type_name(body)}")
-    elif not target and not (find_str(body, "kind") and find_str(body, "metadata", "name")):
+    if not target and not (find_str(body, "kind") and find_str(body, "metadata", "name")):
         raise ShapeError(f"{where}: it names no object; add apiVersion, kind and metadata.name, or a target beside it")
+    return 0

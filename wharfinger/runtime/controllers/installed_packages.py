@@ -58,7 +58,9 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
     """
     try:
         record = state_record(runtime.tools.cluster, identity)
-        state = await record.read()
+        await record.read()
+        record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
+        state = record.state
         manifest = await runtime.tools.store.installed(Digest(state.digest)) if state.digest else None
         if manifest is None:
             return None
@@ -154,4 +156,4 @@ def _is_as_applied(
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.wish.package}"
-    return not isinstance(source, FolderSource) and (origin, applied) == (state.source, state.applied)
+    return not isinstance(source, FolderSource) and origin == state.source and state.is_of(applied)

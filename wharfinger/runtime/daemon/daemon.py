@@ -27,7 +27,7 @@ import wharfinger
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import Connection, load_connection
 from wharfinger.cluster.api.errors import ApiError, ClusterError
-from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.api.http_session import ClientOptions
 from wharfinger.cluster.embedded import open_embedded
 from wharfinger.cluster.lease.fence import Fence, suspended_too
@@ -64,6 +64,7 @@ from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.service import open_controller
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.observers import Observers
+from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
 from wharfinger.runtime.daemon.config import DaemonConfig
 from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
@@ -72,11 +73,12 @@ from wharfinger.runtime.daemon.leadership import identity_of, open_leadership, r
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
 from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
-from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
+from wharfinger.runtime.daemon.service_manager import ServiceManager, open_reloads, open_watchdog
 from wharfinger.runtime.daemon.standby import Standby, open_standby
 from wharfinger.runtime.daemon.traces import open_traces
 from wharfinger.runtime.inspection.package_logs import open_package_logs
 from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.inspection.watch_metrics import stale_watches
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.package.instance import Tools
@@ -217,7 +219,8 @@ async def _open_all(
         connection = await trio.to_thread.run_sync(
             load_connection, kubeconfig, config.context, scratch / "certificates", abandon_on_cancel=True
         )
-        await stack.enter_async_context(open_watchdog(manager))
+        clients: list[tuple[str, HttpClusterClient]] = []
+        await stack.enter_async_context(open_watchdog(manager, lambda: "; ".join(stale_watches(clients))))
         # The connections beyond the slots are for status patches, and for watches that are being opened.
         fence = Fence(boot_clock=boot_clock)
         options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS, before_write=fence.check)
@@ -226,7 +229,7 @@ async def _open_all(
         for_lease = await stack.enter_async_context(
             open_client(connection, options=ClientOptions(concurrency=LEASE_REQUESTS))
         )
-        inspector = RuntimeInspector(cluster=connection.server, started=now())
+        inspector = RuntimeInspector(cluster=connection.server, started=now(), clients=clients)
         run = f"{os.getpid()}-{inspector.started.timestamp():.0f}"
         inspector.kept_logs = stack.enter_context(open_package_logs(inspector.secrets_of, run))
         inspector.clients += [("main", client), ("lease", for_lease)]
@@ -258,7 +261,7 @@ async def _open_all(
         version = await _prepare_cluster(client, connection, config)
         seizures = Seizures(client, for_lease, config.shard, lease.identity, config.lease_s, now)
         events = PackageEvents(recorder)
-        await stack.enter_async_context(
+        look_again = await stack.enter_async_context(
             _open_runtime(
                 config,
                 state,
@@ -279,6 +282,7 @@ async def _open_all(
         gc.collect()
         gc.freeze()  # the garbage collector need not scan the objects that exist now, because they are kept
         manager.notify("READY=1")
+        await stack.enter_async_context(open_reloads(manager, look_again))
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
         inspector.draining = True
@@ -300,7 +304,8 @@ async def _open_runtime(
     standby: Standby,
     fence: Fence,
     seizures: Seizures,
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Callable[[], None]]:
+    """Start the runtime and its controllers. Yield the function that looks at all packages again."""
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
 
@@ -445,7 +450,13 @@ async def _open_runtime(
                     for_pools = await stack.enter_async_context(open_client(connection, options=options))
                     inspector.clients.append(("pools", for_pools))
                     inspector.pods = await stack.enter_async_context(open_pod_pools(for_pools, now=now))
-                yield
+                yield partial(_look_again, runtime, keys)
+
+
+def _look_again(runtime: Runtime, keys: WorkKeys) -> None:
+    """Look at all packages again, because a person asks for it."""
+    for name in runtime.instances:
+        keys.add(name)
 
 
 @asynccontextmanager

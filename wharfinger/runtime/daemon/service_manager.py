@@ -1,17 +1,23 @@
-"""The notification protocol of systemd (sd_notify(3)): READY, STOPPING, and a watchdog fed by the daemon's own loop.
+"""The notification protocol of systemd (sd_notify(3)): READY, RELOADING, STOPPING, and a watchdog fed by the daemon's own loop.
 
 Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs
-stops feeding it, and systemd restarts the daemon.
+stops feeding it; and so does a watch of the API server that hangs, for which ``/livez`` fails, too. Then systemd restarts the
+daemon. A reload (SIGHUP, which only a daemon under a service manager handles) looks at everything again.
 """
 
 import contextlib
+import logging
 import os
+import signal
 import socket
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import trio
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +51,43 @@ def service_manager(environment: Mapping[str, str] = os.environ) -> ServiceManag
 
 
 @asynccontextmanager
-async def open_watchdog(manager: ServiceManager) -> AsyncIterator[None]:
-    """Feed the watchdog at half its interval while the body runs."""
+async def open_watchdog(manager: ServiceManager, hangs: Callable[[], str] = str) -> AsyncIterator[None]:
+    """Feed the watchdog at half its interval while the body runs, unless ``hangs`` returns what hangs."""
     async with trio.open_nursery() as nursery:
         if manager.address and manager.watchdog_s > 0:
-            nursery.start_soon(_feed, manager, name="watchdog")
+            nursery.start_soon(_feed, manager, hangs, name="watchdog")
         yield
         nursery.cancel_scope.cancel()
 
 
-async def _feed(manager: ServiceManager) -> None:
+async def _feed(manager: ServiceManager, hangs: Callable[[], str]) -> None:
+    before = ""
     while True:
-        manager.notify("WATCHDOG=1")
+        found = hangs()
+        if not found:
+            manager.notify("WATCHDOG=1")
+        elif not before:
+            log.error("the watchdog is not fed any more: %s", found)
+        before = found
         await trio.sleep(manager.watchdog_s / 2)
+
+
+@asynccontextmanager
+async def open_reloads(manager: ServiceManager, look_again: Callable[[], None]) -> AsyncIterator[None]:
+    """Call ``look_again`` at each SIGHUP while the body runs, if there is a service manager that may send it."""
+    if not manager.address:
+        yield
+        return
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_reload, manager, signals, look_again, name="reloads")
+            yield
+            nursery.cancel_scope.cancel()
+
+
+async def _reload(manager: ServiceManager, signals: AsyncIterator[int], look_again: Callable[[], None]) -> None:
+    async for _ in signals:
+        manager.notify(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
+        log.info("SIGHUP: looking at all resources again")
+        look_again()
+        manager.notify("READY=1")

@@ -23,6 +23,7 @@ from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, relea
 from wharfinger.runtime.inspection.statistics import statistics
 from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS, warm_families
 from wharfinger.runtime.inspection.watch_metrics import WATCH_METRICS
+from wharfinger.runtime.scheduler.engine_metrics import SCHEDULER_METRICS, scheduler_families
 from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
@@ -74,7 +75,7 @@ EVENTS: Final = _counter("kube_events_total", "Events of a binding since its hoo
 LOST: Final = _counter("kube_events_dropped_total", "Changes of a binding that its filter failed on.", *BINDING)
 SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)
 WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
-WORKERS: Final = _gauge("pool_workers", "Worker processes for jq filters and CEL rules.", "pool")
+WORKERS: Final = _gauge("pool_workers", "Worker processes for jq filters, CEL rules and charts.", "pool")
 REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")
 REPLACED: Final = _counter("pool_replaced_total", "Worker processes that hung or died, and were replaced.", "pool")
 STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned.", "state")
@@ -85,6 +86,7 @@ DAEMON_METRICS: Final = (
     *(LIMIT, USED, WAITING, CRONTABS, TICKS, OBJECTS, EVENTS, LOST, SUBSCRIBERS, WATCH_ERRORS),
     *(WORKERS, REQUESTS, REPLACED, STORE),
     *RELEASE_METRICS,
+    *SCHEDULER_METRICS,
     *WARM_METRICS,
     *POD_METRICS,
     *RECORDER_METRICS,
@@ -106,6 +108,7 @@ def daemon_lines(
     if runtime is not None:
         families += [*_packages(runtime), *_counted(statistics(runtime)), *_bindings(runtime), *_watches(runtime)]
         families += [_Family(described, rows) for described, rows in release_families(runtime.tools)]
+        families += [_Family(described, rows) for described, rows in scheduler_families(runtime.scheduler.counts())]
         warm, programs = runtime.tools.warm, runtime.tools.persistent
         if warm is not None and programs is not None:
             families += [_Family(described, rows) for described, rows in warm_families(warm, programs)]
@@ -157,7 +160,8 @@ def _counted(found: StatisticsSnapshot) -> Iterator[_Family]:
     yield _Family(WAITING, [((each.kind,), each.waiting) for each in found.slots])
     yield _one(CRONTABS, found.schedules.crontabs)
     yield _one(TICKS, found.schedules.ticks)
-    pools = [((name,), pool) for name, pool in (("jq", found.filters), ("cel", found.rules)) if pool is not None]
+    named = (("jq", found.filters), ("cel", found.rules), ("charts", found.charts))
+    pools = [((name,), pool) for name, pool in named if pool is not None]
     yield _Family(WORKERS, [(name, pool.workers) for name, pool in pools])
     yield _Family(REQUESTS, [(name, pool.requests) for name, pool in pools])
     yield _Family(REPLACED, [(name, pool.replaced) for name, pool in pools])

@@ -8,6 +8,9 @@ never run again; a step that is not recorded may have run. It is a Secret becaus
 
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
+The state has the checksums of what was applied last, and the revision of the release that this was. A later revision may have a
+stamp with newer ones (:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
+
 The document has a number, its ``schema``. Version 1, a document without this number, does not record what was applied, so it is
 read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, version 3
 not the kinds of objects that hooks made, and version 4 no way back to a former revision. A newer version is refused: writing it
@@ -16,7 +19,7 @@ back would lose fields that this program does not know.
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -25,6 +28,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.records.release import Release
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import (
     JsonObject,
@@ -39,6 +43,7 @@ from wharfinger.formats.json.value import (
     find_str,
 )
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.lifecycle.applied_stamp import digest_of, newest_stamp
 from wharfinger.runtime.lifecycle.way_back_record import (
     ReadyRevision,
     Rollback,
@@ -71,6 +76,7 @@ class PackageState:
     ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
     digest; ``patches``: the patches of hooks to the values, compacted. ``applied`` is the fingerprint of the last completed
     reconciliation, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
+    The first two are digests if they come from the stamp of ``revision``.
     """
 
     source: str = ""
@@ -106,6 +112,8 @@ class PackageState:
     """The last rollback, until the package is Ready with another generation of its resource."""
     rollback_asked: str = ""
     """The last request of a user for a rollback that is done, as the annotation has it."""
+    revision: int = 0
+    """The revision of the release when ``applied`` was recorded; 0: older daemons did not record it, and write no stamps."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
         """Record an installed version. With another digest, the recorded steps start over; only the patches of hooks are kept.
@@ -140,9 +148,26 @@ class PackageState:
         """Record the patches of hooks to the values."""
         return replace(self, patches=patches)
 
-    def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
+    def applied_as(self, fingerprint: str, values: str, settings: str, revision: int = 0) -> "PackageState":
         """Record a completed reconciliation. Three empty texts record that the applied objects are being removed."""
-        return replace(self, applied=fingerprint, values=values, settings=settings)
+        return replace(
+            self, applied=fingerprint, values=values, settings=settings, revision=max(revision, self.revision)
+        )
+
+    def stamped_as(self, revision: int, stamp: str) -> "PackageState":
+        """Return the state with the checksums of a stamp, if its revision is later than the one that the state knows."""
+        if revision <= self.revision:
+            return self
+        fingerprint, _, values = stamp.partition(".")
+        return replace(self, applied=fingerprint, values=values, revision=revision)
+
+    def is_of(self, fingerprint: str) -> bool:
+        """Return whether this is the fingerprint of the last completed reconciliation."""
+        return self.applied in (fingerprint, digest_of(fingerprint))
+
+    def is_applied(self, fingerprint: str, values: str) -> bool:
+        """Return whether the last completed reconciliation had this fingerprint, and ended with values of this checksum."""
+        return self.is_of(fingerprint) and self.values in (values, digest_of(values))
 
     def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
         """Record that the package is Ready with this revision. That ends a rollback, unless the package is as the rollback left
@@ -191,6 +216,7 @@ class StateRecord:
     package: str
     state: PackageState = field(default_factory=PackageState)
     _version: str = ""
+    _stamp: tuple[int, str] = (0, "")
     _uncertain: bool = False
     _updating: trio.Lock = field(default_factory=trio.Lock)
 
@@ -206,7 +232,7 @@ class StateRecord:
     def restore(self, secret: JsonObject) -> PackageState:
         """Return the record in this Secret, which was just read. Raises PackageStateError."""
         try:
-            self.state = decoded(secret)
+            self.state = decoded(secret).stamped_as(*self._stamp)
         except (FormatError, binascii.Error) as error:
             raise PackageStateError(
                 f"{self.key}: the recorded state of {self.package} cannot be read: {error}; delete the Secret to start anew "
@@ -214,6 +240,15 @@ class StateRecord:
             ) from error
         self._version = find_str(secret, "metadata", "resourceVersion")
         return self.state
+
+    def compare(self, history: Sequence[Release]) -> None:
+        """Take over what the records of the release say about the last completed reconciliation, if that is newer.
+
+        A state that was deleted, or never written, stays empty.
+        """
+        self._stamp = newest_stamp(history)
+        if self._version:
+            self.state = self.state.stamped_as(*self._stamp)
 
     async def update(self, change: Callable[[PackageState], PackageState]) -> None:
         """Write the state that ``change`` returns for the current state; one update runs at a time.
@@ -274,6 +309,7 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
         "applied": state.applied,
         "values": state.values,
         "settings": state.settings,
+        "revision": state.revision,
         "configured": state.configured,
         "configuredVersion": state.configured_version,
         "withdrawn": state.withdrawn,
@@ -314,6 +350,7 @@ def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
         applied=find_str(document, "applied"),
         values=find_str(document, "values"),
         settings=find_str(document, "settings"),
+        revision=find_int(document, "revision"),
         configured=find_object(document, "configured") if document.get("configured") is not None else None,
         configured_version=find_int(document, "configuredVersion"),
         withdrawn=find(document, "withdrawn") is True,

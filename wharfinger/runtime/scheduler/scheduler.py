@@ -36,6 +36,21 @@ class Broken:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class EngineCounts:
+    """The counts of the engine: its nodes, and those that are to run, that run, and that wait for an answer from outside.
+
+    Counted since the start: ``stamps``, changes that the engine has seen, and ``runs``, orders to run a package.
+    """
+
+    nodes: int
+    queued: int
+    running: int
+    waiting: int
+    stamps: int
+    runs: int
+
+
 class ConstraintsError(Exception):
     """The requirements of a package are not met; ``reason`` is the one that a decision about the package would have."""
 
@@ -58,6 +73,13 @@ class Scheduler:
         if self.observe is not None:
             self.observe(before, event, at, self._graph, effects)
         return effects
+
+    def counts(self) -> EngineCounts:
+        """Return the counts of the engine that decides and orders the runs."""
+        engine = self._graph.engine
+        return EngineCounts(
+            len(engine.nodes), engine.queued, engine.running, engine.waiting, engine.clock, self._graph.runs
+        )
 
     def enabled(self, name: str) -> bool:
         """Return whether the last decision about a package was that it is on."""

@@ -69,8 +69,13 @@ async def applied_before(instance: Instance, tools: Tools, done: str | None) -> 
     return done if there and since[0].status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED} else None
 
 
-async def apply(instance: Instance, tools: Tools, host: Host, definition: Definition, *, unchanged: bool) -> int:
-    """Render and apply the chart unless nothing has changed; return the deployed revision."""
+async def apply(
+    instance: Instance, tools: Tools, host: Host, definition: Definition, *, unchanged: bool, stamp: str = ""
+) -> int:
+    """Render and apply the chart unless nothing has changed; return the deployed revision.
+
+    ``stamp`` is put on a new revision of the release; see `wharfinger.runtime.lifecycle.applied_stamp`.
+    """
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
     owner = Owner(instance.id.release, instance.id.namespace)
@@ -95,7 +100,7 @@ async def apply(instance: Instance, tools: Tools, host: Host, definition: Defini
     if applied is not None:
         host.emit(instance, Released(applied.revision))  # the same chart may have another version name now
         return applied.revision
-    return await _bring(instance, tools, host, definition, wanted, history, unchanged=unchanged)
+    return await _bring(instance, tools, host, definition, wanted, history, unchanged=unchanged, stamp=stamp)
 
 
 async def _bring(
@@ -107,6 +112,7 @@ async def _bring(
     history: Sequence[Release],
     *,
     unchanged: bool,
+    stamp: str,
 ) -> int:
     """Apply the recorded render of these inputs, or a new one; return the revision that is deployed then."""
     if definition.chart is None:
@@ -132,7 +138,7 @@ async def _bring(
     objects = over.rendered.objects
     host.emit(instance, Progressed(Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects"))
     host.emit(instance, Tracked((), tuple([f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])))
-    asked = partial(release_request, wanted, found, over.rendered, definition, instance)
+    asked = partial(release_request, wanted, found, over.rendered, definition, instance, stamp)
     wish = await trio.to_thread.run_sync(asked)
     try:
         result = await tools.releases.upgrade(wish, progress=progress, told=_way_back(instance, host))

@@ -306,7 +306,7 @@ def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
 
 
 def release_request(
-    wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance
+    wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance, stamp: str = ""
 ) -> ReleaseRequest:
     """Return the request for the release engine; ``over`` is ``found`` with its overrides. Blocking. Raises ReleaseError."""
     request, directives = wanted.request, wanted.directives
@@ -332,6 +332,7 @@ def release_request(
         drift=drift_of(directives),
         health=directives.upkeep.health,
         prune_to_empty=directives.upkeep.allow_empty,
+        stamp=stamp,
     )
 
 

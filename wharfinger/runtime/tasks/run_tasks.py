@@ -15,7 +15,8 @@ from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.json.value import checksum
 from wharfinger.packages.definition.definition import Layout
 from wharfinger.packages.digest import Digest
-from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, state_record
+from wharfinger.runtime.lifecycle.applied_stamp import stamp_of
+from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, PackageState, StateRecord, state_record
 from wharfinger.runtime.lifecycle.steps import Steps, fingerprint
 from wharfinger.runtime.lifecycle.way_back_record import ReadyRevision
 from wharfinger.runtime.package.events import Progressed, Released, Removing, Tracked, Uninstalled, WarnedOf
@@ -64,30 +65,45 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
         return None
     inputs = fingerprint(_digest(instance), instance.id.namespace, instance.wish.settings, instance.wish.directives)
     record = await instance.recorded(tools)
-    unchanged = (inputs, checksum(instance.configuration.values)) == (record.state.applied, record.state.values)
+    if definition.chart is not None:
+        record.compare(await tools.releases.history(instance.id.release, instance.id.namespace))
+    unchanged = record.state.is_applied(inputs, checksum(instance.configuration.values))
     if record.state.withdrawn:
         await record.update(lambda state: state.placed())
     steps = instance.journalled()
     steps.begin(inputs)
     if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.applied.verified:
         # After a restart, the work that an earlier process completed is checked, and not done again.
-        await _apply_round(instance, tools, host, _last_round(steps), unchanged=True)
+        await _apply_round(instance, tools, host, _last_round(steps), inputs, unchanged=True)
     else:
-        await _run_to_rest(instance, tools, host, unchanged=unchanged)
-    values = checksum(instance.configuration.values)
-    await record.update(lambda state: state.applied_as(inputs, values, instance.wish.settings.checksum))
+        await _run_to_rest(instance, tools, host, inputs, unchanged=unchanged)
+    await _note_applied(instance, tools, record, inputs)
     steps.finish()
     return Verified()
 
 
-async def _run_to_rest(instance: Instance, tools: Tools, host: Host, *, unchanged: bool) -> None:
+async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, inputs: str) -> None:
+    """Record the completed run, unless the record of the release has it already."""
+    values, settings, revision = checksum(instance.configuration.values), instance.wish.settings.checksum, 0
+    if instance.loaded().chart is not None:
+        history = await tools.releases.history(instance.id.release, instance.id.namespace)
+        record.compare(history)
+        revision = history[-1].revision if history else 0
+
+    def noted(state: PackageState) -> PackageState:
+        return state if state.is_applied(inputs, values) else state.applied_as(inputs, values, settings, revision)
+
+    await record.update(noted)
+
+
+async def _run_to_rest(instance: Instance, tools: Tools, host: Host, inputs: str, *, unchanged: bool) -> None:
     """Run the hooks, and the release between them, until afterHelm hooks leave the values unchanged. Raises ValuesLoopError."""
     await run_bound(instance, tools, host, "beforeHelm")
     loop: dict[str, None] = {}
     for number in range(1, MAX_ROUNDS + 1):
         host.emit(instance, ValuesRead())  # changes by event hooks after this line need another run
         before = instance.configuration.values
-        rendered_from = await _apply_round(instance, tools, host, number, unchanged=unchanged and number == 1)
+        rendered_from = await _apply_round(instance, tools, host, number, inputs, unchanged=unchanged and number == 1)
         hooks = await run_bound(instance, tools, host, "afterHelm", number=number)
         if checksum(instance.configuration.values) == rendered_from:
             return
@@ -105,10 +121,12 @@ def _last_round(steps: Steps) -> int:
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
-async def _apply_round(instance: Instance, tools: Tools, host: Host, number: int, *, unchanged: bool) -> str:
+async def _apply_round(
+    instance: Instance, tools: Tools, host: Host, number: int, inputs: str, *, unchanged: bool
+) -> str:
     """Apply the values to the cluster, unless a killed process did; return the checksum of the applied values.
 
-    ``unchanged``: everything requested was applied before.
+    ``inputs`` is the fingerprint of everything requested; ``unchanged``: all of it was applied before.
     """
     definition, steps, step = instance.loaded(), instance.journalled(), f"apply/{number}"
     if definition.chart is None:
@@ -121,8 +139,10 @@ async def _apply_round(instance: Instance, tools: Tools, host: Host, number: int
         host.emit(instance, Released(int(revision)))
         return applied
     applied = checksum(instance.configuration.values)
+    stamp = "" if instance.files.hooks else stamp_of(inputs, applied)  # hooks: the run is not over with the release
     with steps.taking(step) as taken:
-        taken.result = f"{await apply(instance, tools, host, definition, unchanged=unchanged)} {applied}"
+        deployed = await apply(instance, tools, host, definition, unchanged=unchanged, stamp=stamp)
+        taken.result = f"{deployed} {applied}"
     return applied
 
 

@@ -1,0 +1,42 @@
+"""Stamps of revisions: those of ours count, whatever users make of the records."""
+
+import pytest
+
+from wharfinger.cluster.records.release import STAMP_LABEL, Release, ReleaseStatus
+from wharfinger.formats.json.value import checksum
+from wharfinger.runtime.lifecycle.applied_stamp import newest_stamp, stamp_of
+
+DEPLOYED, SUPERSEDED, FAILED = ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED, ReleaseStatus.FAILED
+STAMP = stamp_of(checksum("inputs"), checksum("values"))
+
+
+def revision(number: int, status: ReleaseStatus, label: str = "", *, ours: bool = True) -> Release:
+    document = {"name": "web", "namespace": "prod", "version": number, "info": {"status": str(status)}}
+    return Release(document, {STAMP_LABEL: label} if label else {}, "wharfinger" if ours else "")  # type: ignore[arg-type]
+
+
+def test_a_stamp_fits_into_a_label() -> None:
+    assert len(f"{10**8}.{STAMP}") <= 63
+    assert stamp_of(checksum("values"), checksum("inputs")) != STAMP
+
+
+@pytest.mark.parametrize(
+    ("history", "newest"),
+    [
+        ([], (0, "")),
+        ([revision(1, DEPLOYED, f"1.{STAMP}")], (1, STAMP)),
+        ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED, "2.b.c")], (2, "b.c")),
+        # the failed one applied nothing completely
+        ([revision(1, DEPLOYED, f"1.{STAMP}"), revision(2, FAILED, "2.b.c")], (1, STAMP)),
+        # helm copied the label to a user's revision, and rewrote the record of ours without its holder
+        (
+            [revision(1, SUPERSEDED, f"1.{STAMP}", ours=False), revision(2, DEPLOYED, f"1.{STAMP}", ours=False)],
+            (1, STAMP),
+        ),
+        # an older daemon, or one that wrote the state, was the last
+        ([revision(1, SUPERSEDED, f"1.{STAMP}"), revision(2, DEPLOYED)], (0, "")),
+        ([revision(1, DEPLOYED, "no number")], (0, "")),
+    ],
+)
+def test_the_newest_stamp_of_ours_counts(history: list[Release], newest: tuple[int, str]) -> None:
+    assert newest_stamp(history) == newest

@@ -1,0 +1,25 @@
+"""The pages of the reference are those that the code makes now."""
+
+import os
+import sys
+
+import pytest
+
+from tools.docs.generate_reference import FOLDER, pages
+
+REWRITE = os.environ.get("WHARFINGER_REWRITE") == "1"
+
+
+@pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11), reason="argparse of another Python breaks lines of help differently"
+)
+@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.md")))
+def test_a_page_is_current(name: str) -> None:
+    text = pages()[name]
+    if REWRITE:
+        (FOLDER / name).write_text(text)
+    assert (FOLDER / name).read_text() == text, "run `make reference`"
+
+
+def test_each_page_is_there() -> None:
+    assert set(pages()) == {path.name for path in FOLDER.glob("*.md")}

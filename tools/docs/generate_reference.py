@@ -1,0 +1,90 @@
+"""Write the pages in docs/reference from the code: commands, kinds and reasons. `make reference` runs it.
+
+A test compares the pages with what this writes, so they cannot be outdated.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from wharfinger.__main__ import build_parser
+from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_object, find_str
+from wharfinger.runtime.resources.custom_resources import own_crds
+from wharfinger.runtime.status.reasons import Reason
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / "docs" / "reference"
+NOTE = "<!-- Made by tools/docs/generate_reference.py; `make reference` writes it anew. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by its name."""
+    return {"commands.md": commands(), "kinds.md": kinds(), "reasons.md": reasons()}
+
+
+def commands() -> str:
+    """Return the page of commands: the help of each, as it is printed in a terminal of 100 columns."""
+    os.environ["COLUMNS"] = "100"
+    parts = ["# Commands\n", NOTE, "[The command line](../command-line.md) explains how they fit together.\n"]
+    for name, parser in sorted(_parsers(build_parser("*"), "wharfinger")):
+        parser.prog = name
+        parts.append(f"## {name}\n\n```\n{parser.format_help().rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def _parsers(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield the parsers that have no commands of their own, each with its whole name."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
+    if not below:
+        yield name, parser
+    for action in below:
+        for word, sub in action.choices.items():
+            yield from _parsers(sub, f"{name} {word}")
+
+
+def kinds() -> str:
+    """Return the page of kinds: each field of each custom resource, with its type and what its definition says."""
+    parts = ["# Kinds\n", NOTE, "[Resources](../resources.md) explains them with examples.\n"]
+    for crd in sorted(own_crds(), key=lambda each: find_str(each, "spec", "names", "kind")):
+        version = find_list(crd, "spec", "versions")[0]
+        schema = as_object(find(version, "schema", "openAPIV3Schema"), "schema")
+        group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
+        parts.append(f"## {kind}\n\n`{group}/{find_str(version, 'name')}`, {find_str(crd, 'spec', 'scope')}\n")
+        rows = [
+            *_fields(find_object(schema, "properties", "spec"), "spec"),
+            *_fields(find_object(schema, "properties", "status"), "status"),
+        ]
+        parts.append("\n".join(["| field | type | meaning |", "|---|---|---|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
+def _fields(schema: JsonObject, path: str) -> Iterator[str]:
+    kind = find_str(schema, "type") or "any"
+    text = " ".join(find_str(schema, "description").split()).replace("|", "\\|")
+    yield f"| `{path}` | {kind} | {text} |"
+    if items := find_object(schema, "items"):
+        yield from _fields(items, f"{path}[]")
+    for name, below in sorted(find_object(schema, "properties").items()):
+        yield from _fields(as_object(below, name), f"{path}.{name}")
+
+
+def reasons() -> str:
+    """Return the page of reasons of conditions."""
+    rows = [f"| `{each}` | {each.text} | {each.tip} | {each.again or 'it is no failure'} |" for each in Reason]
+    head = ["| reason | meaning | what to do | tried again |", "|---|---|---|---|"]
+    intro = "The reasons of conditions. [Troubleshooting](../troubleshooting.md) has a paragraph for each failure.\n"
+    return "\n".join(["# Reasons\n", NOTE, intro, *head, *rows, ""])
+
+
+def main() -> int:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

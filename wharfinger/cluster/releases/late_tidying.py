@@ -1,0 +1,72 @@
+"""The tidying of histories some time after their last revision: older revisions are superseded, and the oldest are removed.
+
+A change that is recorded by one write leaves the revision before it as deployed. Helm and this engine go by the newest of several
+deployed revisions, so nothing depends on the time at which the older ones are superseded. This is done after the rush of a change
+of many packages, one release after the other. A daemon that is restarted before that finds the older revisions when it reads the
+history of the release.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.record_cache import Stored
+from wharfinger.cluster.records.release import ReleaseStatus
+from wharfinger.cluster.releases.record_keeper import RecordKeeper
+from wharfinger.formats.json.value import ShapeError
+
+TIDY_S: Final = 60.0
+"""The time in seconds between a change and the tidying of its history."""
+
+log = logging.getLogger(__name__)
+
+
+class LateTidying:
+    """The releases whose histories are to be tidied. ``turn`` returns the block in which no other operation runs on a release."""
+
+    def __init__(self, keeper: RecordKeeper, turn: Callable[[Owner], AbstractAsyncContextManager[None]]) -> None:
+        self._keeper = keeper
+        self._turn = turn
+        self._due: dict[Owner, float] = {}
+        self._added = trio.Event()
+
+    def add(self, owner: Owner) -> None:
+        """Have the history of a release tidied, TIDY_S from now unless it is due earlier."""
+        self._due.setdefault(owner, trio.current_time() + TIDY_S)
+        self._added.set()
+
+    def add_if_needed(self, owner: Owner, history: Sequence[Stored]) -> None:
+        """Have a history tidied if a revision before the last one is deployed, too."""
+        if any(stored.release.status is ReleaseStatus.DEPLOYED for stored in history[:-1]):
+            self.add(owner)
+
+    def __len__(self) -> int:
+        """Return the number of releases that wait."""
+        return len(self._due)
+
+    async def run(self) -> None:
+        """Tidy histories when they are due; a task."""
+        while True:
+            while not self._due:
+                self._added = trio.Event()
+                await self._added.wait()
+            owner, due_s = next(iter(self._due.items()))
+            await trio.sleep_until(due_s)
+            del self._due[owner]
+            await self._tidy(owner)
+
+    async def _tidy(self, owner: Owner) -> None:
+        try:
+            async with self._turn(owner):
+                history = await self._keeper.history(owner)
+                last = history[-1].release if history else None
+                if last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED:
+                    await self._keeper.tidy(history)
+        except (ClusterError, ShapeError) as error:
+            log.info("release %s: its older revisions cannot be superseded now: %s", owner, error)
+            self.add(owner)

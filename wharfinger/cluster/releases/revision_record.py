@@ -1,0 +1,92 @@
+"""The record of the revision that an operation makes: announced as pending before the first write, or written when it is over.
+
+A pending record says that objects of its revision may be in the cluster. An operation announces its revision if a later process
+could not find that out from the objects themselves. A change all of whose objects have the digest of what they were applied for
+(:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`) needs no announcement: its record is written once, when the change
+is complete. If that takes longer than QUICK_S, the revision is announced nevertheless, so that users see that the release is
+being changed, and their helm waits.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import trio
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.records.record_cache import Stored
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.releases.record_keeper import SETTLE_S, RecordKeeper, failure_text
+from wharfinger.cluster.releases.request import ReleaseRequest
+from wharfinger.formats.json.value import JsonObject
+
+QUICK_S: Final = 1.0
+"""The time in seconds after which a change is announced in any case."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class RevisionRecord:
+    """The record of one new revision. ``last`` is the revision before it; ``back``: the revision is a rollback."""
+
+    keeper: RecordKeeper
+    request: ReleaseRequest
+    last: Release | None
+    hooks: list[JsonObject]
+    back: bool = False
+    stored: Stored | None = None
+
+    async def announce(self) -> None:
+        """Write the pending record. Raises ReleaseBusyError if another process was first."""
+        self.stored = await self.keeper.begin(self.request, self.last, self.hooks, back=self.back)
+
+    async def announce_late(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return the result of ``work``; announce the revision if the work takes longer than QUICK_S.
+
+        Raises ReleaseBusyError, and the errors of ``work``.
+        """
+        results: list[Result] = []
+        patience = trio.CancelScope()
+
+        async def do() -> None:
+            results.append(await work())
+            patience.cancel(reason="the change is complete")
+
+        async def announce() -> None:
+            with patience:
+                await trio.sleep(QUICK_S)
+            if not patience.cancel_called:
+                await self.announce()  # never broken off when the work is done: the server may have written it already
+
+        await each((do, announce), lambda act: act(), limit=2)
+        return results[0]
+
+    async def complete(self, description: str) -> Stored:
+        """Record that the revision is deployed. Raises ReleaseBusyError if another process wrote it."""
+        if self.stored is not None:
+            return await self.keeper.mark(self.stored, ReleaseStatus.DEPLOYED, description)
+        return await self.keeper.write(self.request, self.last, self.hooks, ReleaseStatus.DEPLOYED, description)
+
+    async def fail(self, history: Sequence[Stored], error: BaseException, verb: str) -> None:
+        """Record that the revision failed, even after a cancellation.
+
+        A record that cannot be written stays pending, or is missing; the next attempt finds out what was applied. A revision that
+        was not announced gets no record if it was only cancelled, since a newer one follows.
+        """
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
+            description = failure_text(error, verb)
+            if self.stored is not None:
+                await self.keeper.fail(self.stored, history, description)
+            elif not is_cancelled(error):
+                failed = await self.keeper.write(self.request, self.last, self.hooks, ReleaseStatus.FAILED, description)
+                await self.keeper.trim([*history, failed])
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether an error is nothing but a cancellation."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(trio.Cancelled)[1] is None
+    return isinstance(error, trio.Cancelled)

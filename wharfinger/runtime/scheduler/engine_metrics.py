@@ -1,0 +1,31 @@
+"""The metrics of the scheduler, and of the engine that computes its decisions and orders."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from wharfinger.formats.exposition import Description, MetricKind
+from wharfinger.runtime.scheduler.scheduler import EngineCounts
+
+Rows = Sequence[tuple[Sequence[str], float]]
+
+NODES: Final = Description(
+    "wharfinger_scheduler_nodes",
+    MetricKind.GAUGE,
+    "Nodes of the engine by state: queued, running, waiting for an answer from outside, or settled.",
+    ("state",),
+)
+RUNS: Final = Description("wharfinger_scheduler_runs_total", MetricKind.COUNTER, "Orders to run a package.")
+STAMPS: Final = Description(
+    "wharfinger_scheduler_changes_total", MetricKind.COUNTER, "Changes that the engine has seen."
+)
+
+SCHEDULER_METRICS: Final = (NODES, RUNS, STAMPS)
+
+
+def scheduler_families(counts: EngineCounts) -> Iterator[tuple[Description, Rows]]:
+    """Yield all families with their present rows."""
+    states = {"queued": counts.queued, "running": counts.running, "waiting": counts.waiting}
+    states["settled"] = max(0, counts.nodes - sum(states.values()))
+    yield NODES, [((state,), number) for state, number in states.items()]
+    yield RUNS, [((), counts.runs)]
+    yield STAMPS, [((), counts.stamps)]
