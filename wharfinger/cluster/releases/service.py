@@ -1,7 +1,9 @@
 """The release engine as a service: its parts are made, connected, and run for as long as it is used.
 
-async with open_release_engine(client, watches, options) as engine:
-    result = await engine.upgrade(request)
+::
+
+    async with open_release_engine(client, watches, options) as engine:
+        result = await engine.upgrade(request)
 """
 
 from collections.abc import AsyncGenerator
