@@ -13,7 +13,7 @@ Removal         deletes everything, and outranks all
 ==============  ======================================================================================================
 
 An operation is known by a number, its *scope*, that was never used before. Everything that runs for it is cancelled by that
-number, with a cause that people can read. Beginning an operation:
+number, with a cause that users can read. Beginning an operation:
 
 ===================  =================================  ===============================================  ==============
 begun                cancels                            does not cancel                                  refused while

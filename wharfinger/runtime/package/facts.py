@@ -177,7 +177,7 @@ class DisableMissed(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class MissedDisableDropped(NodeBase):
-    """The missed Disable does not apply any more, because it was decided anew."""
+    """The missed Disable does not apply any more, because the scheduler decided again."""
 
 
 @dataclass(frozen=True, slots=True)
