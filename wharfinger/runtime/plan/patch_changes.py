@@ -40,7 +40,7 @@ LoadTree: TypeAlias = Callable[[str, str], Awaitable[tuple[Definition, Path]]]
 
 @dataclass(frozen=True, slots=True)
 class PatchTools:
-    """What renders and patches. Use `find_patch_tools`."""
+    """The programs that render and patch. Use `find_patch_tools`."""
 
     renderer: Renderer
     builder: KustomizeBuilder

@@ -66,7 +66,7 @@ class Log(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """What is recorded of a machine: its last state, the file that it can be stepped in, and how often texts were renewed
+    """The recorded state of a machine: its last state, the file that it can be stepped in, and how often texts were renewed
     by then.
 
     ``line`` is the last event whose record has no changes yet; they begin with the state ``since``.
