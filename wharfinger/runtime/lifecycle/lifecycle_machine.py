@@ -59,7 +59,7 @@ from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind, D
 
 
 class Operation(Enum):
-    """The operations of a package; each value is its name for people."""
+    """The operations of a package; each value is the name that users see."""
 
     UPDATE = "update"
     RECONCILIATION = "reconciliation"
@@ -147,7 +147,7 @@ class RestartRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RemovalFinished:
-    """The last task of the removal succeeded; its queue is taken down next, and then RemovalCompleted."""
+    """The last task of the removal succeeded; next its queue is deleted, and then RemovalCompleted follows."""
 
 
 @dataclass(frozen=True, slots=True)

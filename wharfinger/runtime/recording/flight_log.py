@@ -158,12 +158,15 @@ class FlightLog:
     _scope: trio.CancelScope = field(default_factory=lambda: trio.CancelScope(shield=True))
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once before the next write, which is soon; it appends what is to be written."""
+        """Call a function once before the next write, which is soon; the function appends the records to be written."""
         self._expected.add(drain)
         self._wake.set()
 
     def append(self, *records: Lines | Callable[[], bytes]) -> None:
-        """Write records soon, all to one file; a function is called then, in another thread. Never waits, never raises."""
+        """Write records soon, all to one file. A function is called when its records are written, in another thread.
+
+        Never waits, never raises.
+        """
         if self._broken or self._lost or self._pending_bytes > MOST_PENDING:
             self._lose(_records(records))
             return
