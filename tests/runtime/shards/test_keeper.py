@@ -14,7 +14,8 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import UnreachableError
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.shards.keeper import ShardKeeper
