@@ -85,7 +85,7 @@ class ClusterClient(Protocol):
         ...
 
     async def served_kinds(self) -> ServedKinds:
-        """Return all kinds whose objects can be listed and deleted, discovered anew."""
+        """Discover and return all kinds whose objects can be listed and deleted."""
         ...
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:

@@ -80,7 +80,7 @@ class HttpClusterClient:
         return (await self._current_catalog(trio.current_time())).api_versions()
 
     async def served_kinds(self) -> ServedKinds:
-        """Return all kinds whose objects can be listed and deleted, discovered anew."""
+        """Discover and return all kinds whose objects can be listed and deleted."""
         catalog = await self._discover(self._catalog_number)
         return ServedKinds(catalog.kinds, catalog.unavailable)
 

@@ -6,8 +6,8 @@ findings are those that Carvel's kapp and OLM v1 refuse, and other ways to narro
 everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning of existing
 objects.
 
-Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Whether
-one such condition follows from another is not worked out below the first level: there, any difference counts as narrower.
+Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Below the
+first level it is not determined whether one such condition follows from another: there, any difference counts as narrower.
 """
 
 from collections.abc import Iterator, Mapping

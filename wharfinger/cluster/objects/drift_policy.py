@@ -1,5 +1,4 @@
-"""The policy for drift: what is done about fields of our objects that another manager changed, and which of them are
-ignored.
+"""The policy for drift: whether fields of our objects that another manager changed are corrected, reported or ignored.
 
 A policy is a mode and rules about the fields to ignore, in the shape of Flux (``driftDetection`` of its HelmRelease): JSON
 pointers, and a target that selects the objects::

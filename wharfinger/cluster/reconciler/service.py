@@ -145,9 +145,9 @@ class Reconciler(Generic[K, R]):
     ) -> Progress:
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
-        ``until_settled``: until every such row is Done, or deleted with what belongs to it, or one of them failed
-        permanently or ``give_up`` times in a row; :meth:`failures` says which. ``keys``: failures of other keys do not end
-        that wait.
+        ``until_settled``: wait until every such row is Done, or deleted together with its object, or one of them failed
+        permanently or ``give_up`` times in a row; :meth:`failures` says which. ``keys``: failures of other keys do not end that
+        wait.
         """
         machine = self._machine
         if until_settled:

@@ -15,8 +15,8 @@ Invariants:
 
 * One operation of a release at a time; different releases never wait for each other.
 * A request that equals the last applied one makes no API request, as long as no event contradicts it.
-* A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows: a
-  prune deletes objects without a row only of such a release.
+* A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows. A prune
+  deletes objects without a row only in whole releases.
 * What another tool changed in a release is not undone: after a foreign revision the release's drift is reported and not
   corrected, until the next upgrade here.
 """
@@ -188,6 +188,7 @@ class ReleaseEngine:
                 self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
             )
             self._kept.let_go(owner)
+            self._tools.tidying.drop(owner)
             result = await uninstall.run()
             self._board.accounts.pop(owner, None)
             self._health.set_rules(owner, ())
@@ -302,6 +303,7 @@ class ReleaseEngine:
         async with self._expected_turn(owner):
             self._board.forget(owner)
             self._kept.let_go(owner)
+            self._tools.tidying.drop(owner)
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
 

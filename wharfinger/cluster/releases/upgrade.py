@@ -211,7 +211,7 @@ class Upgrade:
         return Done(result, rows)
 
     def _is_quick(self, view: _View, hooks: Sequence[Hook]) -> bool:
-        """Return whether the upgrade only changes objects that exist, so that they show by themselves what was applied."""
+        """Return whether the upgrade only changes existing objects, which show by their digests what was applied."""
         survey, last = view.survey, view.history[-1].release if view.history else None
         if last is None or not last.holder or last.status is not ReleaseStatus.DEPLOYED or self._anew:
             return False
