@@ -61,7 +61,7 @@ class ShardKeeper:
         """The packages that were not ours when they were last looked at."""
 
     def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether the resource is ours, and is to stay so."""
+        """Return whether the resource belongs to this shard, and is to stay here."""
         return self._judge(key, obj) is Verdict.OURS
 
     def awaited(self, owner: str, objects: Callable[[], Mapping[ObjectKey, JsonObject]]) -> list[ObjectKey]:
@@ -98,7 +98,7 @@ class ShardKeeper:
         return False
 
     def arrives(self, name: str) -> bool:
-        """Return whether a package of ours was not ours before; asked once for each arrival."""
+        """Return whether a package of this shard was another shard's before; True only once for each arrival."""
         if name not in self._others:
             return False
         self._others.discard(name)
