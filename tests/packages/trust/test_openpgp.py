@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -68,6 +69,16 @@ async def test_the_program_may_be_missing(tmp_path: Path) -> None:
 def test_keyrings_that_are_none(text: str, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         read_keyring(text)
+
+
+@pytest.mark.parametrize("filler", ["\n", "A\n", "=abcd\n", " ", "Version: \n"])
+@pytest.mark.parametrize("end", ["", "-----END PGP PUBLIC KEY BLOCK-----"])
+def test_a_hostile_keyring_takes_no_time(filler: str, end: str) -> None:
+    text = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n" + filler * (200_000 // len(filler)) + end
+    begun = process_time()
+    with suppress(ArtifactError):
+        read_keyring(text)
+    assert process_time() - begun < 2.0
 
 
 def test_a_keyring_with_headers() -> None:
