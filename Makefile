@@ -24,8 +24,9 @@ run: setup ## the same set-up as the demo, left running until Ctrl-C
 test: setup ## the tests, sampled (within 5 minutes)
 	@.ci/test
 
+test-full: export WHARFINGER_TEST_FULL := 1
 test-full: setup ## all tests with the full figures (hours)
-	@WHARFINGER_TEST_FULL=1 .ci/test
+	@.ci/test
 
 lint: setup ## ruff, mypy, import contract
 	@.ci/lint

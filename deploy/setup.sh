@@ -25,7 +25,8 @@ missing_packages() {
     command -v bwrap >/dev/null 2>&1 || echo bubblewrap
     command -v zsh >/dev/null 2>&1 || echo zsh
     command -v fish >/dev/null 2>&1 || echo fish
-    command -v chromium >/dev/null 2>&1 || echo chromium # tests of the page of `wharfinger dashboard`
+    # 350 MB, for the tests of the page of `wharfinger dashboard`: only `make test-full` asks for it.
+    [ "${WHARFINGER_TEST_FULL:-}" != 1 ] || command -v chromium >/dev/null 2>&1 || echo chromium
 }
 
 missing=$(missing_packages | tr '\n' ' ')

@@ -125,10 +125,10 @@ def _run(arguments: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that suggests a known word for a wrong one; the parsers of its commands are of this class, too."""
+    """A parser that suggests the nearest known word for a wrong one. The parsers of its commands have this class, too."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong, with the nearest known word instead of all of them, and exit with code 2."""
+        """Print the error, with the nearest known word rather than all known words, and exit with code 2."""
         wrong = _WRONG_WORD.match(message)
         if wrong is not None and len(wrong["word"]) <= _LONGEST_GUESS:
             word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
@@ -147,7 +147,7 @@ def is_live_diff(arguments: Sequence[str]) -> bool:
 
 
 def build_parser(asked_for: str | None, *, is_live: bool = False) -> argparse.ArgumentParser:
-    """Return the parser. It has the arguments of the command ``asked_for`` only; for ``"*"`` it has those of every command.
+    """Return the parser, with the arguments of the command ``asked_for`` only, or of every command if it is ``"*"``.
 
     ``is_live``: `diff` asks a running daemon.
     """
@@ -398,7 +398,7 @@ def _print_completion(args: argparse.Namespace) -> int:
 
 
 def _complete(line: str) -> None:
-    """Give the shell, which called this program at the Tab key, the completions of its line, and exit."""
+    """Print the completions of the shell's command line, and exit. The shell calls this program when Tab is pressed."""
     import argcomplete  # noqa: PLC0415
 
     words = line.split()[1:]

@@ -83,7 +83,7 @@ class Backend:
         return self.storage.committed == self.storage.revision
 
     def commit(self) -> None:
-        """Commit all writes. Raises CommitError after undoing them."""
+        """Commit all writes. If that fails, they are undone, and CommitError is raised."""
         changes, self._unheralded = self._unheralded, []
         try:
             self.storage.commit()
@@ -106,7 +106,7 @@ class Backend:
 
     @contextmanager
     def drawing_from(self, seed: int) -> Iterator[None]:
-        """Draw the same in each block with this seed, so that two attempts of one write make the same object."""
+        """Draw the same random values in each block with this seed, so that two attempts of one write make the same object."""
         token = _DRAWS.set(random.Random(seed))  # noqa: S311 - the seed is drawn from a secure source
         try:
             yield
@@ -119,7 +119,7 @@ class Backend:
         return prefix[: NAME_LIMIT - SUFFIX_LENGTH] + suffix
 
     def draw(self, count: int) -> int:
-        """One of ``range(count)``."""
+        """Return a random number from ``range(count)``."""
         return self._draws.getrandbits(64) % count
 
     def view(self, *, dry_run: bool) -> "View":
@@ -139,15 +139,15 @@ class Backend:
         return self.storage.list(Collection(group, plural), namespace)
 
     def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
-        """One stored object, or None."""
+        """Return one stored object, or None."""
         return self.storage.get(Key(Collection(group, plural), namespace, name))
 
     def put(self, key: Key, obj: JsonObject) -> JsonObject:
-        """Store an object; returns it as stored."""
+        """Store an object, and return it as stored."""
         return self._told(self.storage.put(key, obj))
 
     def delete(self, key: Key) -> JsonObject:
-        """Remove an object; returns its last state."""
+        """Remove an object, and return its last state."""
         return self._told(self.storage.delete(key))
 
     def _told(self, change: Change) -> JsonObject:
@@ -173,7 +173,7 @@ class View(msgspec.Struct, frozen=True):
         return self._backend.objects(group, plural, namespace)
 
     def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
-        """One stored object, or None."""
+        """Return one stored object, or None."""
         return self._backend.object(group, plural, namespace, name)
 
     def now(self) -> datetime:
@@ -181,7 +181,7 @@ class View(msgspec.Struct, frozen=True):
         return self._backend.now()
 
     def draw(self, count: int) -> int:
-        """One of ``range(count)``."""
+        """Return a random number from ``range(count)``."""
         return self._backend.draw(count)
 
     def new_uid(self) -> str:

@@ -85,7 +85,7 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
 
 
 def faults_problem(rules: str | None) -> str:
-    """Return what is wrong with the rules of ``--chaos``, or ""."""
+    """Return the error in the rules of ``--chaos``, or ""."""
     from wharfinger.control_plane.faults.rule_reader import FaultRuleError, read_rules  # noqa: PLC0415
 
     try:

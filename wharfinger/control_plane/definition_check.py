@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def refused_fields(document: JsonObject) -> list[tuple[str, str]]:
-    """Return the fields of a new definition that the server would refuse, each with a sentence.
+    """Return the fields of a new definition that the server would refuse, each with an explanation.
 
     ``spec`` stands for a document that is not a definition. Fields that the server would remove are not reported. Neither is
     ``status``, which the server derives from the spec.

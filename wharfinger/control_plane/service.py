@@ -75,8 +75,8 @@ async def open_control_plane(
     ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
     ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults`` affect
     every client except the controllers. With ``command_folder``, commands in simulated Pods (``exec``) are run in folders below
-    it; :mod:`wharfinger.control_plane.http.pod_commands` says how, and as which user. Leaving the block stops the controllers;
-    the storage is left unchanged.
+    it; :mod:`wharfinger.control_plane.http.pod_commands` describes how, and as which user. Leaving the block stops the
+    controllers; the storage is left unchanged.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
     if faults:

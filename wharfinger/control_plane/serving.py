@@ -42,7 +42,7 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Return whether only this machine can reach it."""
+        """Return whether only this machine can reach the address."""
         return ipaddress.ip_address(self.host).is_loopback
 
     @property

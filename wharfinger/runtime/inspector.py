@@ -304,7 +304,7 @@ class Inspector(Protocol):
         ...
 
     async def hook_metrics(self) -> str:
-        """Return the metrics that hooks publish, in the same format; none of them has the name of one of the daemon's own."""
+        """Return the metrics that hooks publish, in the same format. Their names differ from those of the daemon's metrics."""
         ...
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
@@ -387,6 +387,6 @@ class Inspector(Protocol):
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
         """Check whether the package of this name would accept these settings; None if there is no such package.
 
-        ``version`` is that of the schema that they are written for; 0: the newest.
+        ``version`` is the version of the schema for which the settings are written; 0: the newest.
         """
         ...

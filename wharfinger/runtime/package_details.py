@@ -1,8 +1,8 @@
 """Snapshots of what belongs to one package besides its state: its objects, Events, log lines, hook snapshots, and what the next
 apply would change.
 
-Frozen, and read by an Inspector (:mod:`wharfinger.runtime.inspector`). Texts in them are masked as far as the runtime knows
-the secrets; who serves them redacts them again.
+Frozen, and read by an Inspector (:mod:`wharfinger.runtime.inspector`). Texts in them are masked as far as the runtime knows the
+secrets; the server that shows them redacts them again.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ResourceSnapshot:
 
     ``kind`` is ``Kind.group``. ``health`` is "Current", "InProgress", "Failed" or "Absent", with a ``message``. ``apply`` is
     "Done", "Pending", "Refreshing" or "Error" (with the ``error``); "" if nothing is known. ``drift`` names fields that are not
-    as applied, and who has them.
+    as applied, and the managers that have them.
     """
 
     package: str
@@ -69,8 +69,8 @@ class LogLineSnapshot:
 class LogSnapshot:
     """The kept lines of a package, oldest first, after a number that the question named.
 
-    ``dropped``: how many lines after that number are not kept any more. ``run`` identifies the daemon's process, whose numbers
-    these are.
+    ``dropped``: how many lines after that number are not kept any more. ``run`` identifies the process of the daemon that
+    numbered the lines.
     """
 
     package: str

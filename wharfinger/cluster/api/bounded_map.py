@@ -1,4 +1,4 @@
-"""Concurrent calls of one function for many items, a few at a time, with errors raised as by a single call."""
+"""Concurrent calls of one function for many items, a few at a time. An error is raised as a single call would raise it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar

@@ -67,8 +67,8 @@ class ClusterClient(Protocol):
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
         """Return a client whose requests for single objects are made as a service account, by impersonation.
 
-        Discovery, lists and watches stay requests of this client's own user. ``comment`` is the end of the user agent of the
-        account's requests. Nothing has to be closed.
+        Discovery, lists and watches stay requests of this client's own user. ``comment`` is appended to the user agent of the
+        requests made as the account. The returned client need not be closed.
         """
         ...
 
@@ -85,7 +85,7 @@ class ClusterClient(Protocol):
         ...
 
     async def served_kinds(self) -> ServedKinds:
-        """Return all kinds whose objects can be listed and deleted, discovered anew."""
+        """Discover and return all kinds whose objects can be listed and deleted."""
         ...
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
@@ -111,8 +111,8 @@ class ClusterClient(Protocol):
     ) -> ObjectList:
         """Return all objects of a kind ("" for all namespaces) that both selectors match, read page by page.
 
-        Every kind has the fields ``metadata.name`` and ``metadata.namespace``; a field that the kind does not support is an
-        InvalidError.
+        Every kind can be selected by the fields ``metadata.name`` and ``metadata.namespace``. Raises InvalidError for a field
+        that the kind does not support.
         """
         ...
 
@@ -140,9 +140,9 @@ class ClusterClient(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
         """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
-        A page may raise GoneError: the server forgot the list that was begun. The caller then discards the pages so far, or
-        compares them with those of the next list. The caller begins that next list itself, with ``paged=False`` if GoneError
-        is raised again. ``metadata_only``: the objects are sent as PartialObjectMetadata, by servers that can do that.
+        A page may raise GoneError, because the server forgot the list that was begun. The caller then begins another list, with
+        ``paged=False`` if GoneError is raised again. It discards the pages so far, or compares them with those of the next
+        list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports that.
         """
         ...
 
@@ -160,7 +160,9 @@ class ClusterClient(Protocol):
         ...
 
     async def create(self, obj: JsonObject) -> JsonObject:
-        """Create the object (POST) and return it. A review of REVIEWS has no name; the result contains its answer.
+        """Create the object (POST) and return it.
+
+        A review (a kind of the group REVIEWS) has no name; the result contains its answer.
 
         Raises ConflictError (reason AlreadyExists) if the object exists.
         """

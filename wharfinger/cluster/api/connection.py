@@ -11,7 +11,7 @@ This module adds:
 * ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
 * certificates are left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
 * the proxy is the kubeconfig's ``proxy-url``, else that of ``HTTPS_PROXY`` or ``HTTP_PROXY`` with the exceptions of
-  ``NO_PROXY``, as kubectl has it;
+  ``NO_PROXY``, as for kubectl;
 * no token is ever part of a ``repr`` or of an error.
 """
 
@@ -89,8 +89,9 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
     """Read the connection to the cluster. Blocks (files, exec plugins): run it in a thread.
 
     If ``kubeconfig`` is None, the files of ``$KUBECONFIG`` are read, else ``~/.kube/config``, else a pod's service account.
-    ``context`` "" is the file's current one. ``certificates`` is the folder for certificates that the file contains as data,
-    which a killed process leaves there (default: the system's temporary folder). Raises ConnectionConfigError with a remedy.
+    ``context`` "" is the file's current context. Certificates that the file contains as data are written to the folder
+    ``certificates`` (default: the system's temporary folder); a killed process leaves them there. Raises ConnectionConfigError
+    with a remedy.
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():
@@ -138,7 +139,7 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
 
 
 def _proxy_of(server: str, named: str, environ: Mapping[str, str]) -> str:
-    """Return the proxy to a server: the one that the kubeconfig names, else that of the environment, as kubectl has it; "" if
+    """Return the proxy to a server: the one that the kubeconfig names, else that of the environment, as for kubectl; "" if
     there is none. Raises ConnectionConfigError.
     """
     if named:

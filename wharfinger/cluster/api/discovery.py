@@ -120,7 +120,7 @@ def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
 
 
 def group_versions(api: JsonObject, apis: JsonObject) -> tuple[str, ...]:
-    """Return all ``group/version`` in the plain documents of ``/api`` and ``/apis``, preferred ones of a group first."""
+    """Return all ``group/version`` in the plain documents of ``/api`` and ``/apis``, the preferred one of each group first."""
     result: list[str] = [version for version in find_list(api, "versions") if isinstance(version, str)]
     for group in find_list(apis, "groups"):
         result.append(find_str(group, "preferredVersion", "groupVersion"))
@@ -134,7 +134,7 @@ def group_version_path(api_version: str) -> str:
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """Return the catalog of one APIResourceList per group version, preferred ones first; None for an unavailable list.
+    """Return the catalog of one APIResourceList per group version, preferred versions first; an unavailable list is None.
 
     Raises ShapeError.
     """

@@ -1,14 +1,13 @@
 """The URLs at which a release can be reached: those of its Ingresses and Gateway-API routes (spec runtime §8.9).
 
-Only endpoints that the chart's author marked are reported, with the annotation :data:`ENDPOINT` on the Ingress, the route,
-or the Gateway, because most hosts of a chart are not for users. The annotation's value is the description; ``"true"`` is no
+Only endpoints that the chart's author marked with the annotation :data:`ENDPOINT` on the Ingress, the route, or the Gateway are
+reported, because most hosts of a chart are not for users. The annotation's value is the description; ``"true"`` is no
 description, ``"false"`` removes the mark.
 
-An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives one
-for each of its hostnames and paths; scheme and port are those of the listeners that it is attached to, if its Gateway is
-among the objects, else https. A Gateway that is marked itself gives one for each listener with a hostname. A host without a
-name (no host, a wildcard) is no address that can be opened, unless the status contains the address
-(``loadBalancer.ingress``, ``addresses``).
+An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives one for
+each of its hostnames and paths; scheme and port are those of the listeners that it is attached to, if its Gateway is among the
+objects, else https. A Gateway that is marked itself gives one for each listener with a hostname. A missing host or a wildcard
+gives no URL, unless the status contains an address (``loadBalancer.ingress``, ``addresses``).
 
 Pure. Rendered objects have no status; the live objects may supply an address for a rendered object without a host.
 """

@@ -80,18 +80,21 @@ class HttpClusterClient:
         return (await self._current_catalog(trio.current_time())).api_versions()
 
     async def served_kinds(self) -> ServedKinds:
-        """Return all kinds whose objects can be listed and deleted, discovered anew."""
+        """Discover and return all kinds whose objects can be listed and deleted."""
         catalog = await self._discover(self._catalog_number)
         return ServedKinds(catalog.kinds, catalog.unavailable)
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Return the type of one kind from the cache; a miss asks the server once more."""
+        """Return the type of one kind from the cache; if it is missing there, ask the server once more."""
         return await self._look_up(
             f"{kind} of {api_version}", api_version, lambda catalog: catalog.find(api_version, kind)
         )
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
-        """Return the type of a kind, plural, singular or short name in any case; a miss asks the server once more."""
+        """Return the type of a kind, plural, singular or short name in any case.
+
+        If it is not in the cache, ask the server once more.
+        """
         what = f"{name} of {api_version}" if api_version else name
         return await self._look_up(what, api_version, lambda catalog: catalog.named(name, api_version))
 
@@ -245,7 +248,8 @@ class HttpClusterClient:
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete an object with DELETE, under a UID precondition if ``uid`` is given.
 
-        The server answers with a Status or with the object, by kind; an object that is kept for now has a deletionTimestamp.
+        The server answers with a Status or with the object, depending on the kind. An object that is kept for now has a
+        deletionTimestamp.
         """
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
         if uid:

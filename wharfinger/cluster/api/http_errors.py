@@ -1,7 +1,7 @@
 """The ClusterError for a failed HTTP request; it names the request and the server.
 
-An API server answers a failure with a `Status` object (API conventions, "Response Status Kind"). Proxies and load balancers
-in front of it answer with arbitrary text, of which the beginning is quoted.
+An API server answers a failure with a `Status` object (API conventions, "Response Status Kind"). Proxies and load balancers in
+front of it answer with arbitrary text; the error quotes its beginning.
 
 If a server asks for a later retry (`Retry-After`, RFC 9110 §10.2.3), the error carries the delay. A date in that header is
 compared with the `Date` of the same answer, so this machine's clock does not matter.
@@ -39,7 +39,7 @@ _REASONS: Final = {
 
 
 class NotServedError(NotFoundError):
-    """A 404 of the server's router: the resource itself, not one object of it, is not (or no longer) served."""
+    """A 404 of the server's router: the type of the resource is not (or no longer) served."""
 
 
 class MalformedAnswerError(ClusterError):

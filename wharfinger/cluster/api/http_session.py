@@ -1,9 +1,9 @@
 """An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-Every bound is here: requests at once (a limit outside the connection pool, because a capped httpx pool permanently loses
-slots when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429
-Too Many Requests` or a `Retry-After`. The limit adapts to what the server can bear (:mod:`~wharfinger.cluster.traffic.pacer`); a
-request that was refused keeps its turn until its next attempt. A long stream (a watch) is opened in a turn and then leaves it.
+Every bound is here: requests at once (a limit outside the connection pool, because a capped httpx pool permanently loses slots
+when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429 Too Many
+Requests` or a `Retry-After`. The limit adapts to what the server can bear (:mod:`~wharfinger.cluster.traffic.pacer`); a request
+that was refused keeps its slot until its next attempt. A long stream (a watch) occupies a slot only while it is opened.
 """
 
 import math
@@ -198,7 +198,9 @@ class HttpSession:
 
     @asynccontextmanager
     async def upgrade(self, call: Call) -> AsyncGenerator[tuple[Mapping[str, str], trio.abc.Stream], None]:
-        """Yield the headers of a 101 and the connection, which speaks the other protocol now, and is closed after the block.
+        """Yield the headers of the 101 answer, and the connection after the change of protocol.
+
+        The connection is closed after the block.
 
         Raises ApiError and UnreachableError, also for a server that answers without changing the protocol.
         """
@@ -211,7 +213,7 @@ class HttpSession:
             await trio.aclose_forcefully(stream)
 
     async def _open(self, call: Call, is_wanted: Callable[[httpx.Response], bool], *, read_s: float) -> httpx.Response:
-        """Return the head of a wanted answer, whose body is still to be read; the caller closes it."""
+        """Return the head of a wanted answer. The caller reads the body, and closes the answer."""
         attempts = _Attempts(self.options)
         async with self._pacer.turn() as turn:
             while True:
@@ -364,10 +366,10 @@ class HttpSession:
 
 
 async def _ask_before_sending(permit: Callable[[], None], event: str, _about: object) -> None:
-    """Ask for the permission just before the first byte, where httpx's own transport sends a request: behind proxies that
-    ServerTransport does not know.
+    """Ask for the permission to write just before the first byte, in requests through httpx's own transport.
 
-    httpcore calls this at every step of a request, and passes errors on. The request for a tunnel is one that is asked for, too.
+    That transport is used for proxies that ServerTransport does not support. httpcore calls this at every step of a request,
+    and passes errors on. The request for a tunnel needs the permission, too.
     """
     if event.endswith(".send_request_headers.started"):
         permit()

@@ -7,7 +7,7 @@ Invariants:
 
 * A connection has at most one request under way. It is kept for reuse only after both sides have finished the exchange; a
   connection whose exchange was broken off (cancelled, timed out, not read to its end) is closed.
-* The connection used last is used next, unless the server sent something on it meanwhile, which can only announce a close.
+* The connection used last is used next, unless the server sent something on it meanwhile: that can only announce a close.
 * The number of requests at a time is bounded by the caller (:mod:`wharfinger.cluster.api.http_session`).
 """
 
@@ -173,7 +173,7 @@ class _Line:
     async def ask(
         self, request: httpx.Request, content: bytes, times: _Times
     ) -> h11.Response | h11.InformationalResponse:
-        """Send the request in one piece; return the head of the answer, or of the agreement to another protocol."""
+        """Send the request in one piece; return the head of the answer, or of the answer that changes the protocol."""
         headers = request.headers.raw
         with _explained(httpx.WriteTimeout, httpx.WriteError):
             pieces = [
@@ -194,7 +194,7 @@ class _Line:
                 return event
 
     def upgraded(self) -> UpgradedStream:
-        """Return the connection after the agreement to another protocol."""
+        """Return the connection after the change to another protocol."""
         return UpgradedStream(self._stream, self._state.trailing_data[0])
 
     async def receive(self, times: _Times) -> h11.Event:

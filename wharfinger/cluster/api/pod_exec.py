@@ -1,7 +1,7 @@
 """Commands in pods (`exec`): one WebSocket for each, with the subprotocol of :mod:`wharfinger.kube.remote_command`.
 
-A command cannot be asked for twice: a request that may have arrived is never repeated. If the connection is lost, the command may
-still run in the pod; whoever needs its end has to delete the pod.
+A request that may have arrived is never repeated, because the command would run twice. If the connection is lost, the command
+may still run in the pod; a caller that has to end it must delete the pod.
 """
 
 import base64
@@ -32,7 +32,7 @@ _READ_BYTES: Final = 64 * 1024
 
 
 class CommandError(ClusterError):
-    """A command in a pod could not be run, or its end is not known because the connection was lost."""
+    """A command in a pod could not be run, or its result is not known because the connection was lost."""
 
     transient = True
 

@@ -1,10 +1,10 @@
 """The operations that the reconciler performs for a row of the desired table: apply its object, or delete it.
 
-Before each apply the live object is read, unless a caller read it just now and passed it on, or knows that it is as it was
-applied and that no other manager has fields of it. The apply depends on the
-object's owner, on whether it is being deleted, and on the owners of its fields. The object of a deleted row is deleted
-according to the judgement made when it left the release. An object without such a judgement, or one that an apply of ours
-made after the judgement, is judged here. The server's answer to an apply is kept as the baseline of drift.
+Before each apply the live object is read. The exceptions: a caller has just read it and passed it on, or a caller knows that
+the object is as it was applied and that no other manager has fields of it. The apply depends on the object's owner, on whether
+it is being deleted, and on the owners of its fields. The object of a deleted row is deleted according to the judgement made
+when it left the release. An object without such a judgement, or one that an apply of ours created after the judgement, is
+judged here. The server's answer to an apply is kept as the baseline of drift.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,8 @@ class ApplyOperations:
 
     ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether all
     objects of a release are in rows, ``rests`` whether drift of a release is not corrected now, ``confined`` whether a release
-    writes in its own namespace only. ``acting`` returns the client of a release; without it, ``client`` is that of all.
+    writes in its own namespace only. ``acting`` returns the client of a release; without it, ``client`` is used for all
+    releases.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class ApplyOperations:
         self._running: dict[Identity, trio.CancelScope] = {}
 
     def saw(self, identity: Identity, live: JsonObject | None) -> None:
-        """Pass on the live object, so that the next update of this object need not read it."""
+        """Record the live object, so that the next update of this object need not read it."""
         self._sights[identity] = Sight(live, trio.current_time())
 
     def knows(self, identity: Identity) -> None:
@@ -120,14 +121,14 @@ class ApplyOperations:
         self._sights[identity] = Sight(None, trio.current_time(), is_known=True)
 
     def replaces(self, identity: Identity, body: PackedJson) -> None:
-        """Pass on the previously applied state.
+        """Record the previously applied state.
 
         Until the row is applied, fields of that state which another manager took are drift.
         """
         self._before[identity] = Before(body)
 
     def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
-        """Pass on the judgement for the next delete. It deletes the object with this UID.
+        """Record the judgement for the next delete, which deletes the object with this UID.
 
         If ``uid`` is "", there was no object; then the delete is for an object that an apply has created meanwhile.
         """
@@ -139,7 +140,7 @@ class ApplyOperations:
         return self._left.get(identity, ())
 
     def interrupt(self, identity: Identity) -> None:
-        """Stop waiting for a running apply, and discard everything passed on for the row, which is not wanted any more."""
+        """Stop waiting for a running apply, and discard everything recorded for the row, which is not wanted any more."""
         self._sights.pop(identity, None)
         self._before.pop(identity, None)
         self._departures.pop(identity, None)
@@ -149,7 +150,7 @@ class ApplyOperations:
     def forget(self, identity: Identity) -> None:
         """Discard the state of an object that is deleted or no longer ours.
 
-        Keep what `saw` and `replaces` passed on: it is for the next row of the object, which may exist already.
+        Keep what `saw` and `replaces` recorded: it is for the next row of the object, which may exist already.
         """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)

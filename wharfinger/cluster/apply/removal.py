@@ -1,4 +1,4 @@
-"""The rules about deleting and keeping objects: the only place that decides about it, for upgrades, uninstalls and pruning.
+"""The rules for deleting and keeping objects, for upgrades, uninstalls and pruning. No other module decides about it.
 
 An object that leaves its release is deleted, with three exceptions: it belongs to another release or to none by now; its
 author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot be made
@@ -41,11 +41,11 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 
 @dataclass(frozen=True, slots=True)
 class Farewell:
-    """The decision about objects that leave: ``doomed`` are deleted, by UID; ``kept`` are kept, each with the reason.
+    """The decision about objects that leave a release: ``doomed`` are deleted, by UID; ``kept`` are kept, each with the reason.
 
-    ``absent`` are objects that do not exist, but an apply under way may create them until their rows are removed. An object that
-    is in none of these still belongs to the release, under another name. ``delete_protected``: the permission to delete
-    protected kinds, under which the objects were judged.
+    ``absent`` are objects that do not exist, but an apply under way may create them until their rows are removed. An object
+    that is in none of these still belongs to the release, under another name. ``delete_protected``: the objects were judged
+    with the permission to delete protected kinds.
     """
 
     doomed: dict[Identity, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """The report of a prune, by release: objects that are ``gone``, and objects that could not be deleted, with the error.
+    """The report of a prune, by release: the deleted objects (``gone``), and objects that could not be deleted, with the error.
 
     ``cut_off``: the prune ended before it had read all kinds, so objects without an error in this report may still fail.
     """
@@ -146,9 +146,9 @@ def unheard(_report: PruneReport) -> None:
 class Pruner:
     """A pruner of objects that we applied under ``manager``, with our label and without a row.
 
-    ``whole``: whether all objects of a release are in rows; nothing is deleted from any other release. ``told`` is called
-    with the report of each prune, including one that fails. ``acting`` returns the client that deletes for a release; ``client``
-    lists, and deletes without it.
+    ``whole`` returns whether all objects of a release are in rows; nothing is deleted from any other release. ``told`` is
+    called with the report of each prune, including one that fails. ``client`` lists objects. ``acting`` returns the client that
+    deletes for a release; without it, ``client`` deletes, too.
     """
 
     def __init__(

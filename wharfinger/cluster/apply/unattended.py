@@ -2,7 +2,7 @@
 
 A correction is an attempt to apply an object that once matched its row and does not any more. It becomes a *trouble* when it
 fails permanently or SEVERAL times in a row, and remains one until it succeeds or its row changes. An object that a prune could
-not delete is a trouble until a later prune does not fail for it.
+not delete is a trouble until a later prune succeeds for it.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Server-side apply of one object: fields that it takes over, fields that it leaves alone, and conflicts that it refuses.
+"""Server-side apply of one object: fields that it takes over, fields that it leaves to other managers, and refused conflicts.
 
 1. Fields written by a user's helm become ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left
    the chart are removed.
@@ -41,7 +41,7 @@ class Written:
 class ObjectWriter:
     """A writer under one field manager. ``force`` takes every field from all other managers.
 
-    ``dry_run``: the API server answers what an apply would make of the object, and stores nothing. Step 1 of the module is left
+    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. Step 1 of the module is left
     out then, because it would be a write.
     """
 

@@ -9,8 +9,8 @@ Invariants:
 
 * A definition is read first and written only if it is missing: if another writer has created it meanwhile, perhaps in a newer
   version, it is not changed.
-* If several owners applied a definition, the owner that applied it last restores it, as long as that owner keeps the definition;
-  after that, the owner before.
+* If several owners applied a definition, the owner that applied it last restores it, as long as that owner keeps the
+  definition; after that, the previous owner restores it.
 * A definition that is deleted again and again is restored at growing intervals (:func:`pause_before`).
 * After each await the keepers of a definition are determined again: meanwhile an owner may have been upgraded to a version
   without it, or uninstalled.
@@ -291,7 +291,7 @@ class KeptDefinitions:
             self._begun.set()
 
     async def _look_after_lists(self) -> None:
-        """Queue the definitions that the first list lacks: a deletion between their apply and the list is in no event."""
+        """Queue the definitions that the first list lacks: no event reports a deletion between their apply and the list."""
         while True:
             await self._begun.wait()
             self._begun = trio.Event()

@@ -6,8 +6,8 @@ findings are those that Carvel's kapp and OLM v1 refuse, and other ways to narro
 everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning of existing
 objects.
 
-Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Whether
-one such condition follows from another is not worked out below the first level: there, any difference counts as narrower.
+Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Below the
+first level it is not determined whether one such condition follows from another: there, any difference counts as narrower.
 """
 
 from collections.abc import Iterator, Mapping
@@ -87,13 +87,16 @@ _COUNTS: Final = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minPro
 
 
 def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
-    """Yield how the new ``openAPIV3Schema`` of a version accepts less than the old one. Raises ShapeError."""
+    """Yield each way in which the new ``openAPIV3Schema`` of a version accepts less than the old one. Raises ShapeError."""
     return _schema(old, new, "", _Place(root=True))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a schema. ``root``: it is that of a whole object. ``condition``: it is below allOf or a similar keyword."""
+    """The position of a schema.
+
+    ``root``: it is the schema of a whole object. ``condition``: it is below allOf or a similar keyword.
+    """
 
     root: bool = False
     condition: bool = False
@@ -186,7 +189,10 @@ def _number(schema: JsonObject, name: str) -> float | None:
 
 
 def _bound(schema: JsonObject, name: str, sign: int) -> tuple[float, bool] | None:
-    """Return a comparable bound: the greater, the narrower. Whether the bound itself is excluded comes second."""
+    """Return a bound to compare: a greater one is narrower.
+
+    If the numbers are equal, a bound that excludes its own number is narrower.
+    """
     found = _number(schema, name)
     excluded = find(schema, f"exclusive{name.capitalize()}") is True
     return None if found is None else (sign * found, excluded)

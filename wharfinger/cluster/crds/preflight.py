@@ -43,7 +43,7 @@ class CrdProblem:
 
 
 def allows_unsafe(wanted: JsonObject) -> bool:
-    """Return whether the new definition is allowed to do damage."""
+    """Return whether an annotation of the new definition permits an unsafe upgrade."""
     return find_str(wanted, "metadata", "annotations", ALLOW_UNSAFE).strip().lower() == "true"
 
 
@@ -115,10 +115,10 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Return whether something else than an apply of this manager set the conversion: a certificate injector, for example, or
+    """Return whether something other than an apply of this manager set the conversion: a certificate injector, for example, or
     the webhooks of a package's hooks, which this manager patches in.
 
-    Then it is kept unless ``wanted`` has one.
+    Such a conversion is kept unless ``wanted`` has its own.
     """
     owners = [
         "" if find_str(entry, "operation") == "Update" else find_str(entry, "manager")

@@ -5,16 +5,15 @@ drops nulls, and other managers rightly own fields beside ours. So documents are
 ownership (``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that
 moment. So drift is what our entry lacks:
 
-* With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied,
-  and are not any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
-  under
-  our name, or a webhook changed what another manager wrote).
+* With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied, and
+  are not any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
+  under our name, or a webhook changed what another manager wrote).
 * Without a baseline, after a restart: the fields that we want and our entry does not cover. The field sets themselves show which
   lists are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
 
-Two things are no drift: fields that were written under our own name by other means than an apply, as a package's hooks do,
-and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The writer of a removal is
-recorded nowhere: it is "".
+Two things are no drift: fields that were written under our own name by other means than an apply, as a package's hooks do, and
+fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The server does not record which
+manager removed a field, so that writer is "".
 """
 
 import base64
@@ -148,7 +147,7 @@ def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: Json
 def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
     """Return whether the loss of a field matters.
 
-    The loss of an empty value only does if another manager replaced it as a whole. A chart's ``annotations: {}`` is not
+    The loss of an empty value only matters if another manager replaced it as a whole. A chart's ``annotations: {}`` is not
     defended against additional annotations; its ``tolerations: []`` is. A null is never defended.
     """
     value = value_at(path, desired)
@@ -159,7 +158,7 @@ def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
 
 
 def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
-    """Yield ``data`` fields of a Secret that differ from ``stringData``: the server stores it there, without an owner."""
+    """Yield ``data`` fields of a Secret that differ from ``stringData``, which the server stores there, without an owner."""
     if kind_of(desired) != ("v1", "Secret"):
         return
     for name, text in find_object(desired, "stringData").items():

@@ -1,4 +1,4 @@
-"""Removal of fields that other managers own from a document: the object that we apply if a rule leaves fields to others.
+"""Removal of other managers' fields from the object that we apply, if a rule leaves these fields to them.
 
 Applying a field that another manager set takes the field from it; leaving the field out while we own it together only gives
 up our share, and the other manager keeps it. So exactly the leaves that other managers own are left out: a field that no

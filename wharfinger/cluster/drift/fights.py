@@ -1,4 +1,4 @@
-"""Fights: another writer sets a field back each time that we corrected it. Pure; drift_monitor performs the effects.
+"""Fights: another writer sets a field back each time that we correct it. Pure; drift_monitor performs the effects.
 
 The first corrections are right, but continuing at that pace would only put load on the API server, hide that two controllers
 disagree, and make everything that depends on the field flap. So after ``limit`` corrections of one object within

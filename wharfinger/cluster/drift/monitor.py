@@ -1,7 +1,8 @@
 """A monitor that notices changes of releases' objects by other writers within a second, and has the objects applied again.
 
     monitor = DriftMonitor(table, applied, client, correct=reconciler.refresh, told=tell, settled=is_done)
-    live.listen(monitor.changed) nursery.start_soon(monitor.run)
+    live.listen(monitor.changed)
+    nursery.start_soon(monitor.run)
 
 Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most of them are a change of status; they are
 dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others
@@ -153,7 +154,7 @@ class DriftMonitor:
     # -- notifications
 
     def changed(self, key: ObjectKey, live: JsonObject | None) -> None:
-        """Record the present state of an object; None if it is gone, or no longer marked as a release's. Never waits."""
+        """Record the present state of an object; None if it is gone, or no longer has the label of a release. Never waits."""
         identity, ending = identity_of(key), self._known.ending
         if live is not None and _is_ending(live):
             ending.add(identity)
@@ -247,7 +248,7 @@ class DriftMonitor:
         return entry.row if entry is not None and entry.row.drift.mode is not DriftMode.OFF else None
 
     def _is_known(self, identity: Identity, live: JsonObject) -> bool:
-        """Return whether an event has no news. This is the usual event, so the check has to be cheap."""
+        """Return whether an event reports nothing new. Most events are like this, so the check has to be cheap."""
         applied, known = self._applied.get(identity), self._known
         if applied is None or identity in known.suspects or find(live, "metadata", "uid") != applied.uid:
             return False

@@ -5,8 +5,8 @@ user's helm (or `kubectl apply`) are owned by that tool under its own name, and 
 apply its entries in ``metadata.managedFields`` are made ours: the fields of an Update are joined with ours, and the entry is
 removed. ``csaupgrade`` of client-go does the same; unlike it, fields that helm 4 applied server-side are adopted as well.
 
-Helm's entries are always adopted, since it works on the same release. Those of ``kubectl apply`` are adopted only as long as
-we own nothing of the object: later, they are a user's edit, which is drift and judged as such.
+Helm's entries are always adopted, since it works on the same release. Those of ``kubectl apply`` are adopted only as long as we
+own nothing of the object: later, they are a user's edit, and are judged as drift.
 
 Pure.
 """

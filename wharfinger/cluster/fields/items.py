@@ -23,7 +23,10 @@ _Key: TypeAlias = tuple[tuple[bool, JsonValue], ...]
 
 
 def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[str, int]:
-    """Return the index of the item of each element; elements without a matching item are left out. Each item is taken once."""
+    """Return the index of the item that each element means.
+
+    Elements without a matching item are left out. Each item is taken once.
+    """
     keyed = [element for element in elements if element.startswith("k:")]
     groups = _by_present_keys(keyed, items)
     found: dict[str, int] = {}
@@ -112,7 +115,7 @@ def _scalar(value: JsonValue) -> JsonValue:
 
 
 def segments_at(path: FieldPath, *documents: Maybe) -> tuple[str, ...]:
-    """Return a path as segments of a JSON pointer: an item's index is that in the first document that has it.
+    """Return a path as segments of a JSON pointer, with the index of an item in the first document that has the item.
 
     An item that is in no document keeps the name that the set gives it.
     """

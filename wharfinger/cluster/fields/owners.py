@@ -1,8 +1,8 @@
 """The owners of a live object's fields, by its ``metadata.managedFields``, from the view of one manager that applies.
 
-It distinguishes three kinds of entries: the fields that it applied (:attr:`FieldOwners.own`), those that were written under
-its name by other means, as by a package's hooks, and those of all other managers. Unreadable entries own nothing; if its own
-entry is unreadable, nothing is known about the object.
+There are three kinds of entries: the fields that this manager applied (:attr:`FieldOwners.own`), the fields that were written
+under its name by other means (by a package's hooks, for example), and the fields of all other managers. Unreadable entries own
+nothing; if the manager's own entry is unreadable, nothing is known about the object.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ class FieldOwners:
         return inside
 
     def are_others_whole(self, path: FieldPath) -> bool:
-        """Return whether another manager has this field as a whole: no other manager has anything inside it."""
+        """Return whether another manager owns this field as a whole, and no other manager owns anything inside it."""
         has = any(path in entry.fields for entry in self.others)
         return has and not any(below(entry.fields, path) for entry in self.others)
 
@@ -85,7 +85,7 @@ def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
 
 
 def has_other_writers(live: JsonObject, manager: str) -> bool:
-    """Return whether another manager has an entry in the object, apart from those for its status. Every event is asked this."""
+    """Return whether another manager has an entry in the object, apart from those for its status. Called for every event."""
     metadata = live.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -123,7 +123,7 @@ def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:
 
 
 def text_at(live: JsonObject, *path: str) -> str:
-    """Return the text at a path of a foreign object, "" if there is none; nothing that a server sends may raise here."""
+    """Return the text at a path of a foreign object, "" if there is none. Never raises, whatever the server sent."""
     value = find(live, *path)
     return value if isinstance(value, str) else ""
 

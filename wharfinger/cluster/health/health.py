@@ -80,7 +80,7 @@ class Sighting:
     version: int
 
     def is_before(self, other: "Sighting") -> bool:
-        """Return whether it is an older state, of this object or of one that had its name."""
+        """Return whether this is an older state than the other, of the same object or of an earlier one with its name."""
         return 0 <= self.version < other.version
 
 

@@ -38,8 +38,9 @@ class Fence:
         return self._clock(), self._boot_clock()
 
     def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
-        """Permit writes until that time of the monotonic clock, in seconds. ``since``: when the renewal that permits them was
-        sent, so that a suspension after that counts; None: now.
+        """Permit writes until a time of the monotonic clock, in seconds.
+
+        ``since`` is the time at which the renewal that permits them was sent (None: now), so that a suspension after it counts.
         """
         if until != self._until:
             clock, boot_clock = since or self.moment()
@@ -51,7 +52,7 @@ class Fence:
         self._reason = reason
 
     def check(self, what: str) -> None:
-        """Return if ``what`` may be sent now. Raises FencedError."""
+        """Return if ``what`` may be sent now; raise FencedError otherwise."""
         if self._clock() < self._until and self._boot_clock() < self._boot_until:
             return
         reason = self._reason if self._until == -math.inf else "it was not renewed in time"

@@ -45,8 +45,8 @@ MAX_SIGHTINGS: Final = 10_000
 class Holder:
     """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``.
 
-    ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: a release of ours is
-    none of theirs. "" if there are no such Leases.
+    ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: no release belongs to
+    two of them. "" if there are no such Leases.
     """
 
     identity: str
@@ -104,7 +104,7 @@ class Sightings:
 
 
 class Fencing:
-    """Decides about pending records on behalf of ``ours``; ``clock`` is monotonic."""
+    """The judge of pending records, on behalf of ``ours``; ``clock`` is monotonic."""
 
     def __init__(self, client: ClusterClient, ours: Holder, clock: Callable[[], float] = trio.current_time) -> None:
         self.ours = ours

@@ -14,11 +14,11 @@ A Lease is free if it has no holder, if this identity holds it (in an earlier pr
 two processes with one identity never run at once), or if its :attr:`~LeaseRecord.mark` did not change for as long as it is
 granted, counted from when *this* candidate first saw it.
 
-Two candidates never rely on the Lease at once: a holder relies on it until ``deadline_s`` after it *began* the last write
-that succeeded; the server got that write later, all other candidates saw it later still, and wait ``duration_s`` from there.
+Two candidates never rely on the Lease at once: a holder relies on it until ``deadline_s`` after it *began* the last write that
+succeeded; the server received that write later, and all other candidates saw it even later and wait ``duration_s`` from then.
 This holds as long as the clocks run at rates that differ by less than ``duration_s / deadline_s``. Writes are made over the
-state that was read (resourceVersion), so if two candidates claim, one is refused. Each claim has a fence greater than any
-that was seen.
+state that was read (resourceVersion), so if two candidates claim, one is refused. Each claim has a fence greater than any that
+was seen.
 """
 
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,8 @@ Requests for the objects of a release (apply, delete, and the reads of single ob
 service account, if it has one, by impersonation. Lists, watches, discovery and the release's records stay requests of the
 daemon itself.
 
-A release whose account is not known and is required may not act at all: then :class:`NoAccountError` is raised, and nothing is
-done with the daemon's own rights instead.
+If an account is required and that of a release is not known, :class:`NoAccountError` is raised. The daemon's own rights are
+never used instead.
 """
 
 from collections.abc import Callable

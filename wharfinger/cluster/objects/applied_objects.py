@@ -1,9 +1,9 @@
 """The server's answer to an apply, in the few bytes that are needed to judge drift.
 
-That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised
-quantities and admission. The text of the chart is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Of each
-object some hundred bytes are kept: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the
-usual event (a status changed) is dismissed without reading the fields or the checksums.
+That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised quantities
+and admission. The text of the chart is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Some hundred bytes
+are kept of each object: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the usual event (a
+status changed) is dismissed without reading the fields or the checksums.
 """
 
 import zlib
@@ -118,7 +118,7 @@ class AppliedObjects:
             self._listener(identity)
 
     def noticed(self, identity: Identity, live: JsonObject) -> None:
-        """Note an object as the watch reported it: whether another manager has fields of it."""
+        """Record whether another manager has fields of an object that the watch reported."""
         if identity in self._applied and has_other_writers(live, self.manager):
             self._shared.add(identity)
 

@@ -1,7 +1,7 @@
 """The desired objects: one row for each object of every release, in one table that all parts share.
 
-The engine writes the rows; the reconciler brings the cluster to them; drift and health are judged against them. A row has
-all that is needed to apply its object, so no chart or record is read again. An object is identified without its version
+The engine writes the rows; the reconciler makes the cluster match them; drift and health are judged against them. A row has all
+that is needed to apply its object, so no chart or record is read again. An object is identified without its version
 (`Identity`): it is the same object in every API version that a chart may use, and it has one owner. Bodies are packed: ten
 thousand parsed objects are half a gigabyte, packed ones a tenth of it.
 """
@@ -90,7 +90,7 @@ class DesiredObject:
     def is_in_doubt(self, live: JsonObject) -> bool:
         """Return whether a live object was applied for another row than this; False if it has no digest.
 
-        Then its fields are ours, and may have other values than this row has.
+        If it was, its fields are ours, and may have other values than this row has.
         """
         found = find_str(live, "metadata", "annotations", DIGEST_ANNOTATION)
         return found not in {"", self.digest}

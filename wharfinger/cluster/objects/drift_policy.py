@@ -1,5 +1,4 @@
-"""The policy for drift: what is done about fields of our objects that another manager changed, and which of them are
-ignored.
+"""The policy for drift: whether fields of our objects that another manager changed are corrected, reported or ignored.
 
 A policy is a mode and rules about the fields to ignore, in the shape of Flux (``driftDetection`` of its HelmRelease): JSON
 pointers, and a target that selects the objects::
@@ -9,9 +8,9 @@ pointers, and a target that selects the objects::
       - paths: [/spec/replicas]
         target: {kind: Deployment, name: "web-.*"}
 
-``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, linear in the text) that must
-match the whole of it; one that is missing matches everything. A pointer selects the field and all below it; a segment ``*``
-selects every member or item, which Flux does not have.
+``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, in linear time) that must match the
+whole text; a missing one matches everything. A pointer selects the field and all below it; a segment ``*`` selects every member
+or item, which Flux does not have.
 """
 
 from collections.abc import Mapping
@@ -51,8 +50,8 @@ class DriftMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that match everything
-    else.
+    """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that all other members
+    match.
 
     Users cannot set ``subresource``, ``by`` and ``not_by``. With them a rule only covers writes through that subresource, by
     managers whose whole name matches ``by`` and not ``not_by``.

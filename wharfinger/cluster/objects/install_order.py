@@ -1,11 +1,11 @@
 """The order in which objects are written: Helm's order of kinds, in waves of kinds that cannot need each other.
 
-Kinds that others need come first: a namespace before what is in it, a service account before the pods that run as it. Kinds
+Kinds that others need come first: a namespace before the objects in it, a service account before the pods that run as it. Kinds
 that Helm does not know (custom resources) come last; removal is the same order backwards.
 
 Helm writes one kind after another. Most of that order has no effect: a ConfigMap and a ClusterRole never need each other. A
-*wave* is a run of kinds that can be written at the same time, so a release of six kinds is three or four waits and not six.
-Two kinds share a wave only if neither's admission reads the other:
+*wave* is a run of kinds that can be written at the same time, so a release of six kinds takes three or four waits rather than
+six. Two kinds share a wave only if neither's admission reads the other:
 
 CLASSES    Namespace, PriorityClass, StorageClass, IngressClass
 BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount,

@@ -142,7 +142,7 @@ class LiveObjects:
                 looked_up(resource, None)
 
     def is_absent(self, key: ObjectKey) -> bool:
-        """Return whether it is known that no object has this kind and name, be it of a release or not.
+        """Return whether it is known that no object, of a release or not, has this kind and name.
 
         False also if that is not known: the kind is not attended, or is not listed and watched now.
         """

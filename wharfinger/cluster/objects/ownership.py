@@ -54,7 +54,7 @@ def owner_of(obj: JsonObject) -> Owner:
 
 
 def owned(obj: JsonObject, owner: Owner) -> JsonObject:
-    """Return a copy marked as the owner's."""
+    """Return a copy with the label and the annotations of the owner."""
     metadata = find_object(obj, "metadata")
     labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm", RELEASE_LABEL: owner.name}
     annotations: JsonObject = {
@@ -84,7 +84,7 @@ def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
 
 
 def is_kept(obj: JsonObject) -> bool:
-    """Return whether its author marked the object to outlive its release."""
+    """Return whether the object's author marked it to be kept when its release is removed."""
     return find_str(obj, "metadata", "annotations", RESOURCE_POLICY).strip().lower() == "keep"
 
 

@@ -1,8 +1,8 @@
 """The names of the objects that belong to no release, of the kinds that releases have.
 
-An install must not write to an object that exists and is somebody else's. One watch for each kind answers that for all
-installs, instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release;
-only names are kept.
+An install must not write to an existing object that has another owner. One watch for each kind answers that for all installs,
+instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release; only names are
+kept.
 
 A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records,
 hooks and earlier waves come between it and the write.

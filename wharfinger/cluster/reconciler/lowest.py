@@ -51,7 +51,7 @@ class Lowest(Generic[K]):
         return heap[0] if heap else 0
 
     def holds(self, revision: int, keys: Container[K] | None) -> bool:
-        """Return whether a revision up to this one is held, of one of these keys; None: of any."""
+        """Return whether a revision up to this one is held for one of these keys (None: for any key)."""
         if not 0 < self.lowest() <= revision:
             return False
         return keys is None or any(one <= revision and key in keys for one, key in self._keys.items())

@@ -17,8 +17,8 @@ Invariants, which tests/cluster/reconciler/test_model.py holds against random hi
 * a key is at most once in a line or with a worker, so two operations never run at once for it;
 * an outcome counts only if the row is still what was attempted (compare and set on its revision): otherwise it is dropped, and
   the present row is attempted, without any failures;
-* a key that is not Done is in a line, with a worker, has a time, is held by a prune, or its change is still to be read:
-  no change and no retry can be lost;
+* a key that is not Done is in a line, is with a worker, has a time at which it is due, is held by a prune, or its change is
+  still to be read; so no change and no retry can be lost;
 * a key that is Done is attempted only because its row changes or a refresh is due;
 * what is reported for an owner depends on its own rows, and on how far the table was read.
 """

@@ -1,8 +1,8 @@
 """The operations on the object of a row: the seam between a reconciler and its target.
 
-Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two
-never run at once for the same key. A failure is a ClusterError, whose ``transient`` says whether a retry can help, or a
-FormatError, which only a change helps. Any other exception is a failure of that row as well: it is logged with its traceback
+Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two never
+run at once for the same key. A failure is a ClusterError, whose ``transient`` says whether a retry can help, or a FormatError,
+which only a change of the row can end. Any other exception is a failure of that row as well: it is logged with its traceback
 when it is new, and retried. Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
@@ -22,9 +22,9 @@ class Attempt(Generic[K, R]):
     """One attempt at one row; not to be changed. (Not frozen: one is made for each operation, and this is three times quicker.)
 
     ``row``: the row at ``revision``; if ``deleting``, the last row, and ``revision`` is that of the deletion. ``number`` counts
-    from 1, anew when the row changes. ``refreshing``: the object matched the row, and is to be checked again. ``replaces``: the
-    row was removed and inserted anew since it was last Done, and no delete was completed in between: a target that distinguishes
-    objects by more than their key has to replace the object.
+    from 1, and starts again when the row changes. ``refreshing``: the object matched the row, and is to be checked again.
+    ``replaces``: the row was removed and inserted anew since it was last Done, and no delete was completed in between: a target
+    that distinguishes objects by more than their key has to replace the object.
     """
 
     key: K
@@ -37,7 +37,7 @@ class Attempt(Generic[K, R]):
 
 
 class Operations(Protocol[K, R]):
-    """One object at a time. Each may take as long as `ReconcilerOptions` say, and is cancelled then."""
+    """Operations on one object at a time. Each is cancelled after the time limit in `ReconcilerOptions`."""
 
     async def update(self, attempt: Attempt[K, R]) -> None:
         """Change the object to match its row. Raises ClusterError; its ``transient`` says whether a retry can help."""

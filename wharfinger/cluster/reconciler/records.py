@@ -1,7 +1,7 @@
 """The records of a reconciler: its knowledge about one key, and about one owner.
 
-The owner of a row is what waits for it: a package's wave. Every number that reports progress is kept per owner, so that an
-object which fails delays only the owner that waits for it.
+The owner of a row is the wave of a package that waits for the row. Every number that reports progress is kept per owner, so
+that an object which fails delays only the owner that waits for it.
 """
 
 from collections import OrderedDict
@@ -44,9 +44,9 @@ class Owner(Generic[K, R]):
 
     ``fresh`` and ``due`` are in the order in which keys came; ``running``: keys that workers have; ``rows``: its records.
 
-    ``retrying``: those of ``running`` that are retries. ``late``: late operations since one succeeded in time; the owner is
-    slow unless it is 0. ``used``: seconds of workers, by which its turn is decided
-    (:mod:`~wharfinger.cluster.reconciler.turns`).
+    ``retrying``: those of ``running`` that are retries. ``late``: the number of late operations since the last one that
+    succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which it has used workers; they decide when
+    its turn is (:mod:`~wharfinger.cluster.reconciler.turns`).
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
     ``hopeless`` are those of ``failing`` that failed permanently, or too often.

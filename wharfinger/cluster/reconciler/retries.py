@@ -1,8 +1,8 @@
 """The failures: which keys failed, how often, and when they are retried.
 
 Retry times are in a heap; failures are counted by key in a separate mapping. When a key is due and popped from the heap, its
-count is kept until the key succeeds or its row changes, so that pauses continue to grow if the retry fails. Of the entries of
-a key in the heap only the newest counts.
+count is kept until the key succeeds or its row changes, so that pauses continue to grow if the retry fails. Only the newest of
+a key's entries in the heap counts.
 """
 
 import heapq

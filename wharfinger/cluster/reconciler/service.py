@@ -50,7 +50,7 @@ _DEFAULT: Final = ReconcilerOptions()
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``revision``: everything of the owner up to it was attempted; ``low_watermark``: the lowest that fails, 0 if none does."""
+    """The progress of an owner: all up to ``revision`` was attempted; ``low_watermark``: the lowest revision that fails, or 0."""
 
     revision: int
     low_watermark: int
@@ -76,12 +76,12 @@ async def open_reconciler(
     metrics: ReconcilerMetrics | None = None,
     attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None,
 ) -> AsyncIterator["Reconciler[K, R]"]:
-    """Bring a target to the rows of ``table`` for as long as the block runs.
+    """Make a target match the rows of ``table``, for as long as the block runs.
 
-    ``owner`` returns the owner that waits for a row. ``statuses``: joined under ``name``, for several reconcilers of one table.
-    ``during`` returns the context in which an operation on a row runs. ``draw``: a random number in [0, 1), for pauses.
-    ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with the failure as it is known then,
-    None if it succeeded; it must not block.
+    ``owner`` returns the owner that waits for a row. ``statuses`` are those of all reconcilers of one table; this one joins
+    them under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw``: a random number in [0,
+    1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with the failure as it
+    is known then, None if it succeeded; it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -145,9 +145,9 @@ class Reconciler(Generic[K, R]):
     ) -> Progress:
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
-        ``until_settled``: until every such row is Done, or deleted with what belongs to it, or one of them failed
-        permanently or ``give_up`` times in a row; :meth:`failures` says which. ``keys``: failures of other keys do not end
-        that wait.
+        ``until_settled``: wait until every such row is Done, or deleted together with its object, or one of them failed
+        permanently or ``give_up`` times in a row; :meth:`failures` says which. ``keys``: failures of other keys do not end that
+        wait.
         """
         machine = self._machine
         if until_settled:

@@ -16,8 +16,8 @@ comes back from a pause begins a little ahead of the others. So a new owner, or 
 owners whose operations hang, fail or are slow. As long as there are both, each RETRY_EVERY-th key handed out for an ordinary
 place is a retry.
 
-Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so
-on down to two, of which one is kept for first attempts. A key that is in a line and changes keeps its place in it.
+Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so on
+down to two; one of these two is kept for first attempts. A key that is in a line and changes keeps its place in it.
 
 The bound, which tests/cluster/reconciler/test_fairness.py holds: the first attempt at a row of an owner that has nothing else to
 do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
@@ -46,7 +46,7 @@ _NONE: Final = -1
 class Lane(Generic[K, R]):
     """The owners that have something to do, ordered by the time that they have used.
 
-    Of an owner's entries in the heap only the newest counts. While there is only one owner, the time in its entry is not
+    Only the newest of an owner's entries in the heap counts. While there is only one owner, the time in its entry is not
     updated; it is updated when a second owner arrives.
     """
 

@@ -1,7 +1,6 @@
 """The tasks that wait for an owner: woken when their condition holds, not at each step towards it.
 
-An owner of a hundred thousand rows makes as many steps; checking a condition costs next to nothing, and waking a task does
-not.
+An owner of a hundred thousand rows makes as many steps. Checking a condition is cheap, but waking a task is not.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -3,9 +3,9 @@ cut out of it.
 
 These parts are cut, in this order, until the head fits: the notes together with the chart's files (then Helm can still do
 everything with the record); the manifest; the hooks; the values. The notes of the head name the parts that were cut. A cut
-manifest is replaced by one object with an invalid name, which no server accepts and which names what cannot be done: an empty
-manifest would let ``helm rollback`` delete everything. The same object is a hook before an uninstall, which would otherwise
-delete the record and leave the objects.
+manifest is replaced by one object with an invalid name: no server accepts it, and the name states that Helm cannot use the
+record. An empty manifest would let ``helm rollback`` delete everything. The same object is a hook before an uninstall, which
+would otherwise delete the record and leave the objects.
 
 The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps
 that when it writes a record of ours anew, and drops annotations of the Secret. The index is valid only for the revision that

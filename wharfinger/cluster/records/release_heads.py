@@ -267,7 +267,7 @@ _MAX_REVISION_DIGITS: Final = 10
 
 
 def read_head(text: bytes) -> ReleaseHead | None:
-    """Return the head in the JSON of a record's Secret; None if labels are missing that Helm puts on each."""
+    """Return the head in the JSON of a record's Secret; None if a label is missing that Helm puts on every record."""
     try:
         metadata = _SECRET.decode(text).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

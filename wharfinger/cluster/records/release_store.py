@@ -5,8 +5,8 @@ it becomes deployed after the last change, and only then is the record before it
 nothing: the last deployed one remains the one to return to. A pending record whose holder is gone is marked failed by the
 next operation (:meth:`ReleaseStore.settled`).
 
-With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or
-written here costs no request, otherwise one list. Records before the last deployed one are kept in memory as summaries,
+With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or written
+here costs no request; any other history costs one list. Records before the last deployed one are kept in memory as summaries,
 because no operation here returns to them.
 """
 
@@ -116,7 +116,7 @@ class ReleaseStore:
     async def settled(self, name: str, namespace: str) -> list[Stored]:
         """Return the history, after marking a pending record as failed if its holder is gone.
 
-        Raises ReleaseBusyError if another process may be at work; it names the process and how long it is waited for.
+        Raises ReleaseBusyError if another process may be at work; the error names the process and how long to wait for it.
         """
         history = await self.history(name, namespace)
         if not history or not history[-1].release.status.pending:
@@ -223,7 +223,7 @@ class ReleaseStore:
         return written
 
     async def tidy(self, history: Sequence[Stored], keep: int) -> None:
-        """Trim the history, and supersede deployed revisions before the newest one, which was deployed."""
+        """Trim the history, and mark deployed revisions before the newest one as superseded. The newest one was deployed."""
         for earlier in await self.trim(history, keep):
             release = earlier.release
             if release.status is ReleaseStatus.DEPLOYED:

@@ -4,21 +4,21 @@ semantics over server-side apply.
     async with open_release_engine(client, watches, options) as engine:
         result = await engine.upgrade(request)
 
-The desired state is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler brings the cluster to it,
+The desired state is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler makes the cluster match it,
 each object separately, and retries transient failures. An upgrade is a sequence of steps on that table
 (:mod:`~wharfinger.cluster.releases.upgrade`), and so is an uninstall (:mod:`~wharfinger.cluster.releases.uninstall`). Applied
 objects are then watched: fields of ours that others change are corrected (:mod:`~wharfinger.cluster.drift.monitor`), the health
-of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and changes by a user's helm are noticed and not
-undone (:mod:`~wharfinger.cluster.records.release_heads`).
+of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and changes by a user's helm are noticed and
+not undone (:mod:`~wharfinger.cluster.records.release_heads`).
 
 Invariants:
 
 * One operation of a release at a time; different releases never wait for each other.
 * A request that equals the last applied one makes no API request, as long as no event contradicts it.
-* A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows: a
-  prune deletes objects without a row only of such a release.
-* A release that another tool changed is left alone: after a foreign revision its drift is reported and not corrected, until
-  the next upgrade here.
+* A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows. A prune
+  deletes objects without a row only in whole releases.
+* What another tool changed in a release is not undone: after a foreign revision the release's drift is reported and not
+  corrected, until the next upgrade here.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -137,7 +137,7 @@ class ReleaseEngine:
     async def upgrade(
         self, request: ReleaseRequest, *, progress: Progress = silent, told: OneWay | None = None
     ) -> ReleaseResult:
-        """Install or upgrade; ``told`` takes the changes that cannot be undone, before the first write.
+        """Install or upgrade; ``told`` is called with the changes that cannot be undone, before the first write.
 
         Raises ReleaseError and its kinds, ConflictError, and the errors of the client.
         """
@@ -177,9 +177,9 @@ class ReleaseEngine:
         """Delete the objects that the release applied, wait until they are gone, then delete its records. A second call
         deletes nothing.
 
-        ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the
-        records, and our label. ``applied`` False: no object can exist unless there is a record, or the namespace is being
-        deleted; so none is searched for.
+        ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the records,
+        and our label. If ``applied`` is False and there is no record, no object can exist, so none is searched for unless the
+        namespace is being deleted.
         """
         owner = Owner(name, namespace)
         async with self._expected_turn(owner):
@@ -227,8 +227,8 @@ class ReleaseEngine:
         """Apply definitions that a release is going to need, and wait until they are established; they belong to no
         release.
 
-        From then on a definition that is deleted is noticed and restored, as ``drift`` says. They replace those that the
-        same ``step`` of the release applied before.
+        From then on a definition that is deleted is noticed, and restored if ``drift`` says so. These definitions replace those
+        that the same ``step`` of the release applied before.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and the errors of the
         client.

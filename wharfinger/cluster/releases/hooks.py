@@ -1,11 +1,11 @@
 """Helm's hooks: objects of a chart that are created at a point of a release's life, awaited, and deleted.
 
 Semantics are Helm's. A hook is for the events in ``helm.sh/hook``; those of one event run one after another, by
-``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; any other object is done when
-it is created. ``helm.sh/hook-delete-policy`` says when it is deleted: before the next one of its name is created (the
-default), after all hooks of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its
-kind would be deleted with it. If a hook fails, those that succeeded before it are deleted as if all had succeeded, or they
-would block the next attempt. Hooks belong to no release: they are neither pruned nor uninstalled.
+``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; any other object is done when it
+is created. ``helm.sh/hook-delete-policy`` says when it is deleted: before the next one of its name is created (the default),
+after all hooks of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its kind would
+be deleted with it. If a hook fails, those that succeeded before it are deleted as if all had succeeded, because they would
+block the next attempt. Hooks belong to no release: they are neither pruned nor uninstalled.
 
 They are in the record, so a user's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
 """

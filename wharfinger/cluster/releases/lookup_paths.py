@@ -5,8 +5,8 @@ above all subresources (``pods/x/log``, ``services/x/proxy``) and watches. A con
 namespace: no other namespace, no list over all namespaces, no object of a cluster-scoped kind (which looks the same as a
 path without a namespace).
 
-A path is split, each part is checked, and the requested path is assembled from the checked parts. So no path is requested
-that was not judged, however a client wrote it.
+A path is split, each part is checked, and the requested path is assembled from the checked parts. So only judged paths are
+requested, however the client wrote them.
 """
 
 import re

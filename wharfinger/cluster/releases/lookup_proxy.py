@@ -1,10 +1,9 @@
 """A proxy to the API for one run of Helm: it only reads, and only objects that the release may read.
 
 A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It gets none of the
-daemon's credentials. It gets the address of this server, which listens on loopback for as long as the run lasts, and a token
-of that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and made anew with the daemon's own
-session, so it does not matter how that connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay in the
-daemon.
+daemon's credentials. It gets the address of this server, which listens on loopback for as long as the run lasts, and a token of
+that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and repeated with the daemon's own session,
+so Helm need not know how the daemon connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay in the daemon.
 
 A refused request is answered with 403 and the remedy, and is remembered: the caller that ran Helm raises it, even if a
 template ignored it.

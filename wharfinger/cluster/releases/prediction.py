@@ -1,10 +1,10 @@
 """A prediction of an upgrade: what it would change in the cluster, object by object, without a write.
 
-Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling of
-conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
-are judged as the upgrade judges them. A dry run is not possible, and the chart's object is shown instead, if the kind or the
-namespace of an object comes with the same upgrade, or if the definition of its kind changes with it. What a prediction does not
-contain is said in its notes:
+Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling
+of conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would
+leave are judged as the upgrade judges them. If the kind or the namespace of an object comes with the same upgrade, or the
+definition of its kind changes with it, a dry run is not possible, and the chart's object is shown instead. The notes of a
+prediction list what it does not contain:
 
 * what hooks do, and what happens after the apply (controllers, autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.
@@ -242,7 +242,7 @@ class _Foretelling:
 
 
 def as_stored(obj: JsonObject) -> JsonObject:
-    """Return what a user would call the object: without the server's bookkeeping, our own, and its status."""
+    """Return the object as users know it: without its status, the server's bookkeeping and our own."""
     kept: JsonObject = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
     metadata = as_object(obj.get("metadata") or {}, "metadata")
     shown: JsonObject = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
@@ -291,7 +291,7 @@ def _group_kind(obj: JsonObject) -> str:
 
 
 def _scopes(objects: Iterable[JsonObject]) -> dict[str, bool]:
-    """Return whether objects of the kinds that definitions among these define have a namespace, by ``Kind.group``."""
+    """Return, by ``Kind.group``, whether the objects of each kind that one of these definitions defines have a namespace."""
     found: dict[str, bool] = {}
     for obj in objects:
         if kind_of(obj)[1] == "CustomResourceDefinition":

@@ -1,10 +1,13 @@
 """The checks of a release before its first write.
 
-Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists
-is this release's; no definition breaks objects that are stored under the present one. Each object is read by one GET, a few
-at a time; the answers are passed on to the apply, so no object is read twice. Three kinds of objects are not read at all:
-those that are wanted as they were applied before, and that no watch has reported as changed; those that are wanted in another
-way, if no other manager has fields of them either; and those that do not exist according to a watch.
+Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists is
+this release's; no definition breaks objects that are stored under the present one. Each object is read by one GET, a few at a
+time; the answers are passed on to the apply, so no object is read twice. Some objects are not read at all:
+
+* objects that are wanted as they were applied before, if no watch has reported a change of them;
+* objects that are wanted in another way than they were applied before, if no watch has reported a change of them and no
+  other manager has fields of them;
+* objects that do not exist according to a watch.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,7 +58,7 @@ class Survey:
 
 
 class Surveyor:
-    """Surveys releases in one cluster."""
+    """A surveyor of releases in one cluster."""
 
     def __init__(
         self,
@@ -117,7 +120,7 @@ class Surveyor:
         return entry is not None and entry.row.body == row.body and self.is_as_last_applied(row)
 
     def _is_known(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row may be applied without reading it: it is as it was applied, and is only ours."""
+        """Return whether the object of a row may be applied unread: it is as it was applied, and only we have fields of it."""
         return self.is_as_last_applied(row) and not self._is_shared(row.identity)
 
     def is_as_last_applied(self, row: DesiredObject) -> bool:
@@ -180,7 +183,7 @@ def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None
 
 
 def _defined(objects: Iterable[JsonObject]) -> frozenset[tuple[str, str]]:
-    """Return the groups and kinds that definitions among these define."""
+    """Return the groups and kinds that the definitions among these objects define."""
     return frozenset(
         (find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind"))
         for obj in objects

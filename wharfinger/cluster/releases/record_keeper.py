@@ -52,7 +52,7 @@ class RecordKeeper:
         return await patiently(partial(self._store.history, owner.name, owner.namespace))
 
     async def settled(self, owner: Owner) -> list[Stored]:
-        """Return the history, in which no operation is under way. Raises ReleaseBusyError."""
+        """Return the history if no operation is under way in it. Raises ReleaseBusyError."""
         return await patiently(partial(self._store.settled, owner.name, owner.namespace))
 
     async def whole(self, release: Release) -> Release | None:
@@ -153,7 +153,7 @@ class RecordKeeper:
         await self._store.trim(history, self._history)
 
     def is_long(self, history: Sequence[Stored]) -> bool:
-        """Return whether a history has so many revisions too many that they are removed at once."""
+        """Return whether a history exceeds the number of kept revisions by so much that it is trimmed at once."""
         return len(history) >= self._history + SLACK
 
     async def tidy(self, history: Sequence[Stored]) -> None:

@@ -74,7 +74,7 @@ class EngineBoard:
         return owner in self.resting or owner in self.left_alone
 
     def may_prune(self, owner: Owner) -> bool:
-        """Return whether its objects in the cluster that have no row may be deleted."""
+        """Return whether objects of the release that are in the cluster and have no row may be deleted."""
         return owner in self.whole and not self.rests(owner)
 
     def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:

@@ -1,10 +1,10 @@
 """The record of the revision that an operation makes: announced as pending before the first write, or written when it is over.
 
 A pending record says that objects of its revision may be in the cluster. An operation announces its revision if a later process
-could not find that out from the objects themselves. A change all of whose objects have the digest of what they were applied for
-(:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`) needs no announcement: its record is written once, when the change
-is complete. If that takes longer than QUICK_S, the revision is announced nevertheless, so that users see that the release is
-being changed, and their helm waits.
+could not find that out from the objects themselves. A change needs no announcement if each of its objects carries the digest of
+the row for which it was applied (:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`). Its record is written once,
+when the change is complete. If that takes longer than QUICK_S, the revision is announced nevertheless, so that users see that
+the release is being changed, and their helm waits.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,7 @@
 """The rows of releases in the desired table: written wave by wave, removed in reverse, forgotten if they failed.
 
     put      a row that is new, changed, or not known to be as wanted is written, and the reconciler applies it; a row that is
-    known to be as wanted is left as it is. The wave is over when each of its rows is done, or one has failed
+             known to be as wanted is left as it is. The wave is over when each of its rows is done, or one has failed
              permanently.
     remove   the row is removed, and its object deleted if it was judged so before.
     forget   the row is removed and its object kept as it is. This happens to rows of an operation that failed, and to
@@ -134,7 +134,7 @@ class ReleaseRows:
     async def remove(self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress) -> Removed:
         """Delete the objects that are to go, in the reverse order of waves, and forget the others.
 
-        An object that was absent is read again after an apply of ours that may have created it meanwhile.
+        An object that was absent is read again if an apply of ours may have created it meanwhile.
         """
         going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
         here = {row.identity for row in going}

@@ -1,7 +1,9 @@
 """The release engine as a service: its parts are made, connected, and run for as long as it is used.
 
-async with open_release_engine(client, watches, options) as engine:
-    result = await engine.upgrade(request)
+::
+
+    async with open_release_engine(client, watches, options) as engine:
+        result = await engine.upgrade(request)
 """
 
 from collections.abc import AsyncGenerator
@@ -53,7 +55,7 @@ async def open_release_engine(
 
     ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
 
-    Resources: the tasks of a reconciler and of two monitors, a watch for each kind of which releases have objects, and one watch
+    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, and one watch
     of records.
     """
     options = options or EngineOptions()

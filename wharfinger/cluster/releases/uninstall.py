@@ -129,7 +129,7 @@ class Uninstall:
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
 
     async def _hooks(self, last: Release) -> list[Hook]:
-        """Return the hooks of a record, without those that a confined release may not run: they do not delay a removal."""
+        """Return the hooks of a record, without those that a confined release may not run. They must not prevent a removal."""
         hooks, owner = recorded_hooks(last), self._owner
         if not self._tools.confined(owner):
             return hooks
@@ -145,8 +145,9 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until those objects are gone that the answer to their delete did not report as gone. One read finds the
-        objects that are gone already; the others are waited for.
+        """Wait until these objects are gone, which the answers to their deletes did not report.
+
+        One read of each finds the objects that are gone already; the others are waited for.
         """
         still: dict[ObjectKey, str] = {}
 

@@ -105,8 +105,7 @@ class Done:
 class _View:
     """The result of the checks. ``leaving``: rows of objects that may exist and are not in the manifest.
 
-    ``unsure``: objects that an interrupted attempt may have changed, or not: the objects that were applied last are not
-    known.
+    ``unsure``: objects that an interrupted attempt may have changed, so it is not known what was applied last.
     """
 
     survey: Survey = field(default_factory=Survey)
@@ -154,7 +153,7 @@ class Upgrade:
         """Upgrade the release. Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and the errors of
         the client.
 
-        OutsideNamespaceError comes before anything else is checked.
+        The check that raises OutsideNamespaceError is the first one.
         """
         request, keeper = self._request, self._tools.keeper
         check_name(request.name)
@@ -212,7 +211,7 @@ class Upgrade:
         return Done(result, rows)
 
     def _is_quick(self, view: _View, hooks: Sequence[Hook]) -> bool:
-        """Return whether the upgrade only changes objects that exist, so that they show by themselves what was applied."""
+        """Return whether the upgrade only changes existing objects, which show by their digests what was applied."""
         survey, last = view.survey, view.history[-1].release if view.history else None
         if last is None or not last.holder or last.status is not ReleaseStatus.DEPLOYED or self._anew:
             return False
@@ -386,8 +385,10 @@ async def check_namespace(tools: Tools, owner: Owner) -> None:
 async def rows_there(
     tools: Tools, owner: Owner, history: Sequence[Stored], drift: DriftPolicy, *, whole: bool
 ) -> tuple[dict[Identity, DesiredObject], set[Identity]]:
-    """Return the rows of all objects that the release may have in the cluster, and which of them an interrupted attempt may
-    have changed, or not.
+    """Return the rows of all objects that the release may have in the cluster, and the objects for which several bodies are
+    possible.
+
+    These are the objects that an interrupted attempt may have changed.
 
     ``whole``: the table has them all, and no record has to be read. Raises ReleaseError, and the errors of the client.
     """
@@ -458,7 +459,7 @@ def _object(body: PackedJson) -> JsonObject:
 
 
 def _is_back(history: Sequence[Stored], revision: int) -> bool:
-    """Return whether a rollback to this revision was completed already; what follows it are upgrades of that state."""
+    """Return whether a rollback to this revision was completed already; all later revisions are upgrades of that state."""
     done = (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED)
     text = rollback_text(revision)
     return any(one.release.description == text and one.release.status in done for one in history)

@@ -1,9 +1,9 @@
 """The changes of objects that the API server refuses, or that cannot be undone, as far as the objects themselves tell. Pure.
 
-An upgrade may change an object in a way in which it cannot be changed back: a claim grows and never shrinks, a ConfigMap becomes
-immutable, a definition stores its objects in a new version. So the way back is judged before the upgrade, by these rules in
-the opposite direction (`one_way`), and again before a rollback, on the live objects (`refusals`). Fields that no change may
-touch are no reason before an upgrade: the upgrade itself would be refused then, and the object would stay as it was.
+An upgrade may change an object in a way in which it cannot be changed back: a claim grows and never shrinks, a ConfigMap
+becomes immutable, a definition stores its objects in a new version. So the way back is judged before the upgrade, by these
+rules in the opposite direction (`one_way`), and again before a rollback, on the live objects (`refusals`). Immutable fields are
+ignored before an upgrade: the upgrade itself would be refused then, and the object would stay as it was.
 """
 
 import base64

@@ -1,8 +1,8 @@
 """The deletions that still have to be reported to readers, and these readers.
 
-A deletion is kept while a tracker is behind it, and at most ``limit`` of them are kept: then the tracker that is furthest
-behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is named. A row that is created again
-removes its deletion.
+A deletion is kept while a tracker is behind it. At most ``limit`` deletions are kept: if there are more, the tracker that is
+furthest behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is reported by name. A row that is
+created again removes its deletion.
 
 Invariants: deletions are in the order of their revisions; each is later than what some tracker needs; there are at most
 ``limit``.

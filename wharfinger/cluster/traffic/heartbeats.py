@@ -1,11 +1,11 @@
-"""The signs of life of watches: when the server was last heard, and since when a watch does nothing.
+"""The signs of life of watches: when the server last sent something, and since when a watch does nothing.
 
 Each follower of a kind (an informer, a shared stream) has a heartbeat in the register of its client. It reports when it begins an
 action (a list, a watch, a pause), with the time limit of that action, and when anything arrives from the server.
 
 A watch is *stale* if neither was reported within the limit. Each action has a limit of its own in the client, so a stale watch
-is a defect: its task hangs. An API server that is away does not make a watch stale, because its attempts fail and are
-repeated; the time since it was last heard grows nevertheless.
+is a defect: its task hangs. An API server that is away does not make a watch stale, because the attempts of the watch fail and
+are repeated. The time since the server last sent something grows nevertheless.
 """
 
 from collections.abc import Callable, Iterator

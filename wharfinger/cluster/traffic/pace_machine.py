@@ -12,8 +12,9 @@ The limit never falls below its floor. A request that was refused keeps its turn
 (:mod:`~wharfinger.cluster.traffic.pacer`), so a server that refuses everything gets at most ``limit`` requests within one
 Retry-After, however many tasks want to send one.
 
-Only answers to requests about single objects are timed: lists take as long as they are long. The usual time is the shortest
-average of the last requests; it grows slowly, so that a server that became slower for good is not throttled for ever.
+Only answers to requests about single objects are timed, because the time of a list depends on its length. The usual time is the
+shortest average of the last requests; it grows slowly, so that a server that became slower permanently is not throttled
+forever.
 """
 
 from dataclasses import dataclass, replace

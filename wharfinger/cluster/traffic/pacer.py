@@ -5,7 +5,7 @@
         ...                      # the request, and the waits that the server asked for
         turn.refused()           # or turn.answered(seconds)
 
-A turn is taken in the order of the requests for it.
+Turns are given in the order in which they were requested.
 """
 
 from collections.abc import AsyncGenerator
@@ -88,12 +88,12 @@ class Pacer:
         await self._limiter.acquire()
 
     def refused(self) -> None:
-        """Take note that the server asked for fewer requests."""
+        """Record that the server asked for fewer requests."""
         self._refused += 1
         self._step(core.Refused(trio.current_time()))
 
     def answered(self, took_s: float | None) -> None:
-        """Take note of an answer after so many seconds; None if they are no measure."""
+        """Record an answer, and the seconds that it took; None if they say nothing about the server's load."""
         busy = self._limiter.available_tokens <= 0
         self._step(core.Answered(trio.current_time(), took_s, busy))
 

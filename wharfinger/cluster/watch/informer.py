@@ -1,8 +1,8 @@
-"""A kind, kept in memory: all its objects (within a namespace and a selector), following the server.
+"""A copy in memory of all objects of a kind (within a namespace and a selector), which follows the server.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this
-is the task between them and a client. It outlives the API server: while that is away the last known objects remain readable
-and :meth:`Informer.statistics` has the error; when it is back the cache catches up, and reports changes.
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this is
+the task between them and a client. While the API server is away, the last known objects remain readable, and
+:meth:`Informer.statistics` has the error. When the server is back, the cache catches up, and reports the changes.
 """
 
 import logging
@@ -103,7 +103,7 @@ class Informer:
         await self._synced.wait()
 
     async def list_anew(self) -> None:
-        """Wait for a list that begins from now on. A running watch ends for it; failures are repeated as usual."""
+        """Wait for a list that begins from now on. A running watch is ended for it; failed attempts are repeated as usual."""
         listed = trio.Event()
         self._waiting.append(listed)
         self._state, effect = core.step(self._state, core.Asked())
@@ -247,8 +247,8 @@ class Informer:
 async def wait_listed(*informers: Informer, fresh_s: float = inf) -> None:
     """Wait for the first list of each informer, and log every few seconds why one is late.
 
-    An informer that has not heard its server for ``fresh_s`` seconds lists anew: a connection that broke without a word would
-    not have told it of changes.
+    An informer that has received nothing from its server for ``fresh_s`` seconds lists anew, because its connection may have
+    broken unnoticed, and changes would be missing.
     """
     for informer in informers:
         while True:

@@ -1,4 +1,4 @@
-"""Reading of all objects of a kind that a selector matches, parsed one at a time: a comparison must not hold all of them.
+"""A reader of all objects of a kind that a selector matches. It parses one at a time, since all of them need too much memory.
 
 There is a checkpoint between two objects, so that the daemon is not blocked.
 """

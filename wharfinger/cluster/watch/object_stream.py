@@ -185,7 +185,7 @@ class ObjectStream:
             self._list_begun = False
 
     def _ask(self) -> None:
-        """Request another list, in the place of the running action unless that is a list."""
+        """Request another list; it replaces the running action, unless that is a list."""
         listing = self._state.phase is core.Phase.LISTING
         self._step(core.Asked())
         if not listing:

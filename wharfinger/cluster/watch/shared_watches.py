@@ -4,9 +4,8 @@
         await subscription.wait_first_list()
 
 Subscribers may rely on this: ``on_change`` is called with ADDED for every object before `wait_first_list` returns, then with
-every change, in the order of the watch; after the block it is not called any more. It must not block, and must not raise:
-that is a bug, which ends the block of :func:`open_shared_watches`, after the other subscribers were notified of the same
-object.
+every change, in the order of the watch; after the block it is not called any more. It must not block or raise. An exception is
+a bug, which ends the block of :func:`open_shared_watches`, after the other subscribers were notified of the same object.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -48,8 +47,8 @@ class SharedWatches:
     ) -> Iterator[WatchSubscription]:
         """Subscribe to all selected objects of a kind for as long as the block runs ("" for all namespaces).
 
-        ``relist_s``: list everything again that many seconds after the last list; the stream uses the shortest interval of
-        its subscribers. ``metadata_only``: objects come without spec and status, from servers that can do that.
+        ``relist_s``: list everything again that many seconds after the last list; the stream uses the shortest interval of its
+        subscribers. ``metadata_only``: objects come without spec and status, if the server supports that.
         """
         place = namespace if resource.namespaced else ""
         target = WatchTarget(resource, place, label_selector, field_selector, metadata_only)

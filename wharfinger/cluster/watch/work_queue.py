@@ -1,4 +1,4 @@
-"""The work queue of a controller: each key at most once, some of them not before a time (after client-go's work queue).
+"""The work queue of a controller: each key is in it at most once, some of them for a later time (after client-go's work queue).
 
 Level-triggered and coalescing: adding a key that waits already adds nothing, so the queue is bounded by the number of
 objects. A key in hand is never handed to a second worker; if it is added meanwhile, it is queued again once it is done.

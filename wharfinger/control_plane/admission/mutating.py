@@ -1,4 +1,4 @@
-"""The mutating webhooks of a write: they are called one after the other, each with the object that those before it left.
+"""The mutating webhooks of a write: they are called one after the other, each with the object as changed by the ones before.
 
 A webhook with ``reinvocationPolicy: IfNeeded`` is called a second time if the object has changed since its first call. As for
 validating webhooks, the calls themselves are made between two attempts of the write (`VerdictsNeededError`).

@@ -1,9 +1,9 @@
 """The evaluation of MutatingAdmissionPolicies: each policy changes the object by its mutations, once for each binding and
 parameter.
 
-Policies are called in the order of their names, before mutating webhooks, each with the object that those before it left. A
-policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the object since. As
-kube-apiserver does, an error of one mutation does not stop the next one; after all of them, the errors of policies with the
+Policies are called in the order of their names, before mutating webhooks, each with the object as changed by the ones before. A
+policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the object since.
+As kube-apiserver does, an error of one mutation does not stop the next one; after all of them, the errors of policies with the
 failure policy ``Fail`` refuse the request.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating``.

@@ -53,7 +53,7 @@ def review_of(admission: Admission, asked: Resource, taken: Resource) -> JsonObj
 
 
 def key_of(webhook: str, review: JsonObject) -> str:
-    """Return a key that is equal for the same question, whatever a second attempt of the same write draws anew."""
+    """Return a key of the question; a second attempt of the same write has the same key, even if generated values differ."""
     obj = find(review, "object")
     if find(review, "operation") == "CREATE" and isinstance(obj, dict):
         metadata = find(obj, "metadata")

@@ -2,7 +2,7 @@
 
 A write is decided in one step, without a wait, so a webhook cannot be called in the middle of it. Instead, `judge` raises
 VerdictsNeededError with the calls that are missing, before anything is stored. The HTTP handler makes the calls, and tries the
-request again with the verdicts (``VERDICTS``). If the object has changed meanwhile, that is another question, and is asked anew.
+request again with the verdicts (``VERDICTS``). If the object has changed meanwhile, the webhook is called again.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,10 @@
 """The conversions of built-in kinds that have different forms in different versions: each version to the stored one and
 back.
 
-There are two such kinds: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one metric as a
-field and the rest as annotations; and Events, stored in the core group's form, whose fields have other names in
-events.k8s.io. Pure: each function takes an object and returns another (or the same, if there is nothing to convert).
-Versions of custom kinds are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
+There are two such kinds. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field and
+the rest as annotations. Events are stored in the core group's form; in events.k8s.io, their fields have other names. Pure: each
+function takes an object and returns another (or the same, if there is nothing to convert). Versions of custom kinds are in
+:mod:`~wharfinger.control_plane.catalog.custom_versions`.
 """
 
 from collections.abc import Callable, Mapping

@@ -46,7 +46,7 @@ _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
 
 
 def version_rank(version: str) -> tuple[int, int, int, int]:
-    """Return a sort key for versions; in reverse order, GA comes before beta before alpha, each by number, then other names."""
+    """Return a sort key for versions. The reverse order is GA, beta, alpha, each by number, and then all other names."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (0, 0, 0, 0)
@@ -118,13 +118,13 @@ def _subresources(kind: str, declared: JsonObject) -> tuple[Subresource, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CustomVersion(KindVersion):
-    """One version of a custom kind, with the schema that gives defaults and validates."""
+    """One version of a custom kind, with its schema for defaults and validation."""
 
     custom: CustomSchema | None = field(default=None, compare=False)
 
 
 def custom_of(version: KindVersion) -> CustomSchema | None:
-    """Return the schema of a custom version that gives defaults and validates; None for a built-in version."""
+    """Return the schema for defaults and validation of a custom version; None for a built-in version."""
     return version.custom if isinstance(version, CustomVersion) else None
 
 

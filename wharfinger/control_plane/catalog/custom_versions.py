@@ -33,7 +33,7 @@ def version_of(kind: Kind, api_version: str) -> KindVersion | None:
 def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
     """Return a stored object as the served version shows it; the object itself if nothing changes.
 
-    Raises ConversionsNeededError and StatusError, as every conversion by a webhook.
+    Raises ConversionsNeededError and StatusError, like every conversion by a webhook.
     """
     api_version = find_str(obj, "apiVersion")
     stored = version_of(served.kind, api_version)

@@ -90,7 +90,9 @@ def gathered(makers: Iterable[Callable[[], Result]]) -> list[Result]:
 
 
 def answered(response: JsonObject, uid: str, calls: Sequence[ConversionCall]) -> Sequence[JsonObject] | str:
-    """Return the converted objects in the ``response`` of a ConversionReview, in the order of the calls, or why it is refused."""
+    """Return the converted objects in the ``response`` of a ConversionReview, in the order of the calls, or the reason why it is
+    refused.
+    """
     if find_str(response, "uid") != uid:
         return f'expected response.uid="{uid}", got "{find_str(response, "uid")[:80]}"'
     if find(response, "result", "status") != "Success":

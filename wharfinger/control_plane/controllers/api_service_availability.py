@@ -21,7 +21,7 @@ _SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 class AvailabilityController:
-    """The controller of APIServices that other servers answer."""
+    """The controller of APIServices that other servers serve."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state

@@ -367,7 +367,7 @@ def _enum(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, 
 
 
 def _same(value: JsonValue, allowed: JsonValue) -> bool:
-    """Return whether a value equals an allowed one after Go's conversion to the type of the latter."""
+    """Return whether a value, converted to the type of an allowed value as in Go, equals that value."""
     numbers = [isinstance(item, int | float) and not isinstance(item, bool) for item in (value, allowed)]
     if isinstance(value, int | float) and all(numbers):
         converted = math.trunc(value) if isinstance(allowed, int) and math.isfinite(value) else value

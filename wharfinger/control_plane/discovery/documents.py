@@ -116,7 +116,7 @@ def _entries(served: Served) -> list[JsonObject]:
 
 
 def storage_version_hash(kind: Kind) -> str:
-    """Return the hash from which clients see whether the storage version changed (``discovery.StorageVersionHash``)."""
+    """Return the hash by which clients detect a changed storage version (``discovery.StorageVersionHash``)."""
     text = f"{kind.group}/{kind.storage_version}/{kind.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 

@@ -1,7 +1,7 @@
 """OpenAPI version 2 in protobuf, which clients of Kubernetes request: gnostic's ``openapi.v2.Document``.
 
-A message is written by a table of its fields: number and content. Values that the tables do not name (vendor extensions,
-values of enums) are written as text, which gnostic reads as YAML; JSON is YAML.
+A message is written by a table of its fields: number and content. Values that the tables do not name (vendor extensions, values
+of enums) are written as JSON text, which gnostic reads as YAML.
 """
 
 import struct

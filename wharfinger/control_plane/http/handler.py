@@ -100,7 +100,7 @@ class ControlPlaneHandler:
         return other
 
     def pace_watches(self, seconds: float) -> None:
-        """Set the time in which watches of a busy collection gather events (``Bells.pace_s``)."""
+        """Set how long watches of a busy collection gather events (``Bells.pace_s``)."""
         self._bells.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse | Upgrade:
@@ -121,7 +121,7 @@ class ControlPlaneHandler:
         return with_common_headers(request, response)
 
     async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
-        """Answer a request; webhooks are called in between if it needs their verdicts, or objects that they convert."""
+        """Answer a request; if it needs verdicts or conversions of webhooks, call these and try again."""
         try:
             return self._answered(route, request)
         except (VerdictsNeededError, ConversionsNeededError):

@@ -134,7 +134,7 @@ class _Call(msgspec.Struct, frozen=True):
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:
-        """Return the representation of a list, which is not shown as one object. Raises StatusError (406)."""
+        """Return the representation of a list; a view of a single object is refused. Raises StatusError (406)."""
         found = self.represented(_VIEWS, listing=self.request.method == "GET")
         if found.view is View.METADATA:
             raise status.not_one_object(self.served.kind)

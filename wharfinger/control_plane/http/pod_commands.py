@@ -1,9 +1,10 @@
 """Commands in simulated Pods (``exec``): processes of this machine, in a folder that belongs to the Pod.
 
-Only if the control plane was told to: whoever may exec can run any program as the user of the control plane. There is no
-container around a command, and no image below it. It has the containment of :mod:`wharfinger.process`: a session of its own,
-limits of the kernel, an environment of a few variables, and an end with everything that it has started. A Pod has an empty folder
-at its first command, which is removed with the Pod; commands that still run then are ended.
+Commands are run only if the control plane was started with a folder for them, because a client with the permission to exec can
+run any program as the user of the control plane. A command runs without a container and without an image. Its containment is that
+of :mod:`wharfinger.process`: it has a session of its own, limits of the kernel and an environment of a few variables, and at its
+end everything that it has started is ended too. A Pod gets an empty folder for its first command. With the Pod, its folder is
+removed, and commands that still run are ended.
 
 Streams are those of :mod:`wharfinger.kube.remote_command`. Backpressure is the connection's; only stderr is buffered, up to
 STDERR_CHUNKS, beyond which the command is ended.
@@ -67,7 +68,7 @@ class PodCommands:
         """The uids of Pods that have a folder."""
 
     def answer(self, request: Request, command: PodCommand) -> Upgrade:
-        """Return the answer to a request for a command. Raises StatusError if it is no request for a WebSocket."""
+        """Return the answer to a request for a command. Raises StatusError if it does not request a WebSocket."""
         headers = request.headers
         key = headers.get("sec-websocket-key", "")
         if headers.get("upgrade", "").lower() != "websocket" or headers.get("sec-websocket-version") != "13" or not key:
@@ -102,7 +103,7 @@ class PodCommands:
             await self._changed.wait()
 
     async def wait_removed(self, uid: str) -> None:
-        """Wait until a Pod that was deleted has no folder any more."""
+        """Wait until the folder of a deleted Pod is removed."""
         while uid in self._used:
             await self._changed.wait()
 
@@ -116,7 +117,7 @@ class PodCommands:
         return folder
 
     def observe(self, change: Change) -> None:
-        """Take a change of the backend: with a Pod its commands end, and its folder is removed."""
+        """Handle a change of the backend: after the deletion of a Pod, end its commands and remove its folder."""
         if change.type is not ChangeType.DELETED or change.key.collection.plural != _PODS:
             return
         uid = find_str(change.obj, "metadata", "uid")
@@ -140,7 +141,7 @@ class PodCommands:
 
 @dataclass(eq=False)
 class _Running:
-    """A command that runs, with its streams."""
+    """A running command with its streams."""
 
     streams: RemoteStreams
     stream: trio.abc.Stream
@@ -172,7 +173,9 @@ class _Running:
             await self._discard_rest()
 
     async def _discard_rest(self) -> None:
-        """Read what the client still sends: closing with unread bytes would reset the connection before it has the status."""
+        """Read and drop the rest of the client's data. Closing a connection with unread bytes resets it, perhaps before the
+        client has read the status.
+        """
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while await self.stream.receive_some(READ_BYTES):
                 pass
@@ -225,7 +228,7 @@ class _Running:
             await self._send(data)
 
     async def _read(self, worker: Worker) -> None:
-        """Pass the client's stdin on, and end the command when the client is gone."""
+        """Pass the client's stdin to the command, and end the command when the client is gone."""
         open_ = True
         while True:
             try:
@@ -247,7 +250,7 @@ class _Running:
                     worker.end_input()
 
     async def _send(self, data: bytes) -> None:
-        """Send, or end the command if the client is gone."""
+        """Send data to the client, or end the command if the client is gone."""
         if data:
             async with self._sending:
                 try:
@@ -266,9 +269,10 @@ def _environment(command: PodCommand, folder: Path) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def open_pod_commands(backend: Backend, root: Path) -> AsyncGenerator[PodCommands]:
-    """Run commands of Pods for the block, in folders below ``root``. When it is left, no command runs and no folder is there.
+    """Run commands of Pods for the block, in folders below ``root``. When the block ends, all commands are ended and all folders
+    removed.
 
-    The server must be closed before, because requests that run commands are its tasks.
+    The server must be closed before the block ends, because requests that run commands are tasks of the server.
     """
     async with trio.open_nursery() as nursery:
         commands = PodCommands(root, nursery)

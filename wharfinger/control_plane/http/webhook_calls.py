@@ -1,8 +1,8 @@
 """The calls of webhooks between two attempts of a request (:mod:`~wharfinger.control_plane.admission.webhooks`,
 :mod:`~wharfinger.control_plane.catalog.webhook_conversions`).
 
-Each admission webhook has its own time limit; all that are missing are called at once. Objects that are to be converted to one
-version by one webhook are sent together.
+Each admission webhook has its own time limit; all missing ones are called at the same time. Objects that are to be converted to
+one version by one webhook are sent together.
 """
 
 import uuid
@@ -33,7 +33,8 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, decode_json, find_object, find_str
 
 MAX_ROUNDS: Final = 64
-"""The largest number of attempts of one request: its object may change meanwhile, and it may delete many objects."""
+"""The maximum number of attempts of one request. It may need several, because its object may change between two attempts, or
+because it deletes many objects."""
 CONVERSION_S: Final = 30
 MAX_CONVERTED_BYTES: Final = 64 * 1024 * 1024
 """The largest answer of a conversion webhook, which may contain a whole list."""
@@ -51,7 +52,7 @@ class WebhookCalls:
         self._client = WebhookClient(backend, transport)
 
     async def with_answers(self, attempt: Callable[[], Result]) -> Result:
-        """Return the result of an attempt that has all the answers of webhooks that it needs. Raises StatusError."""
+        """Repeat an attempt until it has all answers of webhooks that it needs; return its result. Raises StatusError."""
         verdicts: dict[str, Verdict] = {}
         converted: dict[str, JsonObject | str] = {}
         seed = self._backend.draw(2**63)
@@ -93,7 +94,7 @@ class WebhookCalls:
             known[call.key] = found if isinstance(found, str) else found[number]
 
     async def _conversion(self, calls: Sequence[ConversionCall]) -> Sequence[JsonObject] | str:
-        """Return the converted objects, or why there are none."""
+        """Return the converted objects, or the reason why there are none."""
         uid = str(uuid.uuid4())
         document: JsonObject = {
             "kind": CONVERSION_KIND,

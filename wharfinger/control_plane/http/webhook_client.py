@@ -1,7 +1,7 @@
 """Calls of webhooks over HTTPS.
 
-A webhook is a URL, or a Service: then the first ready address of its EndpointSlices is called, and its certificate must name
-``<service>.<namespace>.svc``. Each call has a time limit, and its answer a limit of size.
+A webhook is a URL or a Service. For a Service, the first ready address of its EndpointSlices is called, and the certificate must
+name ``<service>.<namespace>.svc``. Each call has a time limit, and each answer a size limit.
 """
 
 import base64

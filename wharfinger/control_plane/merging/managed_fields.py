@@ -1,9 +1,10 @@
 """``metadata.managedFields``: the managers of each field of an object, kept up to date across writes (KEP-555).
 
 Every writer is a *manager*; the fields that it owns are one entry per manager, operation, apiVersion and subresource (entries of
-``Apply`` are not distinguished by version). An Update owns what it changed, and takes it from all other managers; a field that
-was removed has no owner. Two rules keep entries bounded and accurate: fields that the server alone decides are never tracked, and
-at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which are merged into one named ``ancient-changes``.
+``Apply`` are not distinguished by version). An Update owns the fields that it changed, and takes them from all other managers; a
+field that was removed has no owner. Two rules keep entries bounded and accurate: fields that the server alone decides are never
+tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which are merged into one named
+``ancient-changes``.
 
 The API server compares objects as the client sent them, with defaults filled in, but before the strategy of the kind allocates
 addresses or sets an initial status. Callers pass ``after`` in this state; the parts that the endpoint may not change (status on
@@ -175,7 +176,8 @@ def _changed(
 def _changed_entries(
     before: JsonObject, after: JsonObject, change: Changes, own: Manager, now: datetime
 ) -> list[JsonValue] | None:
-    """Return the written entries after a change, as :func:`_changed` and :func:`with_managers` make them; None if these have to.
+    """Return the written entries after a change, equal to those of :func:`_changed` and :func:`with_managers`; None if the change
+    needs these slower functions.
 
     Most updates reach a few fields of one or two entries. The other entries stay as they are, and are not read.
     """

@@ -3,7 +3,7 @@
 A :class:`~wharfinger.kube.field_sets.FieldSet` contains no values and needs no schema; computing a set from a document needs a
 schema, because only :class:`ListTypes` record whether a list is a set, is keyed, or changes as a whole.
 
-Sources: KEP-555 and structured-merge-diff, whose comparison this is.
+Sources: KEP-555, and structured-merge-diff for the comparison.
 """
 
 from collections.abc import Sequence

@@ -111,7 +111,7 @@ def _own_integer(value: JsonValue) -> JsonValue:
 
 
 def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a string, bool or number; numbers are converted if only their size is lost."""
+    """Return a string, bool or number; whole numbers are converted to the size of the declared type."""
     scalar, kind = types.scalar, _go_kind(value)
     if (scalar, kind) in {(Scalar.STRING, "string"), (Scalar.BOOL, "bool"), (Scalar.FLOAT, "float64")}:
         return value
@@ -137,5 +137,5 @@ def _wrapped(value: int, scalar: Scalar) -> int:
 
 
 def _amount_text(value: JsonValue) -> str:
-    """Return a quantity as JSON has it."""
+    """Return a quantity as text; a number is written as in JSON."""
     return value if isinstance(value, str) else str(with_plain_numbers(native(value)))

@@ -1,4 +1,4 @@
-"""The admission of reviews: webhooks are called for them as for objects that are stored, policies are not.
+"""The admission of reviews: webhooks are called for reviews as they are for stored objects, but policies do not apply.
 
 Policies are left out, because one that intercepts reviews may break the cluster (kube-apiserver,
 ``pkg/kubeapiserver/admission/exclusion``). Mutating webhooks change a review before it is checked, and validating ones judge it

@@ -130,7 +130,7 @@ class Storage(Protocol):
     ) -> Sequence[Change]:
         """Return changes of a collection later than a revision, oldest first. Raises CompactedError.
 
-        At most ``limit`` of them, and none later than ``upto``.
+        The result has at most ``limit`` changes, and none later than ``upto``.
         """
         ...
 

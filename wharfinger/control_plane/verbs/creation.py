@@ -189,7 +189,7 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
 
 
 def check_converted(served: Served, stored: JsonObject) -> None:
-    """Have an object that is about to be stored converted to the version that the client gets, before it is stored.
+    """Check, before an object is stored, that it can be converted to the version that the client gets.
 
     Raises ConversionsNeededError and StatusError.
     """
@@ -198,9 +198,10 @@ def check_converted(served: Served, stored: JsonObject) -> None:
 
 
 def completed(served: Served, now: datetime, version: str, patched: JsonObject) -> JsonObject:
-    """Return an object that a webhook has patched in a version of its kind, as a write through ``served`` goes on with it.
+    """Return an object that a webhook has patched, in the form with which a write through ``served`` continues.
 
-    It has no undeclared fields, and it has defaults. Raises StatusError.
+    ``version`` is the version of the patched object. The result has no undeclared fields, and it has defaults. Raises
+    StatusError.
     """
     there = served.kind.version(version) or served.version
     at = Served(served.kind, there)
@@ -228,7 +229,7 @@ def with_defaults(
 
 
 def with_stored_defaults(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object in its stored form, with the defaults of that version if it differs from the object's."""
+    """Return the object in its stored form; if that is another version, the defaults of that version are added."""
     converted = to_stored(served, obj)
     return obj if converted is obj else apply_defaults(converted)
 

@@ -1,4 +1,5 @@
-"""Delete: at once if no finalizer holds the object; otherwise it is marked, and removed with its last finalizer.
+"""The verb delete: an object that no finalizer holds is removed at once; any other is marked, and removed with its last
+finalizer.
 
 Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. A running
 Pod gets a grace period; at its end, the kubelet deletes the Pod with a grace period of 0.
@@ -154,7 +155,7 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
 
 
 def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return an object that is being deleted with a shorter grace period, if requested; if it has none yet, it becomes 0."""
+    """Return an object that is being deleted, with a shorter grace period if that is requested; a missing one becomes 0."""
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
     if known is None and group_kind not in _UNGRACEFUL:
         return with_metadata(obj, {"deletionGracePeriodSeconds": 0})

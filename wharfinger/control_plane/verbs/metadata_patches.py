@@ -1,8 +1,8 @@
 """Merge patches that reach only the metadata of a built-in kind: labels, annotations, finalizers, owners.
 
-They are the most frequent writes: claims of pods, owners of objects, finalizers. All other members of the result are those of
-the stored object themselves, and the following steps of an update do not read, default or validate them again. Anything unusual
-is left to the path of all patches, which also words the errors.
+They are the most frequent writes: claims of pods, owners of objects, finalizers. All other members of the result are those of the
+stored object themselves, and the following steps of an update do not read, default or validate them again. Any other patch, or
+one with an error, takes the common path of all patches, which also words the errors.
 """
 
 from wharfinger.control_plane.catalog.catalog import Served
@@ -15,7 +15,7 @@ from wharfinger.kube.server_patch import merge_patched
 
 
 def with_patched_metadata(served: Served, live: JsonObject, data: bytes) -> JsonObject | None:
-    """Return an object after a merge patch that reaches only its metadata; None for any other patch, and for an error in it."""
+    """Return an object after a merge patch that reaches only its metadata; None for any other patch, or one with an error."""
     try:
         patch = read_body(data, Encoding.JSON).value
     except BodyError:

@@ -1,8 +1,8 @@
 """PATCH in its four formats. Each computes the desired object; after that, a patch is handled like an update.
 
-``application/json-patch+json`` (RFC 6902), ``application/merge-patch+json`` (RFC 7396), strategic merge patches (built-in
-kinds only), and server-side apply (KEP-555), the only one that can create. A patch is read only after its object was found,
-so that a missing object is reported before an invalid patch.
+The formats are ``application/json-patch+json`` (RFC 6902), ``application/merge-patch+json`` (RFC 7396), strategic merge patches
+(built-in kinds only), and server-side apply (KEP-555). Only the last one can create objects. A patch is read only after its
+object was found, so that a missing object is reported before an invalid patch.
 """
 
 from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ def patch(
 def _with_metadata(
     backend: Backend, served: Served, old: JsonObject, live: JsonObject, data: bytes, options: WriteOptions
 ) -> Written | None:
-    """Return the object as stored after a patch that reaches only metadata; None if the patch is another one, or is refused."""
+    """Return the object as stored after a patch that reaches only metadata; None for any other patch, or a refused one."""
     new = with_patched_metadata(served, live, data)
     name, namespace = find_str(old, "metadata", "name"), find_str(old, "metadata", "namespace")
     if new is None or (find_str(new, "metadata", "name"), find_str(new, "metadata", "namespace")) != (name, namespace):

@@ -3,9 +3,9 @@
 A stream keeps no queue: it remembers the revision up to which it has sent events, and reads later events from the storage. So a
 slow client costs no memory; one that falls behind the storage's history gets a 410 and lists again.
 
-Changes that accumulate meanwhile are sent in one chunk, and streams of the same events share its bytes, which come unchanged from
-the storage. If many streams follow a collection that changes all the time, each pauses between two chunks (``Bells.pace_s``):
-fifty streams that are woken for every write would leave no time for the writes.
+Changes that accumulate between two chunks are sent together in the next one, and streams of the same events share its bytes,
+which come unchanged from the storage. If many streams follow a collection that changes all the time, each pauses between two
+chunks (``Bells.pace_s``): fifty streams that are woken for every write would leave no time for the writes.
 """
 
 from collections import OrderedDict, defaultdict
@@ -52,7 +52,7 @@ class Converting(Protocol):
 
 
 async def alone(attempt: Callable[[], Result], /) -> Result:
-    """Try once, where no webhook can be called."""
+    """Make the attempt once, without calling any webhook."""
     return attempt()
 
 

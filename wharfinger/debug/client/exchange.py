@@ -7,6 +7,7 @@ The other end is always :mod:`wharfinger.httpd`: a bounded answer of it has a Co
 
 import errno
 import socket
+import struct
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -58,7 +59,8 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
     """
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(CONNECT_S)
+            # With a timeout of Python's, connecting fails at once while the listener's queue is full; this waits for a place.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_S), 0))
             connection.connect(str(path))
             connection.settimeout(question.wait_s)
             connection.sendall(_request(question))
@@ -116,7 +118,7 @@ def finish(coroutine: Coroutine[object, None, _T]) -> _T:
 
 
 def _no_daemon(path: Path, error: OSError) -> NoDaemonError:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError | BlockingIOError):
         return NoDaemonError(f"the daemon on {path} does not answer in time; check whether it is stopped or busy")
     match error.errno:
         case errno.ENOENT:

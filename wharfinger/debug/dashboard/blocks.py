@@ -1,4 +1,4 @@
-"""What a page consists of: sections with tables, facts, lists, logs and pictures. The templates make HTML of it. Pure."""
+"""The parts of a page: sections with tables, facts, lists, logs and pictures. The templates make HTML of it. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum

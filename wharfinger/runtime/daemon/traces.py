@@ -18,7 +18,7 @@ _REMEDY: Final = "pip install 'wharfinger[otel]'"
 
 
 class TraceOptions(NamedTuple):
-    """Whether traces are exported, the receiver ("": the environment names it), and what is wrong with the option."""
+    """The decision to export traces, the receiver ("": the environment names it), and what is wrong with the option."""
 
     wanted: bool
     endpoint: str = ""

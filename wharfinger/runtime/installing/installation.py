@@ -1,7 +1,7 @@
 """The work of `wharfinger install` and `uninstall` in a cluster: apply, wait until the daemon is done, and clean up.
 
-Every request has the rights of the user who runs the command. The daemon does the work, so a command that is interrupted leaves
-a resource that the daemon goes on with.
+Every request has the rights of the user who runs the command. The daemon does the work: if a command is interrupted, its
+resource stays in the cluster, and the daemon continues.
 """
 
 from collections.abc import Callable
@@ -99,7 +99,7 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
 
 
 async def clean_up(client: ClusterClient, wish: Wish) -> None:
-    """Delete the archives that were carried for the instance before; their Secrets go with them. Raises ClusterError."""
+    """Delete the archives that earlier commands carried for the instance, with their Secrets. Raises ClusterError."""
     made = made_objects(wish.target, wish.namespace, wish.name, wish.settings, wish.repository)
     await _drop_carried(client, wish.namespace, wish.name, keep=find_str(made.repository, "metadata", "name"))
 
@@ -162,7 +162,7 @@ async def _drop_repository(client: ClusterClient, name: str) -> None:
 
 
 async def _known_repository(client: ClusterClient, target: Target) -> str:
-    """Return a PackageRepository that has the address of a target; "" if there is none, or another kind of target."""
+    """Return a PackageRepository that has the address of a target; "" if there is none, or the target is not in a registry."""
     if not isinstance(target, InRegistry):
         return ""
     for each in (await client.list(PACKAGE_REPOSITORY)).items:
@@ -174,7 +174,7 @@ async def _known_repository(client: ClusterClient, target: Target) -> str:
 
 
 async def _carry(client: ClusterClient, made: Made, report: Report) -> None:
-    """Apply the repository of a package, and then the Secrets with its archive, which go with the repository.
+    """Apply the repository of a package, and then the Secrets with its archive, which are deleted with the repository.
 
     In this order nothing is left behind if the user may not create a repository.
     """

@@ -120,7 +120,7 @@ def _registry(address: RepositoryAddress) -> JsonObject:
 
 
 def _name_of(address: RepositoryAddress) -> str:
-    """Return a name for a repository at an address: readable, and another one for each address."""
+    """Return a name for a repository at an address: readable, and different for each address."""
     text = f"{address.scheme}://{address}"
     readable = "".join(each if each.isascii() and each.isalnum() else "-" for each in str(address).lower())
     return f"{readable.strip('-')[:40].strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""The stamp of a release's revision: from which inputs and values it was made, as a label of its record has it.
+"""The stamp of a release's revision: a label of its record that identifies the inputs and values that it was made from.
 
 The state of a package has the same two checksums. A run that makes a revision would have to write both Secrets, so it writes only
 the record, with a stamp, if nothing else of the state changes. When the state is read, the newest stamp after the revision that
@@ -21,15 +21,15 @@ def stamp_of(fingerprint: str, values: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a checksum, as stamps have it."""
+    """Return the digest of a checksum, as stamps contain it."""
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
     """Return the newest stamped revision that was deployed, and its stamp; (0, "") if a later revision of ours has none.
 
-    Revisions of users are passed over: Helm keeps the stamp of a revision of ours that a user's rollback supersedes, and the one
-    that it copies is not of the new revision.
+    Revisions of users are skipped. A user's rollback does not remove the stamp from the revision of ours that it supersedes,
+    and a stamp that Helm copies into the new revision does not describe that revision.
     """
     for release in reversed(history):
         deployed = release.status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED}

@@ -13,7 +13,7 @@ Removal         deletes everything, and outranks all
 ==============  ======================================================================================================
 
 An operation is known by a number, its *scope*, that was never used before. Everything that runs for it is cancelled by that
-number, with a cause that people can read. Beginning an operation:
+number, with a cause that users can read. Beginning an operation:
 
 ===================  =================================  ===============================================  ==============
 begun                cancels                            does not cancel                                  refused while
@@ -59,7 +59,7 @@ from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind, D
 
 
 class Operation(Enum):
-    """The operations of a package; each value is its name for people."""
+    """The operations of a package; each value is the name that users see."""
 
     UPDATE = "update"
     RECONCILIATION = "reconciliation"
@@ -147,7 +147,7 @@ class RestartRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RemovalFinished:
-    """The last task of the removal succeeded; its queue is taken down next, and then RemovalCompleted."""
+    """The last task of the removal succeeded; next its queue is deleted, and then RemovalCompleted follows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,8 +170,10 @@ class PackageState:
         return self.is_of(fingerprint) and self.values in (values, digest_of(values))
 
     def ready_as(self, ready: ReadyRevision, generation: int) -> "PackageState":
-        """Record that the package is Ready with this revision. That ends a rollback, unless the package is as the rollback left
-        it, or followed the same generation of its resource before (it may follow a range of versions).
+        """Record that the package is Ready with this revision.
+
+        That ends a rollback, with two exceptions: the revision is not what the resource asks for, or the rollback was made for
+        the same generation of the resource but for another version (the resource may follow a range).
         """
         kept = self.rollback
         if kept is not None and ready.asked and (kept.asked == ready.asked or kept.generation != generation):

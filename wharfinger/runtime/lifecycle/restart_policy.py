@@ -17,5 +17,5 @@ class Repeat(StrEnum):
     """Only parts that were not done, or whose result is out of date."""
 
     def always(self, layout: Layout) -> bool:
-        """Return whether it is repeated for packages of a layout."""
+        """Return whether the part is repeated at every start for packages of a layout."""
         return layout is Layout.MODULE_FOLDER if self is Repeat.LAYOUT else self is Repeat.ALWAYS

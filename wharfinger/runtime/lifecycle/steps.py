@@ -1,6 +1,6 @@
-"""The steps of one operation, journalled: what an operation did before the daemon was killed is not done again after it.
+"""The steps of one operation, journalled: steps that an operation completed before the daemon was killed are not repeated.
 
-A step has effects outside the process and is not free to repeat: a download, an unpacked tree, a hook run, an applied release. It
+A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
 is journalled as in flight before its first effect and as complete after its last, so after a kill a step is either done, or in
 flight and to be done again (at least once). The operation that resumes the killed one skips the steps that are done. It is the
 same operation if its *fingerprint*, which stands for all its inputs, is the same; an operation with another fingerprint begins

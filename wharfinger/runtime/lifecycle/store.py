@@ -85,7 +85,7 @@ class LifecycleStore:
         return decision, self.begin_update(name) if updates else None
 
     def track(self, name: str) -> None:
-        """Add a package that is only known to be removed; a package that is tracked already is not changed."""
+        """Add a package that is known only because it has to be removed; a package that is tracked already is not changed."""
         self._step(name, Tracked())
 
     def begin_update(self, name: str) -> WorkScope | None:
@@ -95,12 +95,12 @@ class LifecycleStore:
     def begin_reconciliation(self, name: str, reason: str) -> WorkScope | None:
         """Return a scope for Configure and Run; None while removing, suspended or untracked.
 
-        ``reason`` is the cause that an earlier reconciliation is cancelled with. Raises ValueError if it is empty.
+        ``reason`` is the cause with which an earlier reconciliation is cancelled. Raises ValueError if it is empty.
         """
         return self._step(name, BeginReconciliation(self._number(), reason)).begun
 
     def begin_disable(self, name: str) -> tuple[WorkScope | None, bool]:
-        """Return a scope for Disable, and whether an update was cut short for it, which is to be begun again after it.
+        """Return a scope for Disable, and whether it interrupted an update, which has to begin again afterwards.
 
         There is no scope while removing, suspended (nothing is deleted then) or untracked.
         """

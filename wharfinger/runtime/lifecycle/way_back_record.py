@@ -1,8 +1,8 @@
 """The parts of a package's state that it needs to return to its former revision.
 
 `ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to
-a request: it is in force as long as the resource asks for what it asked for then (``asked``). With ``revision`` 0 there was no
-way back, and it only says so.
+a request: it is in force as long as the resource asks for what it asked for then (``asked``). If ``revision`` is 0, there was
+no way back, and the record only states that.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The decisions of the scheduler: what follows from its answer to an offered node, and from its orders. Pure.
+"""The decisions of the scheduler: the effects of its answer to an offered node, and of its orders. Pure.
 
 A part of the machine (:mod:`~wharfinger.runtime.package.machine`), whose table has the orders in each phase.
 """
@@ -29,7 +29,7 @@ from wharfinger.runtime.status.package_status import Stage
 
 
 def answered(package: Package, event: NodeAccepted | NodeRefused | NodeSettled, around: Around) -> Next:
-    """Return what follows from the scheduler's answer to an offered node."""
+    """Return the package and the effects after the scheduler's answer to an offered node."""
     match event:
         case NodeAccepted(definition, fresh, stored):
             vote = package.vote.cast or ScriptVoted(package.id.name, None)
@@ -70,7 +70,7 @@ def _settled(package: Package, around: Around, *, enabled: bool, unwanted: bool)
 def decided(
     package: Package, event: RunOrdered | DisableOrdered | DecisionMade | DecisionReported, around: Around
 ) -> Next:
-    """Return what follows from a decision or an order of the scheduler."""
+    """Return the package and the effects after a decision or an order of the scheduler."""
     match event:
         case RunOrdered(run, reason):
             return _run_ordered(package, run, reason, around)

@@ -57,7 +57,7 @@ class Simple(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Tell the scheduler."""
+    """Pass an event to the scheduler."""
 
     event: SchedulerEvent
 

@@ -22,7 +22,7 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class ReportBase:
-    """The base of all reports, by which one look recognizes them."""
+    """The base of all reports, so that one check recognizes them."""
 
     __slots__ = ()
 
@@ -149,7 +149,7 @@ class ValuesChanged(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class HealthSeen(ReportBase):
-    """The readiness of the release's objects: the text about those that failed, or stalled, or are rolling out.
+    """The readiness of the release's objects: one text about those that failed, one about the stalled, one about rollouts.
 
     All three are empty if all objects are ready. ``any_stalled``: an object is stalled, whatever the texts are about.
     """
@@ -162,7 +162,7 @@ class HealthSeen(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftReported(ReportBase):
-    """These fields of the release differ from what was applied, and these are fought for."""
+    """The fields of the release that differ from what was applied, and those for which another writer fights."""
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]
@@ -225,9 +225,9 @@ class UpdateDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeAccepted(OutcomeBase):
-    """The scheduler accepted the definition as the package's node. ``fresh``: it is not the definition before.
+    """The scheduler accepted the definition as the package's node.
 
-    ``stored``: it is the installed version of a suspended package.
+    ``fresh``: the definition differs from the previous one. ``stored``: it is the installed version of a suspended package.
     """
 
     definition: Definition
@@ -246,7 +246,7 @@ class NodeRefused(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettled(OutcomeBase):
-    """The scheduler has the node and the vote of another definition than before, and decided this."""
+    """The scheduler got the node and the vote of a new definition, and made this decision."""
 
     enabled: bool
     unwanted: bool
@@ -360,7 +360,8 @@ class WishAdopted(RequestBase):
     """A desired state was adopted, and the lifecycle store decided what it requires.
 
     ``scope`` is that of the update which it requires; None if it requires none. ``new_login``: a version that is being fetched
-    needs another login. ``needs_changed``: the dependencies of the resource, or its default, are not those of the node.
+    needs another login. ``needs_changed``: the dependencies of the resource, or whether it is on by default, differ from those
+    of the node.
     """
 
     wished: Wished
@@ -387,7 +388,7 @@ class ReconfigureWanted(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class NeedsChanged(RequestBase):
-    """The dependencies of the resource changed, or its default."""
+    """The dependencies of the resource changed, or whether it is on by default."""
 
 
 @dataclass(frozen=True, slots=True)

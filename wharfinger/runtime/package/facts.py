@@ -1,7 +1,7 @@
 """The facts about one package that its machine records, and the union of all facts.
 
 A fact changes the records of the package and nothing else (:mod:`~wharfinger.runtime.package.transitions`). The machine records
-those of this module at other events; no task reports one. Those that are made known from outside are
+the facts of this module when it handles other events; no task reports one. Facts that are reported from outside are
 :mod:`~wharfinger.runtime.package.findings`.
 """
 
@@ -177,7 +177,7 @@ class DisableMissed(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class MissedDisableDropped(NodeBase):
-    """The missed Disable does not apply any more, because it was decided anew."""
+    """The missed Disable does not apply any more, because the scheduler decided again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class VoteCast(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptDone(ScriptBase):
-    """The run of the script that was begun only to ask it again is over."""
+    """A run of the script that was begun only to repeat its vote is over."""
 
 
 # --- the release -----------------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class ValuesOutdated(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftSeen(ReleaseBase):
-    """These fields differ from what was applied, and these are fought for."""
+    """The fields that differ from what was applied, and those for which another writer fights."""
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]

@@ -1,10 +1,10 @@
 """The findings about one package: the facts that its tasks, its resource and the controllers make known.
 
 A finding is an event that changes records of the package and nothing else: not the status, and it calls for no action. A task
-returns the finding that came of it, or reports it on its way (:class:`~wharfinger.runtime.package.instance.Host`). The facts
-that the machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
+returns the finding that resulted from it, or reports it while it runs (:class:`~wharfinger.runtime.package.instance.Host`). The
+facts that the machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
 
-The bases name the record that a fact changes, so that one look recognizes it.
+The bases name the record that a fact changes, so that one check recognizes it.
 """
 
 from dataclasses import dataclass
@@ -173,7 +173,7 @@ class WebhooksSearched(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptAsked(ScriptBase):
-    """The script is asked about these Modules that are on; ``scope`` is that of a run only for this, None for any other."""
+    """The script is asked, with these Modules on. ``scope`` is that of a run that only asks the script; None otherwise."""
 
     before: tuple[str, ...]
     scope: WorkScope | None = None
@@ -233,7 +233,7 @@ class ValuesPatched(ConfigurationBase):
 
 @dataclass(frozen=True, slots=True)
 class ObjectsKnown(ReleaseBase):
-    """These objects are those of the release."""
+    """The objects of the release are known."""
 
     objects: tuple[ObjectKey, ...]
 
@@ -311,7 +311,7 @@ class CrdsEstablished(CrdsBase):
 
 @dataclass(frozen=True, slots=True)
 class DeletionChosen(RemovalBase):
-    """This policy for the objects applies to what is deleted from now on."""
+    """This policy for objects applies to all deletions from now on."""
 
     deletion: DeletionPolicy
 

@@ -81,10 +81,10 @@ class SourceOpener(Protocol):
 
 
 class Webhooks(Protocol):
-    """The objects in the cluster that tell API servers of hooks' webhooks."""
+    """The objects in the cluster by which API servers find the webhooks of hooks."""
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Make the webhooks of a package known, and keep them so, in place of those before. Raises ClusterError and HookError."""
+        """Publish the webhooks of a package instead of its earlier ones, and keep them so. Raises ClusterError and HookError."""
         ...
 
     async def withdraw(self, package: str, *, conversions: bool) -> None:
@@ -184,7 +184,7 @@ class Instance:
     """The callback for each step, which the recorder provides."""
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
-        """Take the step of an event, and return what is to be done."""
+        """Step the state with an event, and return the effects to perform."""
         before = self.state
         self.state, effects = step(before, event, around)
         if self.observe is not None:

@@ -2,8 +2,8 @@
 
 Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
 run and which ones its beginning cancels; the scheduler decides which packages may be on, and in which order. This machine
-stands between them: it answers a decision or a request with operations to ask for, and the end of a task with what follows from
-it. The phase of a package is what the lifecycle machine and its records say:
+stands between them: for a decision or a request, it returns the operations to ask for; for the end of a task, the effects that
+follow. The phase of a package follows from the lifecycle machine and from the package's records:
 
 ================  ================================================================================================
 unread            no definition was read

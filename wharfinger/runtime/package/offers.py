@@ -39,7 +39,7 @@ def reconfigured(package: Package, reason: str) -> Next:
 
 
 def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteRepeated, around: Around) -> Next:
-    """Return what follows from a vote of the enabled script."""
+    """Return the package and the effects after a vote of the enabled script."""
     match event:
         case VoteRecorded(vote):
             # The vote of a version that is still being loaded, or was refused, does not apply to the node.

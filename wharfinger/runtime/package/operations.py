@@ -1,4 +1,4 @@
-"""The operations of a package: what follows from the beginning and from the end of each. Pure.
+"""The operations of a package: the effects of the beginning and of the end of each. Pure.
 
 A part of the machine (:mod:`~wharfinger.runtime.package.machine`). The lifecycle store decides whether an operation may begin.
 """
@@ -56,7 +56,7 @@ from wharfinger.runtime.status import transitions as statuses
 
 
 def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around) -> Next:
-    """Return what follows from the beginning or the end of an update."""
+    """Return the package and the effects after the beginning or the end of an update."""
     match event:
         case UpdateStarted(scope, generation):
             is_module, is_plain = isinstance(package.id, ModuleId), not is_global(package.id)
@@ -81,7 +81,7 @@ def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around)
 
 
 def reconciled(package: Package, event: ReconciliationStarted | RunDone, around: Around) -> Next:
-    """Return what follows from the beginning of a reconciliation, or from the end of its Run."""
+    """Return the package and the effects after the beginning of a reconciliation, or after the end of its Run."""
     name = package.id.name
     match event:
         case ReconciliationStarted(run, scope):
@@ -131,7 +131,7 @@ def disable_ordered(package: Package, reason: str, around: Around, *, uninstall:
 
 
 def disabled(package: Package, event: DisableStarted | DisableDone, around: Around) -> Next:
-    """Return what follows from the beginning or the end of a Disable."""
+    """Return the package and the effects after the beginning or the end of a Disable."""
     match event:
         case DisableStarted(reason, uninstall, scope, updating):
             package, ended = _without_crds(applied(package, DisableBegun(reason, uninstall)), "disabled")
@@ -150,7 +150,7 @@ def disabled(package: Package, event: DisableStarted | DisableDone, around: Arou
 
 
 def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
-    """Return what follows from a suspension, or from the read version of a suspended package."""
+    """Return the package and the effects after a suspension, or after the version of a suspended package was read."""
     match event:
         case SuspendStarted(scope):
             package, ended = _without_crds(applied(package, SuspendBegun()), "suspended")
@@ -172,7 +172,7 @@ def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
 
 
 def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
-    """Return what follows from the beginning of a removal."""
+    """Return the package and the effects after the beginning of a removal."""
     if package.wish.source is None and event.settings is not None:  # this process has not adopted a desired state of it
         package = applied(package, SettingsGiven(event.settings))
     deletion = event.deletion or package.wish.directives.upkeep.deletion

@@ -1,9 +1,9 @@
 """The state of one package in the runtime: frozen records, each with the fields of one subject.
 
-Nothing here changes. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the package's
-:class:`~wharfinger.runtime.package.instance.Instance` keeps it. Untouched records are shared between states, and those of a new
-package between all packages, because there may be ten thousand. The records are msgspec's, which a library written in C makes and
-replaces: each event replaces two of them, and a frozen dataclass of twelve fields takes ten times as long.
+Nothing here changes. :func:`~wharfinger.runtime.package.transitions.applied` returns the state after an event, and the
+package's :class:`~wharfinger.runtime.package.instance.Instance` keeps it. Untouched records are shared between states, and
+those of a new package between all packages, because there may be ten thousand. The records are msgspec structs, because each
+event replaces two of them, and to replace a frozen dataclass of twelve fields takes ten times as long.
 """
 
 from collections.abc import Mapping
@@ -221,7 +221,7 @@ NO_REMOVAL: Final = Removal()
 
 
 class Package(msgspec.Struct, frozen=True):
-    """Everything that a package may be, between the operations that the lifecycle store keeps."""
+    """The whole state of a package, except its operations, which the lifecycle store keeps."""
 
     id: PackageId
     status: PackageStatus

@@ -11,7 +11,7 @@ wish                Wished, FoundInstalled, SettingsGiven,         another reque
 files               Downloaded … LoadCompleted, ChartSearched,     a search of an archive counts for one digest
                     WebhooksSearched
 node                Offered, Joined, JoinRefused,                  a refusal lasts until the next offer; a reconciliation ends
-                    Reconciliation…, Disable…, SuspendBegun        Disables, and a suspension makes one that runs a missed one
+                    Reconciliation…, Disable…, SuspendBegun        Disables; one interrupted by a suspension counts as missed
 vote                VoteCast, ScriptAsked, ScriptAnswered,         a failure is not an answer, but counts as asked
                     VoteReported, ScriptDone
 configuration       SettingsConverted, Configured,                 settings for a removal are in force without being
@@ -19,8 +19,8 @@ configuration       SettingsConverted, Configured,                 settings for 
 applied             ObjectsKnown, ChartApplied, OverridesMatched,  other inputs end the fights about the earlier ones
                     ValuesRead, ValuesOutdated, Verified,
                     DriftSeen
-hooks               HooksStarting, HooksStarted, HooksStopped,     stopped hooks have no scope, no failure and no startup
-                    StartupHookDone, HookRan, LaneFailed,          behind them; their history stays
+hooks               HooksStarting, HooksStarted, HooksStopped,     stopped hooks have no scope, no failure and no completed
+                    StartupHookDone, HookRan, LaneFailed,          startup; their history stays
                     LaneRecovered
 crds                Offered, JoinRefused, CrdsBegun, CrdsEnded,    a new definition with CRDs has none established
                     CrdsEstablished

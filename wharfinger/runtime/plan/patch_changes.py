@@ -40,14 +40,14 @@ LoadTree: TypeAlias = Callable[[str, str], Awaitable[tuple[Definition, Path]]]
 
 @dataclass(frozen=True, slots=True)
 class PatchTools:
-    """What renders and patches. Use `find_patch_tools`."""
+    """The tools that render and patch. Made by `find_patch_tools`."""
 
     renderer: Renderer
     builder: KustomizeBuilder
     kubernetes: str = ""
 
     async def changes(self, spec: PackageSpec, definition: Definition, tree: Path) -> tuple[str, ...]:
-        """Return a line for each object that the patches change, or the one why there are none."""
+        """Return a line for each object that the patches change, or one line with the reason why there are none."""
         try:
             rendered = await self._rendered(spec, definition, tree)
             after = await patched(rendered, spec.directives.patches, self.builder)

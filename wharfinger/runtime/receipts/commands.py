@@ -129,7 +129,7 @@ def _asked(args: argparse.Namespace) -> _Asked:
 
 
 def plan_of(subject: Subject, objects: tuple[JsonObject, ...], limit_s: float) -> Plan:
-    """Return the plan for one version: its upgrade is one to the same content under the next version. Raises ArtifactError."""
+    """Return the plan for one version, with an upgrade to the same content under the next version. Raises ArtifactError."""
     return Plan(subject, subject.folder, (subject.version, next_version(subject.version)), objects, limit_s)
 
 

@@ -52,7 +52,7 @@ def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, froze
 
 
 def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
-    """Return the rights that grew as YAML comments, or that none did."""
+    """Return the added rights as YAML comments, or a comment that there are none."""
     if not growth:
         return f"# No right is needed in addition to those of {old}.\n"
     lines = [f"# Rights that {old} did not need:"]

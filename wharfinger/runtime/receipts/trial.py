@@ -46,7 +46,7 @@ OpenServer = Callable[[Path, Callable[[JudgedRequest], None]], AbstractAsyncCont
 
 
 class TrialError(PackageError):
-    """A step of a trial did not come to its end, although no request was refused."""
+    """A step of a trial did not complete, although no request was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Record:
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:
-        """Record a request of the account. What its hooks ask for is a part of its own, in every phase."""
+        """Record a request of the account. Requests of its hooks are a part of their own, in every phase."""
         if request.user != user:
             return
         own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")

@@ -1,4 +1,4 @@
-"""The recorder: what happened to each package, kept in memory and in a log on disk, and stepped again from there.
+"""The recorder: it keeps what happened to each package in memory and in a log on disk, so that it can be replayed.
 
 May import ``core`` and below. Only the shells are observed; no machine knows the recorder.
 """

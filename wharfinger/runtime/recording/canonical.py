@@ -1,11 +1,12 @@
 """The canonical form of values of machines: JSON that can be read back to an equal value.
 
-A text, number, truth or None is itself. Every other value is a list that begins with its tag: ``["Enqueued", 1, "Load", …]`` is a
-record with its fields in order, ``["=Stage", "Loaded"]`` a member of an enumeration, ``["()", …]`` a tuple. Persistent maps and
-sets, whose order is not defined, are sorted. So equal values have equal bytes, in every process. For the same reason a word of
-an enumeration that the machine takes for a text, such as the reason of a condition, is that text.
+A text, a number, a boolean and None are written as they are. Every other value is a list that begins with its tag:
+``["Enqueued", 1, "Load", …]`` is a record with its fields in order, ``["=Stage", "Loaded"]`` a member of an enumeration,
+``["()", …]`` a tuple. Persistent maps and sets, whose order is not defined, are sorted. So equal values have equal bytes, in
+every process. For the same reason a member of an enumeration that the machine treats as a text, such as the reason of a
+condition, is written as that text.
 
-A record whose fields are all numbers, truths, texts, times and members of enumerations is written as ``["#Enqueued", {…}]``
+A record whose fields are all numbers, booleans, texts, times and members of enumerations is written as ``["#Enqueued", {…}]``
 instead if none of its texts has to be masked, because a library written in C makes that form (`Codec.quick`). Reading it gives
 the same value; two forms are compared after both were read and encoded again.
 
@@ -57,8 +58,8 @@ class _Constructor(Protocol):
 class _Record:
     """One class of records: its tag, a function that returns all fields, and the marks of those whose texts are kept.
 
-    Records are encoded some dozens of times for each operation of a package, so all fields are taken at once, and only those that
-    are not numbers, truths or kept texts are looked at.
+    Records are encoded some dozens of times for each operation of a package, so all fields are taken at once, and only those
+    that are not numbers, booleans or kept texts are looked at.
     """
 
     __slots__ = ("get", "kept", "make", "names", "tag")
@@ -131,7 +132,7 @@ def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
 
 
 def _texts_of(tag: str, kind: type, kept: _Kept, prefix: str) -> list[tuple[str, bool]] | None:
-    """Return the paths of the texts that may need a mask, each with the truth that it leads to a tuple of texts.
+    """Return the paths of the texts that may need a mask, and for each whether it leads to a tuple of texts.
 
     None: there are fields of other types.
     """
@@ -205,8 +206,8 @@ def unmasked(text: str) -> str:
 class Codec:
     """The canonical form of the records and enumerations of one machine, by their tags.
 
-    ``kept`` are the fields whose texts are names or checksums: they are not masked. Of ``opaque`` fields only `other` knows the
-    form.
+    ``kept`` are the fields whose texts are names or checksums: they are not masked. Only `other` knows the form of ``opaque``
+    fields.
     """
 
     def __init__(
@@ -314,7 +315,7 @@ class Codec:
         return self._other(kind, value, text, lambda inner, text_of: self.quick(inner, text_of, clean))
 
     def is_simple(self, kind: type) -> bool:
-        """Return whether a class of records has numbers, truths, texts, times and members of enumerations only."""
+        """Return whether a class of records has numbers, booleans, texts, times and members of enumerations only."""
         return kind in self._quick
 
     def plain(self, form: JsonValue) -> JsonValue:

@@ -5,9 +5,9 @@ waits for the disk. The files are ``flight-00000001.log`` and so on (:mod:`wharf
 folder of mode 0700. A file is closed when it is full, and the oldest files are deleted, so that all of them together stay within
 ``max_bytes``. Each file can be replayed alone, because machines are recorded from their whole states in it.
 
-If the disk is full, or too slow, records are lost, and the daemon goes on. That is logged once, and counted in the metrics. A new
-file is tried after RETRY_S; it begins with a record of the gap. Nothing is synchronized to the disk: a crash of the daemon loses
-the records of the last moment, and a crash of the machine may lose more.
+If the disk is full, or too slow, records are lost, and the daemon continues. That is logged once, and counted in the metrics. A
+new file is tried after RETRY_S; it begins with a record of the gap. Nothing is synchronized to the disk: a crash of the daemon
+loses the records of the last moment, and a crash of the machine may lose more.
 """
 
 import logging
@@ -170,12 +170,15 @@ class FlightLog:
     _scope: trio.CancelScope = field(default_factory=lambda: trio.CancelScope(shield=True))
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once before the next write, which is soon; it appends what is to be written."""
+        """Call a function once before the next write, which is soon; the function appends the records to be written."""
         self._expected.add(drain)
         self._wake.set()
 
     def append(self, *records: Lines | Callable[[], bytes]) -> None:
-        """Write records soon, all to one file; a function is called then, in another thread. Never waits, never raises."""
+        """Write records soon, all to one file. A function is called when its records are written, in another thread.
+
+        Never waits, never raises.
+        """
         if self._broken or self._lost or self._pending_bytes > MOST_PENDING:
             self._lose(_records(records))
             return

@@ -63,7 +63,7 @@ class Machine:
 
 
 def kinds_of_effects(effects: tuple[object, ...]) -> list[JsonValue]:
-    """Return the kinds of effects: of a record the name of its class, of a member of an enumeration its own name."""
+    """Return the kinds of effects: the class name of a record, or the name of a member of an enumeration."""
     return [effect.name if isinstance(effect, Simple) else type(effect).__name__ for effect in effects]
 
 

@@ -1,9 +1,10 @@
 """Marks: the form of objects that a package refers to, but that are not recorded themselves.
 
-A definition, the settings and values, the monitors of hooks or the scope of an operation are too large, too secret, or alive. The
-machine of a package only looks at few of their attributes, and compares them by identity. So a recording has a number for each
-such object, and with its first mention the attributes that the machine reads (`_details`). When a recording is read, a `StandIn`
-takes the object's place: the same number always gives the same stand-in, so comparisons by identity come out the same.
+A definition, the settings and values, the monitors of hooks or the scope of an operation are too large, secret, or still
+changing. The machine of a package only reads a few of their attributes, and compares the objects by identity. So a recording
+has a number for each such object, and at its first mention also the attributes that the machine reads (`_details`). When a
+recording is read, a `StandIn` takes the object's place: the same number always gives the same stand-in, so comparisons by
+identity come out the same.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,10 @@
 """The masking of secrets in texts before they are recorded.
 
-The texts of machines were masked by the tasks that reported them. This is the second line: the known secrets of the package, and
-everything that looks like a credential. A text is masked the same way for as long as a package is recorded, because a state may
-repeat the text of an event, and both must still agree when the recording is stepped again. If new secrets would change an
-earlier text, the package's texts are `renewed`: its machines are recorded from their states, not from their last events.
+The texts of machines were masked by the tasks that reported them. This is the second line of defence: it masks the known
+secrets of the package, and everything that looks like a credential. A text is masked the same way for as long as a package is
+recorded, because a state may repeat the text of an event, and both must still agree when the recording is stepped again. If new
+secrets would change an earlier text, the package's texts are `renewed`: its machines are recorded from their states, not from
+their last events.
 
 A machine may compare texts, so two texts that differ only in a secret must not become the same text. Each mark has a number, and
 the same part of a text always gets the same number: ``cannot log in with ***1``. The number says nothing about the secret.
@@ -115,8 +116,8 @@ class Masking:
 class Derived:
     """The masking of one step of a package: of the texts of its event, and of those that the machine made of them.
 
-    A text that contains a text of the event gets the masked form of that, so that a replay, which only has the masked one, makes
-    the same text.
+    If a text contains a text of the event, the masked form of that text is put into it, so that a replay, which only has the
+    masked form, makes the same text.
     """
 
     __slots__ = ("_masking", "masked")

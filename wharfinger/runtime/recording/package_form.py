@@ -1,8 +1,8 @@
 """The form of a package's state in a recording: the fields that a step changed, or all of them.
 
-A form is an object with a member for each changed record: its changed fields by their names. What the machine only refers to is
-a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values or definitions are part of it. `package_changes` makes
-the form of the states before and after, and `package_of` reads a form that has all fields.
+A form is an object with a member for each changed record: its changed fields by their names. An object that the machine only
+refers to is written as a mark (:mod:`~wharfinger.runtime.recording.marks`), so no settings, values or definitions are part of
+it. `package_changes` makes the form of the states before and after, and `package_of` reads a form that has all fields.
 """
 
 from collections.abc import Callable, Mapping

@@ -99,7 +99,7 @@ class PackageCodec(Codec):
         return codec
 
     def mark(self, value: object, text: Text) -> JsonValue:
-        """Return the mark of an object. The empty tuple is itself, because the machine makes it, too."""
+        """Return the mark of an object. The empty tuple is written as it is, because the machine makes it, too."""
         if value == ():
             return ["()"]
         return form_of(value) if self.marks is None or isinstance(value, StandIn) else self.marks.form(value, text)
@@ -147,7 +147,7 @@ PACKAGE_CODEC: Final = PackageCodec()
 
 
 def surroundings(package: Package, around: Around) -> JsonValue:
-    """Return the form of the surroundings of an event. Scopes may be cancelled later, so this is not put off."""
+    """Return the form of the surroundings of an event. Call it at once, because scopes may be cancelled later."""
     operations, seen = around.operations, 0
     if operations is not None:
         if operations.update is not None:

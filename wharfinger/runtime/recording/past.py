@@ -1,9 +1,9 @@
 """The state of one package at some time, accumulated from its records.
 
-Records have only what a step changed. `Past.fold` adds one record to what the earlier ones gave, so the state at any time is that
-of all records until then. It has what an explanation needs: the status, the scheduler's entry and the node that it is about, and
-the lanes of the queue. The daemon keeps one of them for each package as it records (`Past.update`), so that the oldest records
-can be dropped.
+Records contain only what a step changed. `Past.fold` adds one record to the result of the earlier ones, so the state at any
+time is the result of all records until then. It has what an explanation needs: the status, the scheduler's entry and the node
+that it is about, and the lanes of the queue. The daemon keeps one of them for each package as it records (`Past.update`), so
+that the oldest records can be dropped.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,9 +1,9 @@
 """The explanation of a package's state at an earlier time, from what was recorded until then.
 
-The records give back the statuses, the scheduler's nodes, and the queues of all packages. The rules are those of `wharfinger why`
-(:mod:`wharfinger.runtime.why.explanation`). Limits on concurrent work and the objects of releases are not recorded, so waits for
-them are not part of the chain. If the kept records of a package begin only after the time, its first known state is used, and
-the explanation says so.
+The statuses, the scheduler's nodes, and the queues of all packages are restored from the records. The rules are those of
+`wharfinger why` (:mod:`wharfinger.runtime.why.explanation`). Limits on concurrent work and the objects of releases are not
+recorded, so waits for them are not part of the chain. If the kept records of a package begin only after the time, its first
+known state is used, and the explanation says so.
 """
 
 from collections.abc import Iterable, Mapping

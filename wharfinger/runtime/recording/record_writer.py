@@ -1,10 +1,10 @@
 """The writer of records: it encodes the steps of machines for a log, many at once.
 
-A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
-long as each of them begins with the state that the last one left; the replay relies on that. The changes of a state are written
-once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most steps of a
-task follow each other within a moment. Of effects, only the kinds are written. A replay steps the machine through all events,
-so it knows each state and each effect.
+A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for
+as long as each of them begins with the state that the last one left; the replay relies on that. The changes of a state are
+written once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most
+steps of a task follow each other within a moment. Only the kinds of effects are written. A replay steps the machine through all
+events, so it knows each state and each effect.
 
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
 """
@@ -56,18 +56,20 @@ class Log(Protocol):
         ...
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once before the next write, which is soon; it appends what is to be written."""
+        """Call a function once before the next write, which is soon; the function appends the records to be written."""
         ...
 
     def append(self, *records: Lines | Later) -> None:
-        """Write records later, all to one file; a function is called then, in another thread. Never waits, never raises."""
+        """Write records later, all to one file. A function is called when its records are written, in another thread.
+
+        Never waits, never raises.
+        """
         ...
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is recorded of a machine: its last state, the file that it can be stepped in, and how often texts were renewed
-    by then.
+    """The recorded part of a machine: its last state, the file in which it can be stepped, and how often texts were renewed.
 
     ``line`` is the last event whose record has no changes yet; they begin with the state ``since``.
     """
@@ -83,7 +85,7 @@ class _Known:
     line: list[JsonValue] | None = None
 
     def set_status(self, before: object) -> None:
-        """Tell the codec of a package the status before the event, which some events are written relative to."""
+        """Pass the status before the event to the codec of a package, because some events are written relative to it."""
         if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
             self.codec.status = before.status
 
@@ -139,7 +141,7 @@ class RecordWriter:
         known.line, known.state = line, after
 
     def _continued(self, step: Step, name: str, known: _Known | None) -> _Known:
-        """Return what is known of a machine before a step, after its whole state if there is a reason to write that."""
+        """Return what is known of a machine before a step; write its whole state first if there is a reason to."""
         why = _why(known, step.before, self._file)
         return known if known is not None and why is None else self._begin(step, name, why or Why.BEGINS)
 

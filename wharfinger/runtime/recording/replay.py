@@ -1,10 +1,10 @@
 """The replay: every machine is stepped again from a recording, and every state and effect is compared with the recorded one.
 
-The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides otherwise than
-the one that recorded, that a decision depended on something that is not in the recording, or that a state was changed without an
-event. After each event its effects are compared: those of the scheduler in full, those of other machines by their kinds. The
-changes of a state may be recorded once for several events of a moment; they are compared after the last of these. The replay
-stops at the first difference of each machine's state, because what follows differs for the same reason.
+The comparison is of bytes, in the canonical form. So a difference means that the machine of this version decides differently
+from the one that was recorded, that a decision depended on something that is not in the recording, or that a state was changed
+without an event. After each event its effects are compared: those of the scheduler in full, those of other machines by their
+kinds. The changes of a state may be recorded once for several events of a moment; they are compared after the last of these.
+The replay stops at the first difference of each machine's state, because what follows differs for the same reason.
 """
 
 from collections.abc import Iterable, Iterator
@@ -156,7 +156,7 @@ def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
 def _effects(
     machine: Machine, codec: Codec, effects: tuple[object, ...], recorded: list[JsonValue]
 ) -> tuple[JsonValue, JsonValue]:
-    """Return the effects as they are compared: those of the scheduler in full, of other machines the kinds."""
+    """Return the effects as they are compared: those of the scheduler in full, those of other machines by their kinds."""
     if machine is SCHEDULER:
         return [codec.encode(effect) for effect in effects], [codec.plain(effect) for effect in recorded]
     return kinds_of_effects(effects), recorded
@@ -168,8 +168,8 @@ def _effects(
 def expanded(records: Iterable[Record]) -> Iterator[Record]:
     """Yield the records, each event with its own changes of the state and with its effects in full.
 
-    The writer records the changes once for several events (`LATER`), and of effects the kinds. A machine is a pure function,
-    so it is stepped again from the last whole state. Raises CanonicalError if an event cannot be stepped again.
+    The writer records the changes once for several events (`LATER`), and only the kinds of effects. A machine is a pure
+    function, so it is stepped again from the last whole state. Raises CanonicalError if an event cannot be stepped again.
     """
     machines: dict[tuple[str, str], tuple[object, Codec]] = {}
     for record in records:

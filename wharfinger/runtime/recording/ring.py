@@ -1,12 +1,12 @@
 """The last steps of each package, in memory.
 
-A step is kept as it was observed: a few references to values that never change. Records are made of the steps when somebody asks
-for them, so keeping them costs the daemon almost nothing.
+A step is kept as it was observed: a few references to values that never change. Records are made of the steps only on request,
+so keeping the steps costs the daemon almost nothing.
 
 A package has two generations of steps. When the newer one is full, the older one is dropped, and a new one begins with the last
-step of each machine. So between half of the limit and the whole limit of steps is always there, together with the state before
-the first of them. The limit of a package depends on the number of packages: all of them together have about MOST_STEPS. Packages
-that are gone are kept until there are more than MOST_GONE of them.
+step of each machine. So the number of kept steps is always between half of the limit and the limit, and the state before the
+first of them is kept, too. The limit of a package depends on the number of packages: all of them together have about
+MOST_STEPS. Packages that are gone are kept until there are more than MOST_GONE of them.
 """
 
 from collections import OrderedDict
@@ -89,7 +89,7 @@ class Part(NamedTuple):
 
 
 class PackageStep(NamedTuple):
-    """A step of a package, without what would keep large objects alive: of the states only the status and the phase.
+    """A step of a package, without references to large objects: only the status and the phase are kept of the states.
 
     ``event`` is the tag of an event that refers to such an object.
     """
@@ -188,7 +188,10 @@ class Ring:
         return past
 
     def records(self, text: Text) -> Iterator[EventRecord | StateRecord]:
-        """Iterate over the steps as records, oldest first. A status that does not follow from the last one has one of its own."""
+        """Iterate over the steps as records, oldest first.
+
+        A status that does not follow from the last one has a record of its own.
+        """
         base = self._older.base if self._older.kept else self._newer.base
         known = base.get(PACKAGE.name)
         status = known.after if isinstance(known, PackageStep) else None
@@ -235,7 +238,7 @@ class Rings:
         ring.add(kept, self.limit)
 
     def gone(self, name: str) -> tuple[str, ...]:
-        """Keep the steps of a package that is gone, for as long as few others are gone after it.
+        """Keep the steps of a package that is gone, until too many others are gone after it.
 
         Return the packages whose steps were dropped for it.
         """
@@ -282,7 +285,7 @@ def _package_record(step: PackageStep, text: Text) -> EventRecord:
 
 
 def _phase_form(phase: tuple[bool, bool, bool]) -> JsonObject:
-    """Return the parts of a package's form that tell its phase; an absent object is None there."""
+    """Return the parts of a package's form that determine its phase; an absent object is None there."""
     read, joined, refused = (True if each else None for each in phase)
     return {"files": {"definition": read}, "node": {"joined": joined, "refused": refused}}
 

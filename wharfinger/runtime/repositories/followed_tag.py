@@ -1,6 +1,6 @@
 """The tag that a resource gets from a repository now, for builds without a daemon.
 
-A build has no installed version, so no update policy applies: it is the newest version of a range, or the tag of a channel.
+A build has no installed version, so no update policy applies: the tag is the newest version of a range, or that of a channel.
 """
 
 from datetime import UTC, datetime

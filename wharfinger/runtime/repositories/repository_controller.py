@@ -117,7 +117,7 @@ class Repositories:
     async def look_up(self, repository: str, package: str) -> PackageIndex | None:
         """Return the versions of a package. If nobody follows it, its newest versions are read now; None if that fails.
 
-        A package without versions of which the details can be read has an index without details.
+        If the details of no version can be read, the index has no details.
         """
         if (known := self.index(repository, package)) is not None:
             return known
@@ -423,7 +423,7 @@ def _has_details(source: Source) -> bool:
 
 
 def _times(written: JsonObject) -> JsonObject:
-    """Return the time of the last scan, as the status has it."""
+    """Return the time of the last scan, as the status contains it."""
     return {name: value for name, value in written.items() if name == "lastScanTime"}
 
 
@@ -445,7 +445,9 @@ async def open_repositories(
     token_folders: Sequence[Path] = (),
     scanning: bool = True,
 ) -> AsyncIterator[Repositories]:
-    """Run the controller while the body runs. The informers have listed. Raises ClusterError if the indexes cannot be read.
+    """Run the controller while the body runs.
+
+    The informers must have listed. Raises ClusterError if the indexes cannot be read.
 
     Without ``scanning``, another daemon scans, and this one follows the indexes that it writes.
     """

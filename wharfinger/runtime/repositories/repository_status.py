@@ -83,8 +83,10 @@ def status_object(
     indexes: Sequence[PackageIndex] | None = None,
     problems: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """Return the new status over the ``written`` one. ``scanned`` and ``changed`` are the times of the last scan and of the last
-    news, None if this is neither; ``indexes`` are all followed packages, None if they are as before.
+    """Return the new status over the ``written`` one.
+
+    ``scanned`` is the time of a new scan, and ``changed`` that of new results; None leaves the written time. ``indexes`` are
+    all followed packages; None leaves the written ones.
     """
     body: JsonObject = {
         "observedGeneration": generation,

@@ -56,8 +56,9 @@ def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, 
 async def search_versions(
     graph: Graph, name: str, others: OtherVersions, wanted: Node | None = None
 ) -> SearchResult | None:
-    """Return versions with which a package can be on, or ``wanted`` of it; None if its requirements do not keep it off, or no
-    other versions are known.
+    """Return versions with which a package, or its version ``wanted``, can be on.
+
+    None if its requirements do not keep it off, or no other versions are known.
     """
     known: dict[str, Sequence[Node]] = {}
     while True:

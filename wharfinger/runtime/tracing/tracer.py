@@ -36,7 +36,7 @@ HookSpan: TypeAlias = AbstractContextManager[RunSpan]
 
 
 class Tracer(Protocol):
-    """What opens spans."""
+    """The object that opens spans."""
 
     def task(self, package: str, task: str, cause: str) -> AbstractContextManager[Span]:
         """Open the span of a run of a task, which begins a trace."""

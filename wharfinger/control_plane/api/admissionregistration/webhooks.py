@@ -1,4 +1,4 @@
-"""The validation of webhook configurations (admissionregistration.k8s.io/v1), which are stored but never called."""
+"""The validation of webhook configurations (admissionregistration.k8s.io/v1)."""
 
 from typing import Final
 

@@ -80,7 +80,7 @@ def _selected_template_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def mismatch(spec: JsonObject) -> FieldError:
-    """Return the error for a template that its own selector does not match."""
+    """Return the error for a selector that does not match the labels of its own template."""
     return invalid(
         "spec.template.metadata.labels", shown_labels(find(spec, "template", "metadata", "labels")), MISMATCH
     )

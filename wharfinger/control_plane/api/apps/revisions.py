@@ -14,7 +14,7 @@ def revision_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def revision_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed revision; data is equal if its text is, including the order of members."""
+    """Return the errors of a changed revision; data is equal if its JSON text is equal, including the order of members."""
     errors = _number_errors(new)
     return (
         errors

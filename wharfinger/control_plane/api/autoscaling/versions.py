@@ -1,4 +1,4 @@
-"""The conversion of HorizontalPodAutoscalers from autoscaling/v1 to autoscaling/v2, in which they are stored, and back.
+"""The conversion of HorizontalPodAutoscalers between autoscaling/v1 and autoscaling/v2; they are stored as autoscaling/v2.
 
 Version 1 has fields for one metric only, the CPU utilization. It shows all other metrics, the behavior and most of the
 status as JSON in annotations, and reads them from there. The JSON has forms of its own: the behavior has the form of
@@ -126,7 +126,7 @@ def _filled(source: JsonObject) -> JsonObject:
 
 
 def _v1_source(name: str, *, current: bool) -> _Source:
-    """Return the form of a source in version 1: its target, or with ``current`` its present value."""
+    """Return a function that converts a source to version 1: its target, or with ``current`` its present value."""
     held, prefix = ("current", "current") if current else ("target", "target")
     average, value = f"{prefix}AverageValue", f"{prefix}Value"
     zero: JsonValue = "0"
@@ -157,7 +157,7 @@ def _v1_source(name: str, *, current: bool) -> _Source:
 
 
 def _v2_source(name: str, *, current: bool) -> _Source:
-    """Return the form in version 2 of a source of version 1."""
+    """Return a function that converts a source of version 1 to version 2."""
     held, prefix = ("current", "current") if current else ("target", "target")
 
     def measured(source: JsonObject) -> JsonObject:

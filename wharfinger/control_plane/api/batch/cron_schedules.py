@@ -166,7 +166,7 @@ def duration_problem(text: str) -> str:
 
 
 def zone_problem(zone: str) -> str:
-    """Return the reason why a time zone is unknown, or ""; known are ``UTC``, ``Local`` and the tz database."""
+    """Return the reason why a time zone is unknown, or ""; ``UTC``, ``Local`` and the zones of the tz database are known."""
     if zone in {"", "UTC", "Local"}:
         return ""
     if ".." in zone or zone.startswith(("/", "\\")):

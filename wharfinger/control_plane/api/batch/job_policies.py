@@ -194,7 +194,7 @@ def _intervals(indexes: str, completions: int) -> list[tuple[int, int]]:
 
 
 def condition_is(obj: JsonValue, kind: str, status: str = "True") -> bool:
-    """Return whether an object has a condition of a type with that status."""
+    """Return whether an object has a condition of the given type and status."""
     return any(
         find(item, "type") == kind and find(item, "status") == status for item in parts(obj, "status", "conditions")
     )

@@ -1,7 +1,6 @@
 """The validation of a Job's status, which also restricts Job controllers other than the built-in one.
 
-Most checks only consider the fields that the write changes, so that a status that is already wrong can still be repaired
-elsewhere.
+Most checks only consider the fields that the write changes, so a wrong field does not prevent writes of the other fields.
 """
 
 from typing import Final

@@ -62,7 +62,8 @@ def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
 def defaults_after(obj: JsonObject, before: JsonObject, now: datetime | None = None) -> JsonObject:
     """Return the object as :func:`apply_defaults` does, after a change of the stored state ``before``.
 
-    If all members but the metadata are those of ``before`` itself, they are not read: they have their form and their defaults.
+    Members that are the same objects as in ``before`` already have their form and their defaults. If this is true for all members
+    except the metadata, only the metadata is read.
     """
     if obj.keys() != before.keys() or not all(
         obj[name] is value for name, value in before.items() if name != "metadata"

@@ -20,8 +20,7 @@ _ASKER: Final = ("username", "uid", "groups", "extra")
 
 
 def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
-    """Set the class of an Ingress without one to the default class, if there is one; of several default classes, to the
-    newest."""
+    """Set the class of an Ingress without a class to the default class, or to the newest one if there are several."""
     named = find(ingress, "spec", "ingressClassName")
     if (
         admission.subresource

@@ -170,7 +170,7 @@ def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
 
 
 def component(field: str, obj: JsonObject) -> str:
-    """Return the health of a component, by field of its condition."""
+    """Return the health of a component, or another field of its ``Healthy`` condition."""
     found = next((item for item in objects(obj, "conditions") if item.get("type") == "Healthy"), None)
     if field != "status":
         return said(found, field)

@@ -74,7 +74,7 @@ def _with_conditions(status: JsonObject, conditions: list[JsonValue]) -> JsonObj
 
 
 def _timed(conditions: list[JsonObject], old: JsonObject, view: ClusterView) -> list[JsonValue]:
-    """Return the conditions with missing times; a condition with an unchanged status keeps its old time."""
+    """Return the conditions with their missing times filled in; a condition with an unchanged status keeps its old time."""
     now = format_time(view.now())
     since = {
         (text(item, "type"), text(item, "status")): text(item, "lastTransitionTime")

@@ -62,7 +62,7 @@ def _kept(obj: JsonObject) -> JsonValue:
 
 
 def named_template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return the warnings about a kind after which its Pods are named."""
+    """Return the warnings about a workload whose Pods are named after it."""
     return _name_warnings(new, old) + template_warnings(new, old)
 
 

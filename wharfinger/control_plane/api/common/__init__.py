@@ -1,5 +1,5 @@
 """The parts that folders of several groups share: the interface of admission plugins, common table cells, and small helpers
 for defaults.
 
-The lowest room of ``api``.
+The lowest folder of ``api``.
 """

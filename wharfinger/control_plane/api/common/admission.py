@@ -37,16 +37,15 @@ class Writer(Protocol):
 
 @dataclass(slots=True)
 class Mutation:
-    """The calls of mutating webhooks, or of mutating policies, for one write, of which there may be a second round
-    (``reinvocationPolicy``).
+    """The calls of mutating webhooks or mutating policies for one write; a second round may follow (``reinvocationPolicy``).
 
-    ``called`` are webhooks that may be called again and were called, and ``again`` those whose object has changed since. In the
-    second round only these are called. ``output`` is the object after the first round.
+    ``called`` are the webhooks that were called and may be called again. ``again`` are those whose object has changed since their
+    call; the second round calls only these. ``output`` is the object after the first round.
     """
 
     completed: Callable[[str, JsonObject], JsonObject]
-    """The function that makes a patched object of a version one that may be stored: with its defaults, in the form that the write
-    goes on with."""
+    """The function that takes a version and an object patched in that version, and returns the object in the form with which the
+    write continues, with its defaults."""
     second: bool = False
     wanted: bool = False
     called: set[str] = field(default_factory=set)

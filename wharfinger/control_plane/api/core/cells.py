@@ -174,7 +174,7 @@ def event_object(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def event_subobject(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the part of the object: ``spec.containers{web}``."""
+    """Return the part of the object that the event is about: ``spec.containers{web}``."""
     return said(obj, "involvedObject", "fieldPath") or said(obj, "regarding", "fieldPath")
 
 

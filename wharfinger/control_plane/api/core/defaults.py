@@ -47,7 +47,7 @@ def _secret(obj: JsonObject) -> None:
 
 
 def default_claim(obj: JsonObject) -> None:
-    """Set the defaults of a PersistentVolumeClaim, or of a StatefulSet's template of one."""
+    """Set the defaults of a PersistentVolumeClaim, or of a claim template of a StatefulSet."""
     spec = inner(obj, "spec")
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"

@@ -45,7 +45,7 @@ def _node_errors(node: JsonObject) -> list[FieldError]:
 
 
 def _family_errors(ranges: list[str]) -> list[FieldError]:
-    """Return an error if there are several ranges, and they are not one of each IP family."""
+    """Return an error for several ranges, unless they are exactly one of each IP family."""
     field, why = "spec.podCIDRs", "may specify no more than one CIDR for each IP family"
     shown: list[JsonValue] = [*ranges]
     parsed = [parse_cidr(value) for value in ranges]

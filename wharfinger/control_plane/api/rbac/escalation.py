@@ -1,8 +1,8 @@
 """The protection against privilege escalation: users can only grant permissions that they have.
 
-To write a role, a user needs all of its rules or the verb ``escalate``; to bind a role, all of its rules or the verb
-``bind``. Violations are refused before the object itself is validated. Whether one rule covers another is decided part by
-part: each combination of group, resource, verb and name by itself.
+To write a role, a user needs all of its permissions, or the verb ``escalate``; to bind a role, all of its permissions, or the
+verb ``bind``. Violations are refused before the object itself is validated. Whether a user has a permission is decided separately
+for each combination of group, resource, verb and name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,7 +145,7 @@ def _covers_path(held: Sequence[str], path: str) -> bool:
 
 
 def _compact(parts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the parts, with those merged that differ only in their verb."""
+    """Merge the parts that differ only in their verb, and return all parts."""
     found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for part in parts:
         rest = tuple(strings(part, field) for field in _FIELDS[:-1])

@@ -88,7 +88,7 @@ def _bounds_errors(default: JsonValue, most: JsonValue, bounds: JsonObject, fiel
 
 
 def _step_errors(value: JsonValue, low: JsonValue, step: JsonValue, field: str) -> list[FieldError]:
-    """Return an error if a value is not a whole number of steps above the minimum; a step of zero reaches no value."""
+    """Return an error if a value is not a whole number of steps above the minimum, or if the step is zero."""
     distance = Fraction(whole(value) - whole(low))
     if whole(step) and (distance / whole(step)).denominator == 1:
         return []

@@ -48,7 +48,7 @@ def set_errors(
     key_of: Callable[[_ONE], Hashable],
     shown: Callable[[_ONE], JsonValue],
 ) -> list[FieldError]:
-    """Return the errors of a list as above, and of items with equal keys.
+    """Return the errors that ``listed_errors`` returns, and those of items with equal keys.
 
     ``shown`` returns the key as refusals show it.
     """

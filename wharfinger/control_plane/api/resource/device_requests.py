@@ -166,7 +166,7 @@ def reference_errors(name: str, field: str, names: RequestNames) -> list[FieldEr
 
 
 def configuration_errors(item: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a configuration that is opaque parameters for a driver."""
+    """Return the errors of a configuration, which consists of opaque parameters for a driver."""
     opaque = part(item, "opaque")
     if opaque is None:
         return [required(f"{path}.opaque")]

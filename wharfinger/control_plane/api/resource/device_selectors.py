@@ -1,6 +1,6 @@
 """The expressions that select devices: their variables and their cost limit (``selectors[].cel`` of resource.k8s.io).
 
-An attribute may have any value; its type is ``any``, about which nothing is known before the expression is evaluated.
+An attribute may have any value, so its type is ``any``: nothing is known about it before the expression is evaluated.
 """
 
 from functools import cache
@@ -37,7 +37,7 @@ def _declared() -> Declared:
 
 
 def _map_of(value: Declared) -> Declared:
-    """Return the type of a map of such values: by the domain of their names, then by the identifier."""
+    """Return the type of a map of such values; the keys are first the domain of a name, then its identifier."""
     inner = Declared(mapped(STRING, value.type), 2, _MOST_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
         mapped(STRING, inner.type), 2, _MOST_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)

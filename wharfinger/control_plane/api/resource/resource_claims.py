@@ -85,7 +85,7 @@ def template_errors(template: JsonObject) -> list[FieldError]:
 
 
 def _kept(name: str) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
-    """Return a rule that forbids changes of the spec; ``name`` is upstream's type of that spec."""
+    """Return a rule that forbids changes of the spec; ``name`` is upstream's name of the spec's type."""
 
     def errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         now, then = new.get("spec"), old.get("spec")

@@ -117,7 +117,7 @@ def _place_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def _given_places(holder: JsonObject, path: str, empty: str) -> tuple[list[str], list[FieldError]]:
-    """Return the fields that define the place of devices here, and their errors."""
+    """Return the fields of ``holder`` that define where its devices are, and their errors."""
     given: list[str] = []
     errors: list[FieldError] = []
     name = holder.get("nodeName")

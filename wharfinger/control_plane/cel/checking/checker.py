@@ -328,7 +328,7 @@ class _Checker:
 
 
 def is_made(name: str) -> bool:
-    """Return whether only patch expressions construct a type: ``JSONPatch``, ``Object`` or a type of the latter's fields."""
+    """Return whether a type exists only in patch expressions: ``JSONPatch``, ``Object``, or the type of a field of ``Object``."""
     return name in (PATCH, MADE) or name.startswith(f"{MADE}.")
 
 

@@ -1,4 +1,4 @@
-"""All implementations of functions: the standard ones, and those in the other modules of this room."""
+"""All implementations of functions: the standard ones, and those in the other modules of this folder."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, cast

@@ -44,7 +44,7 @@ def _members(value: CelMap | ObjectView) -> JsonObject:
 
 
 def misnamed(value: MadeObject) -> str:
-    """Return the errors of objects whose type names differ from the path of the fields that they are in; "" if none does."""
+    """Return the errors of objects whose type name does not match the path of their field; "" if there are none."""
     return "\n".join(_misnamed(value, value.made_type))
 
 

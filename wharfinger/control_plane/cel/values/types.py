@@ -31,12 +31,12 @@ ERROR: Final = Type("error", "error")
 
 
 def listed(element: Type) -> Type:
-    """Return the type of lists of an element."""
+    """Return the type of lists with elements of this type."""
     return Type("list", "list", (element,))
 
 
 def mapped(key: Type, value: Type) -> Type:
-    """Return the type of maps."""
+    """Return the type of maps from ``key`` to ``value``."""
     return Type("map", "map", (key, value))
 
 

@@ -1,4 +1,4 @@
 """The common parts of all controllers: the work queue, the view of the cluster, helpers, and simulation annotations.
 
-The lowest room of ``controllers``.
+The lowest folder of ``controllers``.
 """

@@ -33,7 +33,9 @@ def itself(change: Change) -> Iterable[Key]:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A controller; ``wakes`` finds the keys to reconcile by the changed object's kind, ``always`` for all kinds."""
+    """A controller. ``wakes`` has one function for each kind, which returns the keys to reconcile after a change of an object of
+    that kind. ``always`` is such a function for all kinds.
+    """
 
     name: str
     reconcile: Callable[[Key], float | None]

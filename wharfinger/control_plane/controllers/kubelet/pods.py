@@ -191,7 +191,7 @@ class PodController:
         return -1 if job is None else find_int(job, "spec", "backoffLimit", default=6)
 
     def _finish(self, key: Key, pod: JsonObject) -> float | None:
-        """Remove a Pod that is being deleted, as its containers are stopped, unless it has finalizers or no node.
+        """Remove a Pod that is being deleted, once its containers are stopped, unless it has finalizers or no node.
 
         A Pod on a node that is not an object is removed at the end of its grace period, because no kubelet stops its
         containers. Return the seconds until then.

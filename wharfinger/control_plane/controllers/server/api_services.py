@@ -1,7 +1,7 @@
 """The APIServices of custom groups: one per version that a definition serves, as the kube-apiserver registers them.
 
-They are created and deleted with definitions, and created again if one is deleted that is still needed. APIServices that
-clients created have no mark, and are never deleted.
+They are created and deleted together with definitions. If a client deletes one that is still needed, it is created again.
+APIServices that clients created have no mark, and are never deleted.
 """
 
 from typing import Final

@@ -88,6 +88,6 @@ def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonVa
 
 
 def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
-    """Return whether any role has the first label that a selector requires, so that it is worth matching them all."""
+    """Return whether any role has the first label that a selector requires; if not, no role needs to be matched in full."""
     wanted = next(iter(find_object(selector, "matchLabels").items()), None)
     return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

@@ -152,8 +152,9 @@ def _condition(kind: str, status: str, reason: str, message: str, time: str) -> 
 
 
 def _set(conditions: list[JsonValue], said: JsonObject) -> list[JsonValue]:
-    """Return the conditions with ``said`` at the end, in place of the one of its type. If the latter has the same status and
-    reason, the conditions are returned unchanged."""
+    """Return the conditions with ``said`` at the end, in place of the old condition of its type. If the old one has the same
+    status and reason, the conditions are returned unchanged.
+    """
     old = next((one for one in conditions if find(one, "type") == said["type"]), None)
     if find(old, "status") == said["status"] and find(old, "reason") == said["reason"]:
         return conditions

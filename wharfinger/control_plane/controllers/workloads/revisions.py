@@ -72,5 +72,5 @@ def revision_of_pod(pod: JsonObject) -> str:
 
 
 def names(pods: Iterable[JsonObject]) -> set[str]:
-    """Return the revisions of Pods."""
+    """Return the revision hashes of Pods."""
     return {revision_of_pod(pod) for pod in pods}

@@ -125,7 +125,7 @@ class StatefulSetController:
         return None
 
     def _keeps_current(self, one: JsonObject, place: int, current: JsonObject, update: JsonObject) -> bool:
-        """Return whether a missing Pod is created from the current revision instead of the update."""
+        """Return whether a missing Pod is created from the current revision instead of the update revision."""
         partition = find_int(one, "spec", "updateStrategy", "rollingUpdate", "partition")
         if name_of(current) == name_of(update) or find_str(one, "spec", "updateStrategy", "type") == "OnDelete":
             return False

@@ -1,4 +1,4 @@
-"""The validation of a claim's spec: in PersistentVolumeClaims, in StatefulSets' templates of them, and in ephemeral volumes."""
+"""The validation of a claim's spec: in PersistentVolumeClaims, claim templates of StatefulSets, and ephemeral volumes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The warnings about conflicting files of one volume: two at one path, or one where another needs a folder."""
+"""The warnings about conflicting files of one volume: two files at one path, or a file where another one needs a folder."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -80,7 +80,7 @@ def _synced_warnings(pod: JsonObject) -> list[str]:
 
 
 def _gave_profile(pod: JsonObject, container: str) -> bool:
-    """Return whether a client set the profile of a container: then the field has an owner."""
+    """Return whether a client set the profile of a container; if so, a manager owns the field."""
     path = (
         "fieldsV1",
         "f:spec",

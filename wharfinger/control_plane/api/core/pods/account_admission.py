@@ -1,10 +1,10 @@
-"""The ServiceAccount plugin: it gives every Pod a service account and a token of it.
+"""The ServiceAccount plugin: it gives every Pod a service account and a token for that account.
 
 Upstream this is ``plugin/pkg/admission/serviceaccount``.
 
-A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after
-its namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). Here the Pod gets the token and the
-settings that the new account would have given it.
+A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after its
+namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). Here, nothing waits: the Pod gets the token and the
+settings that it would get from the new account.
 """
 
 from typing import Final
@@ -115,7 +115,7 @@ def _check_mirror(admission: Admission, spec: JsonObject) -> None:
 
 
 def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
-    """Return the secrets that a spec uses, each with its place in upstream's words."""
+    """Return the secrets that a spec uses, each with the place that uses it, in upstream's words."""
     found = [
         (secret, f'volume with secret.secretName="{secret}"')
         for volume in parts(spec, "volumes")

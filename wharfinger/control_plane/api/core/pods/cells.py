@@ -91,7 +91,7 @@ def _summary(obj: JsonObject) -> _Summary:
 
 
 def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
-    """Evaluate the init containers up to the first that is not done, and return whether there is one.
+    """Evaluate the init containers up to the first that is not done; return whether such a container was found.
 
     ``beside`` counts the restarts of sidecars.
     """

@@ -70,7 +70,7 @@ def give_priority(admission: Admission, pod: JsonObject) -> JsonObject:
 
 
 def _with_kept_priority(admission: Admission, pod: JsonObject) -> JsonObject:
-    """Return a changed Pod with the priority that it had, if the change leaves it out."""
+    """Return a changed Pod with its old priority if the change omits the priority."""
     spec, before = part(pod, "spec") or {}, part(admission.old, "spec") or {}
     names = ("priority", "preemptionPolicy")
     kept = {name: before[name] for name in names if spec.get(name) is None and before.get(name) is not None}

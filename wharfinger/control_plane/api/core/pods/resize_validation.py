@@ -15,7 +15,7 @@ _ONLY: Final = "only cpu and memory resources are mutable"
 
 
 def resize_errors(new: JsonObject, old: JsonObject) -> tuple[list[FieldError], bool]:
-    """Return the errors of a resize, and whether they are the only ones that are reported."""
+    """Return the errors of a resize, and whether only these errors are reported."""
     if is_mirror(old):
         return [forbidden(NOWHERE, "static pods cannot be resized")], True
     if text(old, "spec", "os", "name") == "windows":
@@ -46,7 +46,7 @@ def _pod_level_errors(new: JsonObject | None, old: JsonObject | None) -> list[Fi
 
 
 def _rest(resources: JsonObject | None) -> JsonObject:
-    """Return resources without those that may change."""
+    """Return the resources that may not change."""
     found: JsonObject = {"claims": (resources or {}).get("claims") or None}
     for kind in ("limits", "requests"):
         held = part(resources, kind) or {}

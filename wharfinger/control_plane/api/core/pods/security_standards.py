@@ -377,7 +377,7 @@ LATEST: Final = 36
 
 
 def violations(metadata: JsonObject, spec: JsonObject, level: str, version: int) -> list[Violation]:
-    """Return the violations of a level of the standards of a minor version."""
+    """Return a Pod's violations of a level, by the standards of a minor version of Kubernetes."""
     if level == "privileged":
         return []
     version = min(version, LATEST)

@@ -275,9 +275,9 @@ def increase(new: Mapping[str, JsonValue], old: Mapping[str, JsonValue]) -> Amou
 
 
 def calculated(quota: JsonObject, listed: Listed, resources: Iterable[tuple[str, str]], now: datetime) -> Amounts:
-    """Return the use of a quota's ``hard``, for each of its resources that objects of ``resources`` use.
+    """Return the use of those resources in a quota's ``hard`` that objects of ``resources`` use.
 
-    ``resources`` are (group, plural) of the namespaced kinds that are served.
+    ``resources`` are the (group, plural) pairs of the served namespaced kinds.
     """
     hard = list(part(quota, "spec", "hard") or {})
     namespace = text(quota, "metadata", "namespace")

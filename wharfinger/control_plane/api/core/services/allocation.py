@@ -1,9 +1,10 @@
 """The allocation of a Service's addresses and ports: an address of 10.0.0.0/24, ports of 30000-32767, and the fields that
 hold them.
 
-There is no register of allocations: those of the stored Services are taken. The low end of both ranges is reserved for users
-that request a certain address or port (KEP-3070, KEP-3668); all other values are drawn from the rest first. A dry run draws
-nothing. As in kube-apiserver, it shows the range's own address, and ports beyond the range.
+There is no register of allocations: the addresses and ports of the stored Services count as allocated. The low end of both ranges
+is meant for users that request a certain address or port (KEP-3070, KEP-3668), so random values are first drawn from the rest of
+the range. A dry run draws nothing; as in kube-apiserver, it shows placeholders: the range's own address, and ports beyond the
+range.
 """
 
 import ipaddress

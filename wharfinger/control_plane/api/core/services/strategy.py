@@ -1,9 +1,9 @@
 """The strategy of Services: families, addresses and ports that the server sets, and fields that it drops when the type
 changes.
 
-A client may set any of ``clusterIP`` and ``clusterIPs``, omit allocated values, and change the type. The functions here fill
-in the rest (registry/core/service of kube-apiserver: begin of create and update, then the strategy). Only IPv4 is configured
-here.
+A client may set either or both of ``clusterIP`` and ``clusterIPs``, omit allocated values, and change the type. The functions
+here fill in the rest (registry/core/service of kube-apiserver: the beginning of create and update, then the strategy). Only IPv4
+is configured here.
 """
 
 from typing import Final
