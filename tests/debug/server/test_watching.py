@@ -113,6 +113,7 @@ async def test_watches_that_begin_at_once_are_bounded(autojump_clock: MockClock)
         if isinstance(answer, Response):
             seen.append(answer.body)
             return
+        assert isinstance(answer, StreamingResponse)
         async with answer.open_chunks() as chunks:
             seen.append(await anext(chunks))
             await all_begun.wait()

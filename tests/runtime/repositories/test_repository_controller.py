@@ -15,6 +15,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.errors import RegistryError
+from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.sources.source import Source
 from wharfinger.runtime.repositories.repository_controller import (
@@ -67,10 +68,10 @@ async def test_a_look_up_that_fails_or_takes_too_long_is_not_repeated_at_once(tm
     @asynccontextmanager
     async def open_broken(_source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:
         asked.append(package)
-        if package == "slow":
-            await trio.sleep_forever()
-        raise RegistryError("the registry is away", transient=True)
-        yield
+        if package == "away":
+            raise RegistryError("the registry is away", transient=True)
+        await trio.Event().wait()
+        yield OciLayout(tmp_path), package
 
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -80,6 +81,8 @@ async def test_a_look_up_that_fails_or_takes_too_long_is_not_repeated_at_once(tm
                 world.client, informer, (), open_broken, world.runtime.now, lambda _: None, scanning=False
             ) as repositories,
         ):
+            while informer.get(REPOSITORY) is None:
+                await trio.lowlevel.checkpoint()
             async with trio.open_nursery() as nursery:
                 for _ in range(3):
                     nursery.start_soon(repositories.look_up, "default", "away")

@@ -125,7 +125,6 @@ class Repositories:
             until, index = self._looked_up.get((repository, package), (-math.inf, None))
             if trio.current_time() < until:
                 return index
-            self._note(repository, package, FAILED_S, None)  # also if the caller does not wait for the end
             index = await self._read_newest(repository, package)
             if index is not None:
                 self._note(repository, package, LOOKED_UP_S, index)
@@ -146,6 +145,7 @@ class Repositories:
             if source is None:
                 return None
             detailed = LOOKED_UP if _has_details(source) else 0
+            self._note(repository, package, FAILED_S, None)  # also if the caller does not wait for the end
             async with self.open_source(unverified(source), package) as (registry, path):
                 before = PackageIndex(repository, package)
                 return await scan_package(registry, path, before, Interest(), detailed=detailed)
