@@ -1,8 +1,9 @@
 """One request to the debug socket and its answer, without an event loop.
 
-Commands start in the time that this takes: importing an event loop and a client with connection pools takes longer than the
-request itself, and even the standard library's HTTP client, with its parser of mail, takes as long as an empty Python program.
-The other end is always :mod:`wharfinger.httpd`: a bounded answer of it has a Content-Length, and is read; any other is not.
+This module keeps the start of a command fast: importing an event loop and a client with connection pools takes longer than the
+request itself, and importing the standard library's HTTP client, with its mail parser, takes as long as an empty Python program.
+The server is always :mod:`wharfinger.httpd`, which sends a Content-Length with every bounded answer; an answer without one is
+not read.
 """
 
 import errno
@@ -38,7 +39,7 @@ class Question(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The answer: its status, and its body; None if the body was not read, because it is not known to be of a bounded size."""
+    """An answer. ``body`` is None if it was not read, because its size is unknown or over the limit."""
 
     status: int
     body: bytes | None

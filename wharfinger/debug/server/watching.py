@@ -9,10 +9,10 @@ Each line is an object with a ``type``:
 * ``BOOKMARK``: nothing has changed for BOOKMARK_S seconds.
 * ``ERROR`` with a ``message``: the watch ends.
 
-The daemon looks again on its own, as a client that asks again would: nothing that changes has to notify a watch. A watch keeps
-one digest for each item, and never a line that was not received: while a client does not read, the daemon does not look again,
-and after LIMITS.write_s seconds the connection is closed. There are at most MOST_WATCHES, and the looks of all together take at
-most one part of SHARE of the time.
+The daemon polls the document, as a client would, so that code that changes something need not notify a watch. A watch keeps one
+digest for each item, but no lines that wait to be sent: while the client does not read, the daemon does not poll, and after
+LIMITS.write_s seconds the connection is closed. There are at most MOST_WATCHES, and the polls of all of them together take at
+most 1/SHARE of the time.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -65,7 +65,9 @@ class Watches:
         self.open = 0
 
     async def answer(self, look: Look, request: Request) -> Answer:
-        """Follow the document that ``look`` returns; a refusal of it, or of one more watch, is answered at once."""
+        """Follow the document that ``look`` returns. If it is refused, or there are too many watches, answer the refusal at
+        once.
+        """
         if request.arg("output", "json") != "json":
             return text_answer(
                 HTTPStatus.BAD_REQUEST, f"{WATCH}: expected output=json, because the answer is JSON lines"
@@ -93,7 +95,7 @@ class Watches:
 
 
 class _Lines:
-    """The lines of one watch, a chunk for each look that found something."""
+    """The lines of one watch: a chunk for each poll that found changes."""
 
     def __init__(self, watches: Watches, look: Look, request: Request, first: Response) -> None:
         self._watches = watches
@@ -113,7 +115,7 @@ class _Lines:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next lines, after as many looks as that takes."""
+        """Poll until there is something to report, and return the lines."""
         while not self._is_over:
             answer = await self._next()
             began = trio.current_time()

@@ -1,7 +1,7 @@
 """The terminal of the live view, over curses: it shows lines, returns keys, and is restored when the block is left.
 
-curses sends only what changed since the last picture, so the view works over a slow connection. Nothing but the texts of
-`screen`, which have no control characters, and the sequences that the terminal's own description names reach the terminal.
+curses sends only what changed since the last picture, so the view works over a slow connection. The terminal receives only the
+texts of `screen`, which have no control characters, and the sequences in the terminal's own description (terminfo).
 """
 
 import curses
@@ -137,7 +137,7 @@ def open_terminal(descriptor: int, encoding: str, *, in_colour: bool) -> Iterato
 
 
 def _check(descriptor: int) -> None:
-    """Raise TerminalError unless the terminal can place its cursor: curses would end the process."""
+    """Raise TerminalError unless the terminal can move its cursor, because curses would end the process otherwise."""
     name = os.environ.get("TERM", "")
     try:
         curses.setupterm(name or "unknown", descriptor)

@@ -1,4 +1,4 @@
-"""Unpacking of untrusted tars into a folder, singly or several as the layers of an image; invalid ones are refused.
+"""Unpacking of untrusted tars into a folder, a single one or several as the layers of an image; invalid tars are refused.
 
 There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
 paths). This module writes the entries that they allow. It creates new files only (never following a link), takes only the owner's
@@ -96,7 +96,8 @@ def extract_layers(
     what: str,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ExtractReport:
-    """Unpack the layers of an image on top of each other, the lowest first; the first of each pair names it in errors.
+    """Unpack the layers of an image on top of each other, the lowest first. Each layer is a pair of its name in errors and its
+    stream.
 
     Whiteouts are applied. Everything else is as in `extract_tar`; the limits are for all layers together.
     """

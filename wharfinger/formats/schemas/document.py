@@ -71,7 +71,7 @@ def expanded(document: JsonValue, *, what: str) -> JsonObject:
 
 
 def properties(schema: JsonObject, keyword: str = "properties") -> dict[str, JsonObject]:
-    """Return the schemas under a keyword of an expanded schema that maps names to them."""
+    """Return the schemas by name under a keyword of an expanded schema, such as ``properties``."""
     found = schema.get(keyword)
     return {name: item for name, item in found.items() if isinstance(item, dict)} if isinstance(found, dict) else {}
 

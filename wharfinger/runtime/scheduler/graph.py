@@ -10,11 +10,11 @@ placed first is waited for as well. Nodes that soft edges tie into a cycle are a
 A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait for
 each other forever: the dependency waits for all lower orders, the dependent for its dependency (spec/runtime §4.5, §4.6).
 
-Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. A change costs what it can
-reach, and never the size of the graph: the maps are persistent, and only these places are visited:
+Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. The cost of a change depends
+on what it can reach, and never on the size of the graph: the maps are persistent, and only these places are visited:
 
 - the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
-- its former knot, the only one that can come apart when edges go, because each cycle that is new or gone has the changed node;
+- its former knot: no other knot can come apart, because each cycle that is new or gone contains the changed node;
 - dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. Edges between nodes
   outside of circle and knot are unchanged, so those ranks still give the right order.
 """
@@ -42,7 +42,7 @@ _NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
 
 
 class Verdict(StrEnum):
-    """The verdict of a rule about a node, and of all rules together: a node is on if and only if that is ENABLE."""
+    """The verdict about a node, of one rule or of all rules together; a node is on if and only if that of all rules is ENABLE."""
 
     UNDEFINED = "Undefined"
     ENABLE = "Enable"
@@ -53,8 +53,9 @@ class Verdict(StrEnum):
 class CycleError(Exception):
     """A node would close a cycle of dependencies. Nothing was changed.
 
-    ``members``: all nodes on a cycle with the lowest of these names, sorted. ``path``: a shortest one of these cycles, from
-    that name on; each node needs the next, and the last one needs the first.
+    ``members``: the names of all nodes that lie on a cycle with the first of them, sorted; no other cycle has an earlier name.
+    ``path``: a shortest cycle through the first member, which is also first here; each node needs the next, and the last one
+    needs the first.
     """
 
     def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:

@@ -2,8 +2,8 @@
 
 Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses say all that is needed:
 the version, whether they are on, and whether they are ready. A neighbour is on once something of it is installed, until it is
-disabled or removed; a run of it is complete when it is Ready. Everything else, such as its own requirements, is decided where it
-is kept.
+disabled or removed; a run of it is complete when it is Ready. Everything else, such as its own requirements, is decided by the
+shard that keeps it.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Neighbours:
     """The neighbours of one runtime; each change of a resource is passed to `seen`."""
 
     def __init__(self, packages: Packages) -> None:
-        """Take the scheduler's orders about packages that this runtime does not have."""
+        """Start to receive the scheduler's orders about packages that this runtime does not have."""
         self._packages = packages
         self._known: dict[str, Neighbour] = {}
         self._runs: dict[str, int] = {}

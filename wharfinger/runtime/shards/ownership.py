@@ -79,7 +79,7 @@ def lease_name(shard: str) -> str:
 
 
 def shard_problem(name: str) -> str:
-    """Return what is wrong with the name of a shard; empty if nothing is."""
+    """Return the problem with the name of a shard; empty if there is none."""
     if len(name) <= MAX_NAME and _NAME.match(name):
         return ""
     return (

@@ -415,7 +415,7 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
 
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
-    """Return the status when all stages are done; if that is the state an earlier process left, keep its `Reconciling`."""
+    """Return the status when all stages are done. If it is the one that an earlier process left, its `Reconciling` is kept."""
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.told["Reconciling"], after.reconciling_kept
     if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:

@@ -77,9 +77,10 @@ It is called when the run starts, because snapshots age (spec hook-protocol §2.
 
 
 async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
-    """Run one hook once and apply its output; True if it changed the values. ``telling`` is called once.
+    """Run one hook once and apply its output; True if it changed the values.
 
-    Raises HookRunError if it failed, and the errors of applying its output.
+    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if it failed, and the errors of applying
+    its output.
     """
     instance.hook_begins()
     cause.begun = trio.current_time()  # set again when its turn comes

@@ -154,7 +154,7 @@ def _kept(manifest: Manifest) -> str:
 
 
 async def install(instance: Instance, tools: Tools, host: Host) -> Unpacked:
-    """Unpack the downloaded version, point the package's name at it, atomically, and record its digest."""
+    """Unpack the downloaded version, atomically point the package's name at it, and record its digest."""
     manifest = instance.fetched()
     digest = manifest.descriptor.digest.text
     host.emit(instance, Progressed(Stage.FETCHED, "Installing", f"unpacking {digest}"))

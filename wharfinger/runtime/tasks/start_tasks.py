@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 async def configure(instance: Instance, tools: Tools, host: Host) -> None:
-    """Configure the instance with its settings. Nothing else does so. The settings are read late, so those of the latest
+    """Configure the instance with its settings; only this function does so. The settings are read late, so those of the latest
     specification are used.
 
     They are converted to the newest version of their schema, compared with those configured before (also by an earlier
