@@ -36,7 +36,7 @@ from wharfinger.debug.addresses import (
     VALIDATE,
     WHY,
 )
-from wharfinger.debug.client.exchange import MAX_ANSWER_BYTES, Exchange, Question, exchange_blocking
+from wharfinger.debug.client.exchange import ESCAPED, MAX_ANSWER_BYTES, Exchange, Question, exchange_blocking
 from wharfinger.debug.encoding.details import (
     events_from_json,
     resources_from_json,
@@ -321,4 +321,4 @@ class DebugClient:
 
 def _quoted(name: str) -> str:
     """Quote a name as the last part of a path. Dots are quoted too, because ``.`` and ``..`` would be resolved as folders."""
-    return quote(name, safe="").replace(".", "%2E")
+    return quote(name, safe="", errors=ESCAPED).replace(".", "%2E")

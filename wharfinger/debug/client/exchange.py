@@ -23,6 +23,8 @@ CONNECT_S: Final = 5.0
 _HEAD_END: Final = b"\r\n\r\n"
 _CHUNK: Final = 256 * 1024
 _MAX_DIGITS: Final = 12
+ESCAPED: Final = "surrogateescape"
+"""The bytes of an argument that are not UTF-8 are sent as they are, and the daemon refuses them."""
 _REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
 _T = TypeVar("_T")
 
@@ -69,7 +71,7 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
 
 
 def _request(question: Question) -> bytes:
-    target = question.route + (f"?{urlencode(question.parameters)}" if question.parameters else "")
+    target = question.route + (f"?{urlencode(question.parameters, errors=ESCAPED)}" if question.parameters else "")
     lines = [f"{'GET' if question.body is None else 'POST'} {target} HTTP/1.1", "Host: daemon", "Connection: close"]
     if question.body is not None:
         lines.append(f"Content-Length: {len(question.body)}")
