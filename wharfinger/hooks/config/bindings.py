@@ -86,7 +86,7 @@ class ScheduleBinding:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
-    """The requests that a webhook is asked about; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
+    """The requests that are sent to a webhook; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]

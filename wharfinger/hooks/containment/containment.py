@@ -54,7 +54,7 @@ class Containment:
     extra_binds: Mapping[str, Path] = field(default_factory=dict)
 
     def limits(self, limits: Limits) -> Limits:
-        """Return ``limits`` with those of the kernel that can be enforced."""
+        """Return ``limits``, together with the kernel's limits that can be enforced."""
         return replace(
             limits,
             memory_bytes=self.memory_bytes,

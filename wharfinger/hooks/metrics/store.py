@@ -3,7 +3,7 @@ is a name with labels. Its value was last published by one *group* of one packag
 Groups belong to a package: a group of the same name in another package is another group. While any package has a series of a
 name, the name has one kind for all packages, because the format requires it; an operation of another kind is refused. The labels
 of a package's series of one name are widened to one set, in which missing labels are ``""``, because an empty label equals a
-missing one, both for Prometheus and for the store. The buckets of a histogram are those that its series was created with.
+missing one, both for Prometheus and for the store. A histogram keeps the buckets that its series was created with.
 
 Invariants:
 

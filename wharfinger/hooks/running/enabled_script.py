@@ -78,7 +78,7 @@ def is_without_say(script: Path) -> str:
 
 
 def _runnable(package: Path) -> Path | None:
-    """Return the script if there is one to ask. Blocking."""
+    """Return the script if there is one that can be run. Blocking."""
     script = package.absolute() / SCRIPT
     try:
         script.stat()

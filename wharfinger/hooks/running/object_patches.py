@@ -82,7 +82,7 @@ async def apply_operations(
 ) -> tuple[OperationFailure, ...]:
     """Apply all ``operations`` and return the failures, in order.
 
-    ``namespace`` is the only one that an Application's hook may change. ``jitter`` gives numbers in [0, 1).
+    ``namespace`` is the only namespace in which an Application's hook may change objects. ``jitter`` gives numbers in [0, 1).
     """
     patcher = _Patcher(client, filters, namespace, maker, jitter)
     failures: list[OperationFailure] = []

@@ -161,7 +161,7 @@ async def open_package_hooks(
 ) -> AsyncIterator[PackageHooks]:
     """Follow the bindings of the hooks while the body runs, which begins once all objects are listed.
 
-    ``namespace`` is the only one that an Application's hooks see. ``on_event`` is called with an inbox that has a new
+    ``namespace`` is the only namespace that an Application's hooks see. ``on_event`` is called with an inbox that has a new
     occurrence; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.
     """
     wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)

@@ -92,13 +92,13 @@ class ProcessHookRunner:
         persistent: PersistentPrograms | None = None,
         pods: PodRuns | None = None,
     ) -> None:
-        """Make the folders of runs in ``scratch``; ``cluster`` is the one that hooks may talk to, None for none.
+        """Make the folders of runs in ``scratch``; ``cluster`` is the cluster that hooks may talk to, or None.
 
         ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that ask for it.
         Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for a pod fails.
 
         ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
-        cluster or a home overrides that of the run.
+        cluster or a home overrides the variable of the run.
         """
         self._scratch = scratch
         self._containment = containment

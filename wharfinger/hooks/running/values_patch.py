@@ -94,8 +94,8 @@ def _check_place(operation: JsonObject, number: int, root: str) -> None:
 def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: JsonObject) -> tuple[JsonValue, ...]:
     """Return ``stored`` followed by ``new``, as short as possible: ``add`` and ``remove`` only, parents before members.
 
-    ``values`` are those that ``new`` is made for (with ``stored`` applied). Raises ValuesPatchError if ``new`` does not
-    apply, or the result is too long.
+    ``values`` are the values that ``new`` was made for (with ``stored`` applied). Raises ValuesPatchError if ``new``
+    does not apply, or the result is too long.
     """
     document = to_json(values)
     kept = _Kept()

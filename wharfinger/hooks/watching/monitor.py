@@ -96,8 +96,8 @@ class MonitorStatistics:
 class Monitor:
     """A binding of ``hook``; it is followed while it is in a block of :func:`open_monitors`.
 
-    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is called with each event;
-    it must not block.
+    ``namespace`` is the only namespace that an Application's hook sees; None for a Module's hook. ``emit`` is called with each
+    event; it must not block.
     """
 
     def __init__(

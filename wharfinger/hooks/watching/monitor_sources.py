@@ -70,7 +70,7 @@ class Selection:
 
 
 def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
-    """Return what a binding selects; ``namespace`` is the only one that an Application's hook sees."""
+    """Return what a binding selects; ``namespace`` is the only namespace that an Application's hook sees."""
     asked = binding.namespaces
     if namespace is not None:
         asked = NamespaceSelector((namespace,), "")

@@ -36,7 +36,7 @@ class Conversions:
 
 @dataclass(frozen=True, slots=True)
 class BoundWebhooks:
-    """The webhooks of a package. ``namespace`` is the only one that an Application's webhooks concern; None for a Module."""
+    """The webhooks of a package. An Application's webhooks apply only to its ``namespace``, which is None for a Module."""
 
     validating: tuple[AdmissionWebhook, ...] = ()
     mutating: tuple[AdmissionWebhook, ...] = ()

@@ -162,7 +162,7 @@ def _rule(rule: AdmissionRule, namespace: str | None) -> JsonObject:
 
 
 def _namespaces(binding: AdmissionBinding, namespace: str | None) -> JsonObject:
-    """Return the namespace selector; that of an Application selects nothing but its own namespace."""
+    """Return the namespace selector; for an Application, it selects only the Application's own namespace."""
     selector: JsonObject = {**binding.namespace_selector}
     if namespace is None:
         return selector
