@@ -1,5 +1,5 @@
-"""The reader of hooks' configurations, which runs hooks with ``--config``, or with ``hook config`` if one file has several
-(spec hook-protocol §1.3).
+"""The reader of hooks' configurations. It runs a hook with ``--config``, or a file with several hooks with ``hook config`` (spec
+hook-protocol §1.3).
 
 A hook that is asked is foreign code, so it is contained as in a run. It has a time limit, no input, bounded output, no home, no
 cluster and none of the variables of a run. The same file is asked only once, because packages are loaded far more often than

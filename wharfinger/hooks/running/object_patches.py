@@ -248,8 +248,8 @@ def _identity(obj: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _need_already_exists(error: ConflictError) -> None:
-    """Ignore the conflict of a creation if the object exists. Raise it otherwise: such a conflict means that the namespace is
-    being deleted.
+    """Ignore the conflict of a creation if the object exists. Otherwise raise it, because it means that the namespace is being
+    deleted.
     """
     if error.reason != "AlreadyExists":
         raise error

@@ -14,8 +14,7 @@ that may be dropped.
 `reapplied` is tolerant: settings change, and operations that no longer fit (a member of a missing object) are skipped. The
 schema then checks the result.
 
-These functions obey one law: if patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same
-result.
+Invariant: if patches a and b can be applied one after the other, ``reapplied(values, compacted)`` has the same result.
 """
 
 from collections import Counter
@@ -148,7 +147,7 @@ class _Entry:
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 
     def place(self) -> _Path:
-        """Return the sort key: all operations in one list have the same, and keep their order."""
+        """Return the sort key; all operations in one list have the same key, so that they keep their order."""
         return self.path if self.list_at is None else self.list_at
 
     def as_operation(self) -> JsonObject:

@@ -40,7 +40,7 @@ def safe_name(name: str) -> str:
 
 
 def read_address(path: str) -> Address | None:
-    """Return what a path, with all percent encodings decoded, names; None if it is not the path of a webhook."""
+    """Return the address that a decoded path (without percent encodings) names; None if it is not the path of a webhook."""
     if not path.startswith(PREFIX):
         return None
     parts = path.removeprefix(PREFIX).split("/", _PARTS - 1)
