@@ -1,5 +1,7 @@
 """Histories that are tidied after the rush."""
 
+from dataclasses import replace
+
 import httpx
 import pytest
 import trio
@@ -8,6 +10,7 @@ from trio.testing import MockClock
 from tests.cluster.support.release_bench import Bench, bench
 from tests.cluster.support.release_requests import config_map, request
 from wharfinger.cluster.api.errors import InvalidError
+from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.late_tidying import TIDY_S
 from wharfinger.cluster.releases.record_keeper import SLACK
 
@@ -70,3 +73,32 @@ async def test_the_last_deployed_revision_before_a_failed_one_stays_deployed(aut
             await change(at, 3)
         await trio.sleep(2 * TIDY_S)
         assert await statuses(at) == ["deployed", "deployed", "failed"]
+
+
+async def test_a_release_that_is_left_to_others_is_not_tidied(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await change(at, 1, 2)
+        await at.engine.forget(Owner("web", "default"))
+        at.transport.requests.clear()
+        await trio.sleep(3 * TIDY_S)
+        assert at.transport.writes == []
+
+
+async def test_a_busy_release_holds_up_no_other(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await change(at, 1, 2)
+        await at.engine.upgrade(replace(request(config_map("b", v="1")), name="blog"))
+        await at.engine.upgrade(replace(request(config_map("b", v="2")), name="blog"))
+        never = trio.Event()
+        at.transport.fault = lambda asked: never if asked.url.path.endswith("/a") else None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(change, at, 3)
+            await trio.sleep(TIDY_S + 1)
+            assert await statuses(at) == ["deployed", "deployed", "pending-upgrade"]
+            assert [one.status.value for one in await at.engine.history("blog", "default")] == [
+                "superseded",
+                "deployed",
+            ]
+            never.set()
+        await trio.sleep(TIDY_S + 1)
+        assert await statuses(at) == ["superseded", "superseded", "deployed"]

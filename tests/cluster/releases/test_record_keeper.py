@@ -71,6 +71,18 @@ async def test_a_life(autojump_clock: MockClock) -> None:
         assert await at.statuses() == []
 
 
+async def test_tidying_ends_when_another_operation_begins(autojump_clock: MockClock) -> None:
+    """Its revision is not the deployed one yet, so the one before it must stay what a failure returns to."""
+    async with bench() as at:
+        first = await at.ours.write(WANTED, None, [], ReleaseStatus.DEPLOYED, "one")
+        second = await at.ours.write(WANTED, first.release, [], ReleaseStatus.DEPLOYED, "two")
+        (theirs, *_) = await at.theirs.history(OWNER)
+        await at.theirs.label(theirs, {"seen": "yes"})
+        await at.theirs.begin(WANTED, second.release, [])
+        await at.ours.tidy([first, second])
+        assert await at.statuses() == [(1, "deployed"), (2, "deployed"), (3, "pending-upgrade")]
+
+
 async def test_a_conflict_with_no_one_is_none(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.fail_once("POST", conflict())

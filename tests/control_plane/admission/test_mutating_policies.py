@@ -106,6 +106,7 @@ def test_a_failed_test_of_a_patch_changes_nothing() -> None:
         ("Object{data: {1: '2'}}", "map key 1 is of type int, not string"),
         (('[JSONPatch{op: "remove", path: "/data/none"}]',), "denied request: JSONPath: "),
         (('[JSONPatch{op: "add", path: "/data/y", value: type(1)}]',), "could not marshal to JSON"),
+        (('[JSONPatch{op: "add", path: "/data/y", value: 1.0 / 0.0}]',), "the number inf could not marshal to JSON"),
     ],
 )  # fmt: skip
 def test_errors_refuse_the_request(mutation: str | tuple[str], message: str) -> None:

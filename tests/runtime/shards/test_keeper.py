@@ -7,12 +7,46 @@ from pathlib import Path
 import pytest
 import trio.testing
 
-from tests.runtime.support.sharded import kept_by, label, open_shard, prepared, versions
+from tests.runtime.support.sharded import KEY, kept_by, label, open_shard, prepared, versions
 from tests.runtime.support.world import World, one_error, open_ground
 from tests.runtime.tasks.test_hook_runs import bash, hooked
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import UnreachableError
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.daemon.limited_client import LimitedClient
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.shards.keeper import ShardKeeper
+from wharfinger.runtime.shards.labels import ShardLabels
 from wharfinger.runtime.shards.ownership import MAIN
+
+
+class Deaf(LimitedClient):
+    """A client that does not hear the answers to its merge patches."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        super().__init__(client, Slots(SlotLimits()))
+        self.arrives = True
+        """Whether the server gets the patches."""
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        if self.arrives:
+            await super().merge_patch(key, patch, subresource=subresource)
+        raise UnreachableError("no answer")
+
+
+class Labels(ShardLabels):
+    """Labels that name the same shard for all namespaces."""
+
+    shard = MAIN
+
+    def __init__(self) -> None:
+        pass
+
+    def of(self, namespace: str) -> str:
+        return self.shard
 
 
 def is_kept_by(shard: str, obj: JsonObject) -> bool:
@@ -106,3 +140,27 @@ async def test_labels_that_change_all_the_time_leave_one_owner_and_one_revision(
 def is_verified(world: World, name: str) -> bool:
     status = world.runtime.status(name)
     return status is not None and not status.is_being_verified
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+async def test_nothing_is_done_after_a_write_without_an_answer_until_it_is_known(
+    tmp_path: Path, *, arrives: bool
+) -> None:
+    """The label names the first shard again, and the watch still shows the Application as it was before the write."""
+    with one_error():
+        async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:
+            await world.create("prod", "app", package="page")
+            await world.client.merge_patch(KEY, {"status": {"observedGeneration": 1}}, subresource="status")
+            client, labels, identity = Deaf(world.client), Labels(), AppId("prod", "app")
+            keeper = ShardKeeper(client, world.runtime, labels)
+            client.arrives = arrives
+            before = await world.client.get(KEY)
+            labels.shard = "blue"
+            with pytest.raises(UnreachableError):
+                await keeper.is_ours(identity, KEY, before)
+            labels.shard = MAIN
+            assert await keeper.is_ours(identity, KEY, before) is not arrives
+            after = await world.client.get(KEY)
+            assert find_str(after, "status", "shard") == ("blue" if arrives else "")
+            assert await keeper.is_ours(identity, KEY, after) is not arrives
+            keeper.gone("prod.app")

@@ -188,6 +188,7 @@ class ReleaseEngine:
                 self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
             )
             self._kept.let_go(owner)
+            self._tools.tidying.drop(owner)
             result = await uninstall.run()
             self._board.accounts.pop(owner, None)
             self._health.set_rules(owner, ())
@@ -302,6 +303,7 @@ class ReleaseEngine:
         async with self._expected_turn(owner):
             self._board.forget(owner)
             self._kept.let_go(owner)
+            self._tools.tidying.drop(owner)
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
 

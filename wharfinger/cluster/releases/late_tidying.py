@@ -27,11 +27,19 @@ log = logging.getLogger(__name__)
 
 
 class LateTidying:
-    """The releases whose histories are to be tidied. ``turn`` returns the block in which no other operation runs on a release."""
+    """The releases whose histories are to be tidied. ``turn`` returns the block in which no other operation runs on a release;
+    ``is_busy`` returns whether one runs there now.
+    """
 
-    def __init__(self, keeper: RecordKeeper, turn: Callable[[Owner], AbstractAsyncContextManager[None]]) -> None:
+    def __init__(
+        self,
+        keeper: RecordKeeper,
+        turn: Callable[[Owner], AbstractAsyncContextManager[None]],
+        is_busy: Callable[[Owner], bool],
+    ) -> None:
         self._keeper = keeper
         self._turn = turn
+        self._is_busy = is_busy
         self._due: dict[Owner, float] = {}
         self._added = trio.Event()
 
@@ -45,6 +53,10 @@ class LateTidying:
         if any(stored.release.status is ReleaseStatus.DEPLOYED for stored in history[:-1]):
             self.add(owner)
 
+    def drop(self, owner: Owner) -> None:
+        """Leave the history of a release as it is: it has none, or another daemon keeps it."""
+        self._due.pop(owner, None)
+
     def __len__(self) -> int:
         """Return the number of releases that wait."""
         return len(self._due)
@@ -57,10 +69,13 @@ class LateTidying:
                 await self._added.wait()
             owner, due_s = next(iter(self._due.items()))
             await trio.sleep_until(due_s)
-            del self._due[owner]
-            await self._tidy(owner)
+            if self._due.pop(owner, None) is not None:
+                await self._tidy(owner)
 
     async def _tidy(self, owner: Owner) -> None:
+        if self._is_busy(owner):  # perhaps for hours; the others are not to wait for that
+            self.add(owner)
+            return
         try:
             async with self._turn(owner):
                 history = await self._keeper.history(owner)

@@ -157,13 +157,19 @@ class RecordKeeper:
         return len(history) >= self._history + SLACK
 
     async def tidy(self, history: Sequence[Stored]) -> None:
-        """Supersede and trim older revisions, after the newest one was deployed."""
+        """Supersede and trim older revisions, after the newest one was deployed.
+
+        If another writer's operation began meanwhile, nothing more is done: if it fails, its release returns to the revision that
+        is deployed now.
+        """
         for _ in range(ATTEMPTS - 1):
             try:
                 return await patiently(partial(self._store.tidy, history, self._history))
             except ReleaseBusyError:  # a conflict without another writer: read the records again, and tidy them
                 release = history[-1].release
                 history = await self.history(Owner(release.name, release.namespace))
+                if not history or history[-1].release.status is not ReleaseStatus.DEPLOYED:
+                    return None
         return await patiently(partial(self._store.tidy, history, self._history))
 
     async def remove_all(self, owner: Owner) -> None:

@@ -118,7 +118,7 @@ async def open_release_engine(
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
         nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
         keeper = RecordKeeper(store, options.now, holder, options.history)
-        tidying = LateTidying(keeper, board.turn)
+        tidying = LateTidying(keeper, board.turn, board.is_busy)
         nursery.start_soon(tidying.run, name="histories of releases")
         tools = Tools(
             client,

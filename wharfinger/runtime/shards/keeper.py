@@ -1,4 +1,4 @@
-"""The keeper of a shard: it decides for each resource whether this daemon acts on it, and does what follows if not.
+"""The keeper of a shard: it decides which resources this daemon acts on, and claims, hands over or observes the others.
 
 An Application that is to move is stopped first, and given to its next owner once nothing runs here any more. An Application of
 another shard is a neighbour. After a write of an owner, the resource is ignored until the watch shows another state of it,
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, assert_never
 
 from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import NotFoundError
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.core.runtime import Runtime
@@ -54,11 +55,13 @@ class ShardKeeper:
         self._moved = moved
         self._written: dict[str, str] = {}
         """The resourceVersion of each package whose owner was written over it."""
+        self._doubtful: set[str] = set()
+        """The packages among these for which it is not known whether the write was done."""
         self._others: set[str] = set()
         """The packages that were not ours when they were last looked at."""
 
     def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether the resource is ours, and is to stay so."""
+        """Return whether the resource belongs to this shard, and is to stay here."""
         return self._judge(key, obj) is Verdict.OURS
 
     def awaited(self, owner: str, objects: Callable[[], Mapping[ObjectKey, JsonObject]]) -> list[ObjectKey]:
@@ -70,11 +73,11 @@ class ShardKeeper:
         ]
 
     async def is_ours(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether this daemon acts on a resource now; if not, do what follows from that. Raises ClusterError."""
+        """Return whether this daemon acts on a resource now; if not, claim, hand over or observe it. Raises ClusterError."""
         name, version = identity.name, find_str(obj, "metadata", "resourceVersion")
-        if self._written.get(name) == version:
+        if self._written.get(name) == version and not await self._is_unwritten(name, key, version):
             return False
-        self._written.pop(name, None)
+        self._forget_write(name)
         verdict = self._judge(key, obj)
         if verdict is Verdict.OURS:
             return not self._runtime.is_leaving(name)  # the end of that enqueues the package again
@@ -95,7 +98,7 @@ class ShardKeeper:
         return False
 
     def arrives(self, name: str) -> bool:
-        """Return whether a package of ours was not ours before; asked once for each arrival."""
+        """Return whether a package of this shard was another shard's before; True only once for each arrival."""
         if name not in self._others:
             return False
         self._others.discard(name)
@@ -104,7 +107,7 @@ class ShardKeeper:
 
     def gone(self, name: str) -> None:
         """Forget a package whose resource is gone."""
-        self._written.pop(name, None)
+        self._forget_write(name)
         self._others.discard(name)
         self.neighbours.seen(name, None)
 
@@ -118,7 +121,22 @@ class ShardKeeper:
             self.neighbours.seen(name, obj)
 
     async def _write(self, name: str, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
+        self._written[name] = find_str(obj, "metadata", "resourceVersion")
+        self._doubtful.add(name)  # also if no answer comes
         done = await set_owner(self._client, key, obj, shard)
         if done:
-            self._written[name] = find_str(obj, "metadata", "resourceVersion")
+            self._doubtful.discard(name)
         return done
+
+    async def _is_unwritten(self, name: str, key: ObjectKey, version: str) -> bool:
+        """Return whether a resource still has this version in the cluster, although its owner may have been written over it."""
+        if name not in self._doubtful:
+            return False
+        try:
+            return find_str(await self._client.get(key), "metadata", "resourceVersion") == version
+        except NotFoundError:
+            return False
+
+    def _forget_write(self, name: str) -> None:
+        self._written.pop(name, None)
+        self._doubtful.discard(name)

@@ -6,6 +6,7 @@ Lease, no daemon of the other shard works or writes, so the owner can be changed
 """
 
 import logging
+import math
 from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -50,31 +51,30 @@ class Seizures:
         self._duration_s = duration_s
         self._now = now
         self._wanted: dict[str, None] = {}
-        self._more = trio.Event()
+        self._tell, self._told = trio.open_memory_channel[str](math.inf)  # at most once for each wanted owner
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        """The owners whose Applications are waited for."""
+        """The owners that are to hand over Applications."""
         return tuple(self._wanted)
 
     def want(self, owner: str) -> None:
         """Ask for the Applications of an owner, unless it hands them over. Returns at once."""
         if owner not in self._wanted:
             self._wanted[owner] = None
-            self._more.set()
+            self._tell.send_nowait(owner)
 
     async def run(self, awaited: Awaited) -> None:
-        """Take over from one owner after the other, until cancelled."""
-        while True:
-            while self._wanted:
-                for owner in tuple(self._wanted):
-                    await self._from(owner, awaited)
-                    del self._wanted[owner]
-            self._more = trio.Event()
-            await self._more.wait()
+        """Take over from all wanted owners, until cancelled. Each has its own task, because one may be slow to hand over."""
+        async with trio.open_nursery() as nursery:
+            async for owner in self._told:
+                nursery.start_soon(self._from, owner, awaited, name=f"takeover from shard {owner or 'main'}")
 
     async def _from(self, owner: str, awaited: Awaited) -> None:
-        """Wait until an owner has handed its Applications over, or until its Lease is free, and take them then."""
+        """Wait until an owner has handed its Applications over, or until its Lease is free, and take them then.
+
+        At any moment, more Applications may be awaited or a write may be refused, so this is repeated until none is left.
+        """
         while awaited(owner):
             try:
                 async with trio.open_nursery() as nursery:
@@ -86,6 +86,7 @@ class Seizures:
                     "shard %s: cannot take over: %s; trying again in %.0f s", owner, group.exceptions[0], RETRY_S
                 )
                 await trio.sleep(RETRY_S)
+        del self._wanted[owner]
 
     async def _until_none(self, owner: str, awaited: Awaited, scope: trio.CancelScope) -> None:
         while awaited(owner):  # noqa: ASYNC110 - the resources are looked at again, because any of them may change
@@ -102,9 +103,11 @@ class Seizures:
             renew_s=self._duration_s / 3,
             now=self._now,
         ):
-            for key in awaited(owner):
+            tried = tuple(awaited(owner))
+            for key in tried:
                 obj = await self._client.get(key)
                 if owner_of(obj) == owner and await set_owner(self._client, key, obj, self._shard):
                     log.warning("%s: taken over from shard %r, which has no daemon", key, owner or "main")
-        while awaited(owner):  # noqa: ASYNC110 - until the watch has reported the change
-            await trio.sleep(LOOK_S)
+        with trio.move_on_after(RETRY_S):  # until the watch has reported the changes
+            while not set(tried).isdisjoint(awaited(owner)):  # noqa: ASYNC110
+                await trio.sleep(LOOK_S)

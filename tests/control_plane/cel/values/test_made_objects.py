@@ -37,7 +37,9 @@ def test_values_become_documents(value: Value, document: JsonValue) -> None:
     assert document_of(value) == document
 
 
-@pytest.mark.parametrize("value", [CelMap([(1, 2)]), TypeValue("int"), [TypeValue("int")]])
+@pytest.mark.parametrize(
+    "value", [CelMap([(1, 2)]), TypeValue("int"), [TypeValue("int")], float("inf"), [float("nan")]]
+)
 def test_other_values_are_refused(value: Value) -> None:
     with pytest.raises(MadeError):
         document_of(value)

@@ -1,6 +1,7 @@
 """The documents of objects and JSON patches that an expression constructs (``Object.spec{…}``, ``JSONPatch{…}``)."""
 
 import base64
+import math
 from collections.abc import Iterator
 
 from wharfinger.control_plane.cel.values.objects import ListView, ObjectView
@@ -20,6 +21,8 @@ def document_of(value: Value) -> JsonValue:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
+        if not math.isfinite(value):
+            raise MadeError(f"the number {value} could not marshal to JSON")
         return value
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
