@@ -1,4 +1,4 @@
-"""The paths and parameters of the debug socket, and the answers by which a client tells its failures apart.
+"""The paths and parameters of the debug socket, and the answers by which a client distinguishes failures.
 
 The server and the client share them, so that a command does not have to import the server.
 """
@@ -44,7 +44,7 @@ NO_PACKAGE: Final = "no package named "
 
 
 def read_number(text: str) -> int | None:
-    """Parse a number of at most MAX_DIGITS digits; None if the text is none."""
+    """Parse a number of at most MAX_DIGITS digits; None for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 

@@ -1,7 +1,7 @@
 """The command `wharfinger mcp`: read-only tools for agents, by the Model Context Protocol over stdio (decision 0050).
 
-Each tool is a question of the command line with the same text as answer. The questions block a worker thread, as they block a
-command; the protocol itself runs on trio. Nothing is ever written to stdout but the protocol.
+Each tool runs a query of the command line, and returns the text that the command would print. A query blocks a worker thread;
+the protocol itself runs on trio. Nothing but the protocol is ever written to stdout.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 class Tools:
-    """The tools. Their docstrings are what a model reads about them."""
+    """The tools. A model reads their docstrings as descriptions."""
 
     def __init__(self, socket: Path, root: Path, planned: Planned) -> None:
         self._socket = socket
@@ -85,9 +85,9 @@ class Tools:
         self._planned = planned
 
     async def why(self, package: str, at: str = "") -> str:
-        """Explain why a package is not as wanted: the chain of causes with the root cause last, and the remedy.
+        """Explain why a package is not in its desired state: the chain of causes with the root cause last, and the remedy.
 
-        at: a time like 2026-11-21T04:03:00Z, to explain the state of that time.
+        at: a time such as 2026-11-21T04:03:00Z, to explain the state at that time instead of now.
         """
         moment = parse_time(at) if at else None
         if at and moment is None:
@@ -101,7 +101,7 @@ class Tools:
     async def history(self, package: str, everything: bool = False) -> str:  # noqa: FBT001, FBT002 - a parameter of a tool
         """List what happened to a package, oldest first, each with its cause and the state before and after.
 
-        everything: also events that only carry out what was decided.
+        everything: include events that only carry out an earlier decision.
         """
         return await self._ask(lambda client: history_text(client, package, "table", None, everything=everything))
 
@@ -130,8 +130,8 @@ class Tools:
         return await self._ask(text) or "no packages"
 
     async def plan(self, files: list[str], packages: str, kubernetes_version: str = "") -> str:
-        """Find out, without a cluster, which packages would be on if some manifests were applied, in which order, and why others
-        would not.
+        """Find out, without a cluster, which packages would be enabled if some manifests were applied, in which order they would
+        start, and why others would not be enabled.
 
         files: manifests of Applications and Modules, or folders of them. packages: the folder of packages. Both are below the
         folder that the user allowed.
@@ -177,7 +177,7 @@ class _Tool(Protocol):
 
 
 def _told(tool: _Tool) -> _Tool:
-    """Return the tool with failures that its client understands as such."""
+    """Wrap a tool so that a DebugError is reported to the client as a ToolError."""
     from functools import wraps  # noqa: PLC0415
 
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415

@@ -234,7 +234,7 @@ def _offset(moment: datetime, zone: tzinfo) -> timedelta:
 
 
 def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta, zone: tzinfo) -> datetime:
-    """Return the second at which the clock changes; ``before`` has this offset, and ``after`` another."""
+    """Return the second at which the clock changes; ``offset`` is that of ``before``, and ``after`` has another one."""
     before = before.replace(microsecond=0)
     while after - before > _SECOND:
         middle = before + (after - before) // 2 // _SECOND * _SECOND
@@ -246,7 +246,7 @@ def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta,
 
 
 def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:
-    """Return how long ago the clock showed the same time already; None if it did not."""
+    """Return how long ago the clock showed the same time before; None if this is the first time."""
     local = moment.astimezone(zone)
     return moment - local.replace(fold=0).astimezone(UTC) if local.fold else None
 

@@ -1,9 +1,9 @@
 """Prometheus' text exposition format, version 0.0.4, which scrapers of metrics read. Pure: numbers in, text out.
 
-A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no sample has its
-name and labels twice; the caller must ensure that. This module ensures that foreign text in a name or a label cannot end a line
-or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values and help texts are escaped as
-the format requires (backslash, line feed, and in labels the quote).
+A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no two samples
+have the same name and labels; the caller must ensure both. This module ensures that foreign text in a name or a label cannot end
+a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values and help texts are
+escaped as the format requires (backslash, line feed, and in labels the quote).
 
 Numbers that readers compare as text are written in Go's format: the bound of a bucket is ``le="1"``, never ``le="1.0"``.
 """
@@ -84,7 +84,7 @@ def labels_text(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def header_lines(name: str, kind: MetricKind, help_text: str = "") -> Iterator[str]:
-    """Yield the lines that begin a family; without a help text there is no help line."""
+    """Yield the lines that begin a family; the help line is left out if there is no help text."""
     if help_text:
         yield f"# HELP {name} {help_text.translate(_HELP_ESCAPES)}"
     yield f"# TYPE {name} {kind}"

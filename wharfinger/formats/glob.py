@@ -1,7 +1,8 @@
 """Globs as regular expressions, for patterns that are not trusted: a match takes at most quadratic time.
 
-Each star but the last one takes the first place at which what follows it fits, and never tries another (an atomic group). This
-finds every match: a later place leaves less of the text for the rest of the pattern, and no star needs any text.
+Each star except the last stops at the first place where the next part of the pattern fits, and never tries another place (an
+atomic group). This finds every match: a later place leaves less of the text for the rest of the pattern, and no star needs any
+text.
 
 =========  ============================================  =============================================================
            path globs (``.gitignore``, wildmatch)        text globs (Argo CD)

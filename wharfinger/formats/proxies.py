@@ -1,8 +1,8 @@
 """The proxies of the environment: ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``, read as programs in Go read them.
 
-helm, kubectl and docker are such programs, so one environment fits all of them. The upper-case name comes before the lower-case
-one. An entry of ``NO_PROXY`` is ``*``, an address, a network (``10.0.0.0/8``), ``example.com`` (the host and its subdomains) or
-``.example.com`` (only subdomains), each with a port or without. A request to this machine never uses a proxy.
+helm, kubectl and docker are such programs, so one environment fits all of them. The upper-case name takes precedence over the
+lower-case one. An entry of ``NO_PROXY`` is ``*``, an address, a network (``10.0.0.0/8``), ``example.com`` (the host and its
+subdomains) or ``.example.com`` (only subdomains), each with a port or without. A request to this machine never uses a proxy.
 
 A proxy's address may contain its login, so no message contains the address, except host and port.
 Source: the documentation of ``golang.org/x/net/http/httpproxy``.
@@ -47,7 +47,7 @@ NO_PROXIES: Final = Proxies()
 
 
 def read_proxies(environ: Mapping[str, str]) -> Proxies:
-    """Return the proxies that an environment names. Raises ProxyAddressError for one that cannot be used."""
+    """Return the proxies that an environment names. Raises ProxyAddressError for a proxy that cannot be used."""
     excepted = [entry.strip().lower() for entry in re.split(r"[,\s]+", _value(environ, "NO_PROXY")) if entry.strip()]
     return Proxies(_proxy(environ, "HTTPS_PROXY"), _proxy(environ, "HTTP_PROXY"), tuple(excepted[:MAX_ENTRIES]))
 

@@ -15,7 +15,7 @@ _LEAST_COLUMNS: Final = 10
 
 
 def fitted(text: str, columns: int) -> str:
-    """Return a text as one line that a terminal shows as it is, one column less than the terminal has."""
+    """Return a text as one printable line that is narrower than a terminal of ``columns``."""
     return shorten(printable(text), max(columns, _LEAST_COLUMNS) - 1)
 
 
@@ -25,7 +25,7 @@ def redrawn(line: str, before: str) -> str:
 
 
 def columns_of(stream: TextIO) -> int:
-    """Return the width of a terminal; of one that does not know it, USUAL_COLUMNS."""
+    """Return the width of a terminal; USUAL_COLUMNS if it is not known."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS
     except OSError:
@@ -33,7 +33,7 @@ def columns_of(stream: TextIO) -> int:
 
 
 def draw(stream: TextIO, text: str) -> None:
-    """Write to a terminal. One that was closed meanwhile is ignored, so that the command goes on."""
+    """Write to a terminal. If it was closed meanwhile, do nothing, so that the command goes on."""
     try:
         stream.write(encodable(text, stream.encoding or "utf-8"))
         stream.flush()
@@ -42,7 +42,7 @@ def draw(stream: TextIO, text: str) -> None:
 
 
 class TerminalLine:
-    """A line on ``stream``; it shows nothing if that is no terminal."""
+    """A line on ``stream``; nothing is shown if the stream is not a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,14 +1,14 @@
 """Constraints on versions: the dialect of Masterminds/semver v3, as package authors write it for Helm.
 
-``>=1.2, <2 || ^3.1``: comparators joined by a comma or white space must all hold, ``||`` separates alternatives. A version
-may be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a part that is not given widens what it stands for: ``=1.2``
-is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes it
-from a prerelease. The empty text stands for any version.
+``>=1.2, <2 || ^3.1``: comparators joined by a comma or white space must all hold, ``||`` separates alternatives. A version may
+be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a comparator with a missing part applies to the whole range: ``=1.2``
+is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes it from
+a prerelease. The empty text stands for any version.
 
 One rule is this runtime's own (spec runtime §4.2): the *installed* version is compared without its prerelease and build
-metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So a comparison is a matter of intervals:
-every comparator becomes one half-open interval of release numbers, or the outside of one. A prerelease that the *constraint*
-names lies just below its release.
+metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So every comparator becomes one half-open
+interval of release numbers, or the outside of such an interval. A prerelease that the *constraint* names lies just below its
+release.
 
 The tests compare it with Helm's own ``semverCompare``. One difference is intended: an operator before a bare wildcard is
 taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. The first implementation compares
@@ -107,7 +107,7 @@ def parse_constraint(text: str) -> VersionConstraint:
 
 
 def both(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
-    """Return a constraint that allows a version if both do; its text is for users only if either has alternatives."""
+    """Return a constraint that allows a version if both do. If either has alternatives, the result's text is for users only."""
     if not second.text.strip() or first.text == second.text:
         return first
     if not first.text.strip():
@@ -183,7 +183,7 @@ class _Bound:
         return _Bound(len(given), (major, minor, patch, 1 if found["pre"] is None else 0))
 
     def after(self, parts: int) -> Point:
-        """Return the lowest higher point whose first ``parts`` parts differ from those of this one."""
+        """Return the lowest point above this one that differs from it in one of the first ``parts`` parts."""
         major, minor, patch, release = self.point
         match parts:
             case 0:

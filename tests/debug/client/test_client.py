@@ -44,6 +44,14 @@ async def client_of(inspector: CannedInspector, path: Path) -> AsyncIterator[Deb
         yield socket_client(path)
 
 
+async def test_a_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    """A command gets such an argument with half of a surrogate pair for each wrong byte."""
+    async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
+        for ask in (client.package, client.why, client.history, client.render, client.hook_snapshots):
+            with pytest.raises(DebugAnswerError, match="is not UTF-8"):
+                await ask("prod.\udcff")
+
+
 @pytest.mark.parametrize("contents", [(*PACKAGES, BUSY), ()])
 async def test_the_contract_holds_over_the_socket(contents: tuple[PackageSnapshot, ...], tmp_path: Path) -> None:
     async with client_of(CannedInspector(contents=contents), tmp_path / "debug.sock") as client:

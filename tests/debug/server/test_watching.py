@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from tests.debug.support.canned import CannedInspector
 from tests.debug.support.samples import HOSTILE, LOG, package
 from wharfinger.debug.server.routes import make_handler
-from wharfinger.debug.server.watching import BOOKMARK_S, MOST_WATCHES, PAUSE_S, items_of
+from wharfinger.debug.server.watching import BOOKMARK_S, MOST_WATCHES, PAUSE_S, Watches, items_of
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.httpd.messages import Answer, Handler, Request, Response, StreamingResponse
@@ -100,6 +100,46 @@ async def test_watches_are_bounded(autojump_clock: MockClock) -> None:
         assert await lines(chunks)
 
 
+async def test_watches_that_begin_at_once_are_bounded(autojump_clock: MockClock) -> None:
+    """Each of them sees no other while it waits for its first look."""
+    watches, seen, all_begun = Watches(), list[bytes](), trio.Event()
+
+    async def look(_request: Request) -> Response:
+        await trio.sleep(1)
+        return Response(200, b"{}")
+
+    async def follow() -> None:
+        answer = await watches.answer(look, Request("GET", "/x", {}, {}, b""))
+        if isinstance(answer, Response):
+            seen.append(answer.body)
+            return
+        assert isinstance(answer, StreamingResponse)
+        async with answer.open_chunks() as chunks:
+            seen.append(await anext(chunks))
+            await all_begun.wait()
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(MOST_WATCHES * 3):
+            nursery.start_soon(follow)
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.sleep(2)
+        assert len([line for line in seen if b"ADDED" in line]) == watches.open == MOST_WATCHES
+        assert len([line for line in seen if b"watches are open already" in line]) == MOST_WATCHES * 2
+        all_begun.set()
+    assert watches.open == 0
+
+
+async def test_a_watch_that_is_opened_too_late_ends_with_an_error(autojump_clock: MockClock) -> None:
+    handler = make_handler(CannedInspector())
+    async with AsyncExitStack() as stack:
+        answers = [await ask(handler) for _ in range(MOST_WATCHES + 1)]
+        for answer in answers:
+            assert isinstance(answer, StreamingResponse)
+            chunks = await stack.enter_async_context(answer.open_chunks())
+            first = (await lines(chunks))[0]["type"]
+            assert first == ("ERROR" if answer is answers[-1] else "ADDED")
+
+
 async def test_a_watch_ends_with_an_error(autojump_clock: MockClock) -> None:
     class Failing(CannedInspector):
         async def why(self, name: str, at: object = None) -> None:
@@ -109,8 +149,6 @@ async def test_a_watch_ends_with_an_error(autojump_clock: MockClock) -> None:
     async with watch(make_handler(inspector), "/api/v1/why", package="prod.shop") as chunks:
         assert await lines(chunks) == [{"type": "BOOKMARK"}]  # null: there is nothing of that name
     answered = [Response(200, b"{}"), Response(503, b"not available: away\n")]
-
-    from wharfinger.debug.server.watching import Watches
 
     async def look(_request: Request) -> Response:
         return answered.pop(0)

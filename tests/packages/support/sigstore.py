@@ -117,7 +117,8 @@ class Made:
         builder = builder.add_extension(x509.ExtendedKeyUsage([self.usage]), critical=False)
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=True)
         text = self.issuer.encode()
-        size = bytes((len(text),)) if len(text) < 128 else b"\x81" + bytes((len(text),))
+        size = bytes((len(text),)) if len(text) < 128 else b"\x82" + len(text).to_bytes(2, "big")
+        size = b"\x81" + bytes((len(text),)) if 128 <= len(text) < 256 else size
         value = b"\x0c" + size + text if self.issuer_oid.endswith(".8") else text
         builder = builder.add_extension(
             x509.UnrecognizedExtension(x509.ObjectIdentifier(self.issuer_oid), value), critical=False

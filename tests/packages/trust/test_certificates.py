@@ -49,6 +49,17 @@ def test_issuers_that_are_no_text(value: bytes) -> None:
         identity_of(made)
 
 
+def test_a_name_that_is_too_long_is_not_cut() -> None:
+    """Otherwise the beginning of a stranger's name could be a trusted one."""
+    prefix = "https://evil.example/"
+    name = prefix + "x" * (500 - len(prefix) - len("@ours.example")) + "@ours.example"
+    assert identity_of(GOOD.but(names=[x509.UniformResourceIdentifier(name)]).certificate).subject == name
+    with pytest.raises(ArtifactError, match="more than 500 characters"):
+        identity_of(GOOD.but(names=[x509.UniformResourceIdentifier(f"{name}.evil.example")]).certificate)
+    with pytest.raises(ArtifactError, match="more than 500 characters"):
+        identity_of(GOOD.but(issuer="i" * 501).certificate)
+
+
 def test_a_certificate_without_an_issuer_or_a_name() -> None:
     with pytest.raises(ArtifactError, match="names 1 signers, by the issuer ''"):
         identity_of(GOOD.but(issuer_oid="1.2.3.4").certificate)

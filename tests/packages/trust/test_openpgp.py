@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -50,6 +51,21 @@ async def test_other_keys_are_refused(pgp: Pgp) -> None:
         await verify_text(late, read_keyring(pgp.keyring("late")))
 
 
+async def test_a_revoked_key_is_refused(pgp: Pgp) -> None:
+    pgp.run("--passphrase", "", "--quick-generate-key", "gone <gone@example>", "ed25519", "sign", "never")
+    signed = pgp.sign(TEXT, "gone")
+    assert (await verify_text(signed, read_keyring(pgp.keyring("gone")))).text == TEXT
+    (fingerprint, *_) = (
+        line.split(":")[9]
+        for line in pgp.run("--list-keys", "--with-colons", "=gone <gone@example>").decode().splitlines()
+        if line.startswith("fpr")
+    )
+    certificate = (pgp.home / "openpgp-revocs.d" / f"{fingerprint}.rev").read_text()
+    pgp.run("--import", data=certificate.replace(":-----BEGIN", "-----BEGIN").encode())
+    with pytest.raises(ArtifactError, match="the key of the signature was revoked"):
+        await verify_text(signed, read_keyring(pgp.keyring("gone")))
+
+
 async def test_the_program_may_be_missing(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match=r"gpgv cannot be run: .*install gpgv") as caught:
         await verify_text(TEXT, b"", {"PATH": str(tmp_path)})
@@ -68,6 +84,16 @@ async def test_the_program_may_be_missing(tmp_path: Path) -> None:
 def test_keyrings_that_are_none(text: str, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         read_keyring(text)
+
+
+@pytest.mark.parametrize("filler", ["\n", "A\n", "=abcd\n", " ", "Version: \n"])
+@pytest.mark.parametrize("end", ["", "-----END PGP PUBLIC KEY BLOCK-----"])
+def test_a_hostile_keyring_takes_no_time(filler: str, end: str) -> None:
+    text = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n" + filler * (200_000 // len(filler)) + end
+    begun = process_time()
+    with suppress(ArtifactError):
+        read_keyring(text)
+    assert process_time() - begun < 2.0
 
 
 def test_a_keyring_with_headers() -> None:

@@ -29,9 +29,16 @@ def test_traces_are_made_if_a_receiver_is_named(asked: str, environment: dict[st
     assert trace_options(asked, environment) == found
 
 
-@pytest.mark.parametrize("asked", ["127.0.0.1:4318", "ftp://a", "http://"])
+@pytest.mark.parametrize("asked", ["127.0.0.1:4318", "ftp://a", "http://", "http://[::1"])
 def test_an_address_that_is_none(asked: str) -> None:
     assert "--otlp-endpoint" in trace_options(asked, {}).problem
+
+
+def test_a_login_is_not_in_the_address() -> None:
+    found = trace_options("https://me:hunter2@receiver.example:4318", {})
+    assert not found.wanted
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in found.problem
+    assert "hunter2" not in found.problem
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.support.recorded import Story
 from wharfinger.runtime.recording import flight_log as module
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES, FILES, open_flight_log, prepared
-from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Lines, encoded
+from wharfinger.runtime.recording.record import EventRecord, GapRecord, HeadRecord, Lines, StateRecord, Why, encoded
 from wharfinger.runtime.recording.recordings import Unread, files_of, read_recording
 from wharfinger.runtime.recording.replay import Replay, replayed
 
@@ -127,6 +127,18 @@ async def test_a_full_disk_loses_records_and_says_so_once(
     (gap,) = [each for each in found if isinstance(each, GapRecord)]
     assert gap.lost == lost
     assert list(replayed([each for each in found if not isinstance(each, Unread)], Replay())) == []
+
+
+async def test_a_record_that_cannot_be_made_is_lost_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The state of the scheduler is encoded in the thread of the log, and may have half of a surrogate pair in a text."""
+    broken = StateRecord(1, 1.0, "scheduler", "", {"name": "\udcff"}, Why.BEGINS)
+    async with open_flight_log(tmp_path, now) as log:
+        log.append(RECORD, lambda: encoded(broken), lambda: encoded(broken), RECORD)
+    assert (log.counters.records, log.counters.lost, log.counters.failing) == (2, 2, False)
+    assert len(list(read_recording(tmp_path))) == 3, "with the head"
+    assert caplog.text.count("cannot be made") == 1
 
 
 async def test_a_disk_that_is_too_slow_loses_records_and_begins_another_file(

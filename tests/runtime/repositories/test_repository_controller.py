@@ -1,16 +1,29 @@
 """The controller of repositories by itself: its inputs, and its limits. tests/runtime/test_versions.py has its stories."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.runtime.support.objects import repository
 from tests.runtime.support.world import open_world
+from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.repositories.repository_controller import DEFAULT_INTERVAL, IN_USE_FINALIZER, read_interval
+from wharfinger.packages.errors import RegistryError
+from wharfinger.packages.registry.oci_layout import OciLayout
+from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.sources.source import Source
+from wharfinger.runtime.repositories.repository_controller import (
+    DEFAULT_INTERVAL,
+    IN_USE_FINALIZER,
+    open_repositories,
+    read_interval,
+)
 from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY, finalizers_of
 
 REPOSITORY = ObjectKey(PACKAGE_REPOSITORY, "", "default")
@@ -47,6 +60,38 @@ async def test_a_repository_of_exact_versions_is_asked_for_no_package(tmp_path: 
         obj = await world.until_object(REPOSITORY, lambda each: find(each, "status", "lastScanTime") is not None)
         assert find(obj, "status", "packagesCount") == 0
         assert "no resource follows" in find_str(obj, "status", "conditions", 0, "message")
+
+
+async def test_a_look_up_that_fails_or_takes_too_long_is_not_repeated_at_once(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    @asynccontextmanager
+    async def open_broken(_source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:
+        asked.append(package)
+        if package == "away":
+            raise RegistryError("the registry is away", transient=True)
+        await trio.Event().wait()
+        yield OciLayout(tmp_path), package
+
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        async with (
+            open_informer(world.client, PACKAGE_REPOSITORY) as informer,
+            open_repositories(
+                world.client, informer, (), open_broken, world.runtime.now, lambda _: None, scanning=False
+            ) as repositories,
+        ):
+            while informer.get(REPOSITORY) is None:
+                await trio.lowlevel.checkpoint()
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(repositories.look_up, "default", "away")
+            with trio.move_on_after(0.1) as patience:
+                await repositories.look_up("default", "slow")
+            assert patience.cancelled_caught
+            assert await repositories.look_up("default", "slow") is None
+            assert await repositories.look_up("default", "away") is None
+    assert asked == ["away", "slow"]
 
 
 async def test_a_wrong_interval_is_refused_by_the_server(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The paths of a Kubernetes API, parsed: from ``/apis/apps/v1/namespaces/a/deployments/b/scale`` to a route.
 
-Pure: this module does not know which kinds exist, so ``/api/v1/namespaces/a/b`` is the subresource ``b`` of a namespace
-unless ``b`` is in the place of a namespaced resource; the grammar alone decides (a namespace's known subresources are named
-here, as in the kube-apiserver's RequestInfo).
+Pure. This module does not know which kinds exist; the grammar alone decides. In ``/api/v1/namespaces/a/b``, ``b`` is a
+subresource of the namespace if it is ``status`` or ``finalize``, as in the kube-apiserver's RequestInfo, and otherwise a
+namespaced resource.
 """
 
 from dataclasses import dataclass
@@ -76,8 +76,9 @@ class OpenApiV3Route:
 
 @dataclass(frozen=True, slots=True)
 class OpenIdRoute:
-    """The route ``/.well-known/openid-configuration`` (the issuer of service account tokens), or with ``keys``
-    ``/openid/v1/jwks``."""
+    """The route ``/.well-known/openid-configuration`` (the issuer of service account tokens); with ``keys``, the route
+    ``/openid/v1/jwks``.
+    """
 
     keys: bool
 
@@ -90,7 +91,7 @@ class StatusPageRoute:
 
 
 class ResourceRoute(msgspec.Struct, frozen=True):
-    """A collection (``name`` is ""), an object, or one of its subresources; ``watch`` for the old watch paths."""
+    """A collection (``name`` is ""), an object, or one of its subresources; ``watch`` is true for the deprecated watch paths."""
 
     group: str
     version: str
@@ -155,7 +156,9 @@ def parse_route(path: str) -> Route:
 
 
 def _slashed(segments: list[str]) -> Route:
-    """Return the route of a path that ends with a slash; only routes that are matched by segments ignore it."""
+    """Return the route of a path that ends with a slash; it has a meaning for OpenAPI v3 and health checks, and is ignored
+    elsewhere.
+    """
     found = _document(segments)
     if isinstance(found, OpenApiV3Route):
         return OpenApiV3Route(f"{found.document}/")

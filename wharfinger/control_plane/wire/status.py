@@ -101,7 +101,7 @@ def already_exists(kind: Kind, name: str, *, leaving: bool = False) -> StatusErr
 
 
 def not_generated(kind: Kind, name: str) -> StatusError:
-    """Return the 409 for a create whose name was, or could have been, generated."""
+    """Return the 409 for a create with ``generateName`` whose name is taken; the client should try again."""
     details = {**_details(name, kind.group, kind.plural), "retryAfterSeconds": 1}
     message = (
         f'{kind.resource} "{name}" already exists, the server was not able to generate a unique name for the object'
@@ -129,7 +129,7 @@ def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
 
 
 def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> StatusError:
-    """Return the 409 for an apply; ``conflicts`` are (manager as printed, field path)."""
+    """Return the 409 for an apply; ``conflicts`` are pairs of the manager, as printed, and the field path."""
     causes: list[JsonValue] = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": field}
         for manager, field in conflicts
@@ -138,7 +138,7 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
 
 
 def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """Return the errors without those that exceed the limit of an answer."""
+    """Return the first errors, up to the one that exceeds the limit of an answer."""
     sizes = accumulate(len(error.message) for error in errors)
     last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
     return errors if last is None else errors[: last + 1]
@@ -209,7 +209,7 @@ def only_accepted(offered: Sequence[str]) -> StatusError:
 
 
 def not_one_object(kind: Kind) -> StatusError:
-    """Return the 406 for a list that is requested as the metadata of one object; the message names Go's type of the list."""
+    """Return the 406 for a list that is requested as the metadata of one object; the message names the list by its Go type."""
     name = "unstructured.UnstructuredList" if kind.custom else _go_name(kind, kind.list_kind)
     message = f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
     return StatusError(406, "NotAcceptable", message)
@@ -249,7 +249,7 @@ def too_large_revision(asked: int, current: int) -> StatusError:
 
 
 def internal(message: str) -> StatusError:
-    """Return the error 500 for bad input that the server does not expect; it has no reason."""
+    """Return a 500 error for a failure without a specific status; its Status has no reason."""
     return StatusError(500, "", message)
 
 

@@ -36,7 +36,7 @@ from wharfinger.debug.addresses import (
     VALIDATE,
     WHY,
 )
-from wharfinger.debug.client.exchange import MAX_ANSWER_BYTES, Exchange, Question, exchange_blocking
+from wharfinger.debug.client.exchange import ESCAPED, MAX_ANSWER_BYTES, Exchange, Question, exchange_blocking
 from wharfinger.debug.encoding.details import (
     events_from_json,
     resources_from_json,
@@ -84,7 +84,7 @@ _RENDER_S: Final = 180.0
 class DebugClient:
     """An Inspector. Every method raises NoDaemonError or DebugAnswerError if it cannot get an answer.
 
-    With `exchange_blocking` its methods block the thread, and are to be run by `finish`.
+    With `exchange_blocking`, its methods block the thread; run them with `finish`.
     """
 
     def __init__(self, path: Path, exchange: Exchange = exchange_blocking, *, wait_s: float = _ANSWER_S) -> None:
@@ -141,7 +141,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
-        """Return the pools of warm hooks that are open, and those of WorkerPools, sorted by name."""
+        """Return the open pools of warm hooks and the pools of WorkerPools, sorted by name."""
         answer = await self._ask("/api/v1/pools/dump")
         try:
             return pools_from_json(answer)
@@ -165,7 +165,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
-        """Explain the state of a package, now or at a time, or return None if there is no such package or time."""
+        """Explain the state of a package, now or at a time; None if the package or its state at that time is not known."""
         moment = {} if at is None else {"at": format_exact_time(at)}
         answer = await self._ask(WHY, package=name, **moment)
         try:
@@ -202,7 +202,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept log lines of a package after a number, or None if nothing is known of the package."""
+        """Return the kept log lines of a package that follow line number ``after``; None if the package is unknown."""
         answer = await self._ask(LOGS, package=name, **{AFTER: str(after)})
         try:
             return None if answer is None else record_from_json(answer, LogSnapshot, "log")
@@ -248,7 +248,8 @@ class DebugClient:
     async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> RenderSnapshot | None:
         """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
 
-        The daemon asks the kernel who is at this end of the socket, so ``shown_to`` only says that secrets are wanted.
+        The daemon learns the user of this connection from the kernel, so ``shown_to`` only requests secrets and identifies
+        nobody.
         """
         parameters = {SHOW_SECRETS: "true"} if show_secrets or shown_to else {}
         status, body = await self._fetch(RENDER + _quoted(name), parameters, _RENDER_S)
@@ -301,7 +302,7 @@ class DebugClient:
     async def _fetch(
         self, route: str, parameters: Mapping[str, str], wait_s: float | None = None, body: bytes | None = None
     ) -> tuple[int, bytes]:
-        """Return the status and the body of the answer. If there is a ``body`` of the request, the method is POST."""
+        """Send a request, and return the status and the body of the answer. A request with a ``body`` is a POST."""
         reply = await self._exchange(self._path, Question(route, parameters, wait_s or self._wait_s, body))
         if reply.body is None and reply.status == HTTPStatus.OK:
             raise self._misunderstood(f"the answer is not known to be below {MAX_ANSWER_BYTES} bytes")
@@ -320,4 +321,4 @@ class DebugClient:
 
 def _quoted(name: str) -> str:
     """Quote a name as the last part of a path. Dots are quoted too, because ``.`` and ``..`` would be resolved as folders."""
-    return quote(name, safe="").replace(".", "%2E")
+    return quote(name, safe="", errors=ESCAPED).replace(".", "%2E")

@@ -56,7 +56,7 @@ async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat
 
 
 async def queues_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
-    """Return the output of `queues dump`: all queues, or one. A table without tasks is empty. Raises NoSuchPackageError."""
+    """Return the output of `queues dump`: all queues, or one; "" instead of an empty table. Raises NoSuchPackageError."""
     queues = await inspector.queues()
     if name is not None:
         queues = tuple(queue for queue in queues if queue.name == name)
@@ -80,7 +80,7 @@ async def statistics_text(inspector: Inspector, output: str) -> str:
 
 
 async def scheduler_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
-    """Return the output of `scheduler dump`: all nodes, or one. A table without nodes is empty. Raises NoSuchPackageError."""
+    """Return the output of `scheduler dump`: all nodes, or one; "" instead of an empty table. Raises NoSuchPackageError."""
     nodes = await inspector.scheduler()
     if name is not None:
         nodes = tuple(node for node in nodes if node.name == name)
@@ -109,7 +109,7 @@ async def why_text(
 
 
 def explained_text(explanation: ExplanationSnapshot, output: str, now: datetime) -> tuple[str, int]:
-    """Return an explanation as it is printed, and the exit code."""
+    """Return the printed form of an explanation, and the exit code."""
     code = 0 if explanation.ready else EXIT_KEPT
     if output in OUTPUT_FORMATS:
         return render(record_to_json(explanation), output), code
@@ -125,7 +125,7 @@ async def history_text(inspector: Inspector, name: str, output: str, columns: in
 
 
 def told_text(history: HistorySnapshot, output: str, columns: int | None, *, everything: bool) -> str:
-    """Return a history as it is printed."""
+    """Return the printed form of a history."""
     if not everything:
         history = replace(history, events=tuple(event for event in history.events if event.decides))
     if output in OUTPUT_FORMATS:

@@ -1,8 +1,9 @@
 """One request to the debug socket and its answer, without an event loop.
 
-Commands start in the time that this takes: importing an event loop and a client with connection pools takes longer than the
-request itself, and even the standard library's HTTP client, with its parser of mail, takes as long as an empty Python program.
-The other end is always :mod:`wharfinger.httpd`: a bounded answer of it has a Content-Length, and is read; any other is not.
+This module keeps the start of a command fast: importing an event loop and a client with connection pools takes longer than the
+request itself, and importing the standard library's HTTP client, with its mail parser, takes as long as an empty Python program.
+The server is always :mod:`wharfinger.httpd`, which sends a Content-Length with every bounded answer; an answer without one is
+not read.
 """
 
 import errno
@@ -22,6 +23,8 @@ CONNECT_S: Final = 5.0
 _HEAD_END: Final = b"\r\n\r\n"
 _CHUNK: Final = 256 * 1024
 _MAX_DIGITS: Final = 12
+ESCAPED: Final = "surrogateescape"
+"""The bytes of an argument that are not UTF-8 are sent as they are, and the daemon refuses them."""
 _REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
 _T = TypeVar("_T")
 
@@ -36,7 +39,7 @@ class Question(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The answer: its status, and its body; None if the body was not read, because it is not known to be of a bounded size."""
+    """An answer. ``body`` is None if it was not read, because its size is unknown or over the limit."""
 
     status: int
     body: bytes | None
@@ -68,7 +71,7 @@ async def exchange_blocking(path: Path, question: Question) -> Reply:
 
 
 def _request(question: Question) -> bytes:
-    target = question.route + (f"?{urlencode(question.parameters)}" if question.parameters else "")
+    target = question.route + (f"?{urlencode(question.parameters, errors=ESCAPED)}" if question.parameters else "")
     lines = [f"{'GET' if question.body is None else 'POST'} {target} HTTP/1.1", "Host: daemon", "Connection: close"]
     if question.body is not None:
         lines.append(f"Content-Length: {len(question.body)}")

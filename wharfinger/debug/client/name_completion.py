@@ -18,7 +18,7 @@ VERSIONS: Final = "versions"
 
 
 class Completer(Protocol):
-    """The function that argcomplete calls, with these and other arguments."""
+    """A function that argcomplete calls to complete an argument; it gets further keyword arguments, which are not used here."""
 
     def __call__(self, prefix: str, parsed_args: argparse.Namespace, **others: object) -> list[str]:
         """Return the values that begin with ``prefix``."""
@@ -26,7 +26,7 @@ class Completer(Protocol):
 
 
 def complete_by(action: argparse.Action, completer: Completer) -> None:
-    """Let argcomplete ask ``completer`` for the values of an argument."""
+    """Make argcomplete call ``completer`` for the values of an argument."""
     vars(action)["completer"] = completer
 
 

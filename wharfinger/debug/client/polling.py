@@ -1,7 +1,7 @@
-"""Questions that a command repeats while a user watches: how often, and how they are shown to end.
+"""The pace of a command that repeats a question while a user watches.
 
-A daemon with many packages must not be kept busy by somebody who looks at it: a pause is SHARE times as long as the last answer
-took, and never shorter than PAUSE_S.
+A watcher must not keep a daemon with many packages busy. Therefore a pause is SHARE times as long as the last answer took, but
+never shorter than PAUSE_S or longer than MOST_PAUSE_S.
 """
 
 import time
@@ -26,7 +26,7 @@ class Pacer:
         self._asked_s = clock()
 
     def asked(self) -> None:
-        """Note that a question begins now."""
+        """Record that a question begins now."""
         self._asked_s = self._clock()
 
     def next(self, most_s: float = MOST_PAUSE_S) -> None:

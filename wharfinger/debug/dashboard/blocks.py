@@ -1,4 +1,4 @@
-"""The parts of a page: sections with tables, facts, lists, logs and pictures. The templates make HTML of it. Pure."""
+"""The model of a page: sections with tables, facts, lists, logs and pictures. The templates render it as HTML. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 
 class Tone(StrEnum):
-    """The look of a text. Colour is never the only mark: the words say the same."""
+    """The look of a text. Colour is never the only mark: the text has the same meaning without it."""
 
     PLAIN = ""
     GOOD = "good"
@@ -65,7 +65,7 @@ class Preformatted:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing, as safe SVG, and the same as text."""
+    """A drawing as safe SVG, and its content as text."""
 
     svg: str
     label: str
@@ -97,8 +97,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page. ``address`` is its path with the query; ``announcement`` is read aloud when it changes; ``find`` is what the
-    list of packages is limited to, None on a page without it.
+    """One page. ``address`` is its path with the query; ``announcement`` is read aloud when it changes; ``find`` is the text
+    that the list of packages is filtered by; None on a page without that list.
     """
 
     title: str

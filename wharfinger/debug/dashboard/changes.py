@@ -1,8 +1,8 @@
 """The changes of one page, as server-sent events, for as long as a browser shows it.
 
 Three kinds of events: ``section`` has the HTML of a section that changed, ``announcement`` a line to read aloud, ``problem`` why
-the daemon does not answer ("" once it answers again). A comment is sent while nothing changes, so that a browser that is gone is
-noticed.
+the daemon does not answer ("" once it answers again). While nothing changes, a comment is sent from time to time, so that a
+closed browser is noticed.
 """
 
 from collections.abc import AsyncGenerator
@@ -22,7 +22,7 @@ QUIET_S: Final = 15.0
 
 
 class Changes:
-    """The state of one stream: what the browser has."""
+    """The state of one stream: the content that the browser has received."""
 
     def __init__(self, templates: Templates) -> None:
         self._templates = templates

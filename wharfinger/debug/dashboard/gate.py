@@ -1,12 +1,12 @@
 """The gate of the page: which requests are admitted.
 
-Pure. The page listens on a port of this machine, and every program and every page that a browser shows can send requests
-there. So:
+Pure. The page listens on a port of this machine, to which every local program, and every web page in a local browser,
+can send requests. Therefore:
 
-* the name in the Host header must be one of this machine, or a foreign name could be made to point here (DNS rebinding);
-* a browser must not send the request for another site's page (Sec-Fetch-Site);
-* the first request has the one-time token, which is exchanged for a cookie that scripts cannot read, and that no other site's
-  request carries; all further requests have that cookie.
+* the Host header must name this machine, because a foreign name could be made to resolve to it (DNS rebinding);
+* the request must not come from another site's page (Sec-Fetch-Site);
+* the first request has the one-time token, and gets a session cookie in exchange; all further requests must have that cookie.
+  Scripts cannot read it (HttpOnly), and requests from other sites do not carry it (SameSite).
 """
 
 import hmac
@@ -27,8 +27,8 @@ _REMEDY: Final = "start `wharfinger dashboard` again, and open the address that 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The secrets: ``token`` is "" once it was used, and expires at ``until_s``; ``cookie`` is the name of the cookie that
-    has the ``session``.
+    """The secrets: ``token`` is "" after its use, and expires at ``until_s``; ``cookie`` is the name of the cookie whose value
+    is ``session``.
     """
 
     token: str
@@ -39,7 +39,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The request has the session."""
+    """The request has the session cookie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ Verdict: TypeAlias = Admitted | Exchanged | Refused
 
 
 def admit(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
-    """Return the gate after a request, and what becomes of the request."""
+    """Return the gate after a request, and the verdict on the request."""
     refusal = _refusal(request)
     if refusal is not None:
         return gate, refusal

@@ -26,7 +26,7 @@ _TONES: Final = {
 
 
 def overview_page(whole: Whole, find: str, picture: Picture | None) -> Page:
-    """Return the first page; ``find`` limits the list of packages, and ``picture`` is None if there are too many to draw."""
+    """Return the first page; ``find`` filters the list of packages, and ``picture`` is None if there is too much to draw."""
     counts = ", ".join(f"{count} {state}" for state, count in state_counts(whole.packages))
     return Page(
         "Packages",

@@ -44,12 +44,12 @@ class Templates:
         return str(text).strip()
 
     def refused(self, why: str) -> str:
-        """Return the page that says why a request is refused."""
+        """Return the page that explains why a request is refused."""
         return self._refused.render(why=why)
 
 
 def _final(value: object) -> object:
-    """Return a value as it is escaped next: without control characters, if it is a text."""
+    """Return a text without control characters, and any other value unchanged; the template engine escapes the result."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value, allow="\n")
     return value

@@ -40,7 +40,7 @@ class Pages:
         return overview_page(whole, argument, await self._pictures.picture(whole.nodes, whole.packages))
 
     def pause_s(self, path: str, argument: str) -> float:
-        """Return the time until a page can be newer than it is now."""
+        """Return the time until the daemon may be asked for a newer version of a page."""
         return self._source.pause_s(argument if path == PACKAGE else "")
 
     async def _package(self, name: str) -> Page:

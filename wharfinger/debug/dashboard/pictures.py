@@ -1,4 +1,4 @@
-"""The drawings of graphs for pages. A drawing is kept until its graph changes, because a layout takes long for a large one."""
+"""The drawings of graphs for pages. A drawing is kept until its graph changes, because the layout of a large graph takes long."""
 
 from functools import partial
 from typing import Final
@@ -17,7 +17,7 @@ MOST_KEPT: Final = 16
 
 
 class Pictures:
-    """The drawings that are kept, by the package in their middle; "" for the whole."""
+    """A cache of drawings, by the package at their centre; "" for the drawing of all packages."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Graph, Picture]] = {}
@@ -25,7 +25,9 @@ class Pictures:
     async def picture(
         self, nodes: tuple[NodeSnapshot, ...], packages: tuple[PackageSnapshot, ...], name: str = ""
     ) -> Picture | None:
-        """Return the drawing of all packages, or of one and its surroundings; None if there is nothing or too much to draw."""
+        """Return the drawing of all packages, or of one and its surroundings; None if there are no packages to draw, or too
+        many.
+        """
         whole = make_graph(nodes, packages)
         graph = around(whole, name) if name else whole
         if graph is None or not graph.nodes or len(graph.nodes) > MOST_DRAWN:

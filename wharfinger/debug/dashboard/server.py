@@ -41,5 +41,7 @@ async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[st
 
 
 def new_gate(port: int, now_s: float) -> Gate:
-    """Return a gate with new secrets. Cookies are sent to all ports of a machine, so the name of this one contains the port."""
+    """Return a gate with new secrets. The cookie's name contains the port, because browsers send cookies to all ports of a
+    machine.
+    """
     return Gate(secrets.token_urlsafe(32), secrets.token_urlsafe(32), f"wharfinger-{port}", now_s + TOKEN_S)

@@ -1,7 +1,7 @@
-"""The answers of the daemon for all browsers together: however many pages are open, the daemon is asked in the pace of one
+"""The answers of the daemon, shared by all browsers: however many pages are open, the daemon is asked at the pace of one
 watcher.
 
-An answer is used again until the daemon may be asked again: after a second, and after ten times as long as the answer took.
+An answer is reused until the daemon may be asked again: for ten times as long as the answer took, and for at least a second.
 """
 
 from collections.abc import Awaitable, Callable
@@ -38,7 +38,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class One:
-    """One answer about a package, with the scheduler's nodes, of which the picture of its surroundings is made."""
+    """One answer about a package, with the scheduler's nodes, which are needed to draw its surroundings."""
 
     daemon: DaemonSnapshot
     description: Description
@@ -76,7 +76,7 @@ class _Kept(Generic[_T]):
 
 
 class Source:
-    """The answers that are kept."""
+    """A cache of answers: one about the daemon, and one for each package that was asked about recently."""
 
     def __init__(self, client: DebugClient) -> None:
         self._client = client
@@ -97,7 +97,7 @@ class Source:
         return await kept.get(lambda: self._ask_one(name, whole))
 
     def pause_s(self, name: str = "") -> float:
-        """Return the time until the daemon is asked again about a package, or about the whole."""
+        """Return the time until the daemon may be asked again about a package, or about the whole daemon if ``name`` is ""."""
         kept = self._ones.get(name, self._whole) if name else self._whole
         return max(kept.until_s - trio.current_time(), 0.0)
 

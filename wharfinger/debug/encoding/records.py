@@ -46,7 +46,7 @@ class _Field(NamedTuple):
 
 
 def record_to_json(record: "DataclassInstance", *, without: Container[str] = ()) -> JsonObject:
-    """Return a record as JSON, ``without`` the fields of these names."""
+    """Return a record as JSON; the fields named in ``without`` are left out."""
     found = ((each, getattr(record, each.name)) for each in record_fields(type(record)) if each.name not in without)
     return {each.key: _plain(value) for each, value in found if each.default is MISSING or value != each.default}
 

@@ -1,8 +1,8 @@
 """The JSON Schema of the answers of the debug socket, made from the types of the snapshots that it sends.
 
-A record becomes an object with the record's fields; a field that has a default is left out of an answer while it has it, so it
-is not required. Documents that have another shape than their snapshots have a type here (see
-:mod:`~wharfinger.debug.encoding.encoding`). Objects may have further keys: a newer daemon adds some.
+A record becomes an object with the record's fields; a field is left out of an answer if it has its default value, so a field
+with a default is not required. Documents whose shape differs from their snapshots have types of their own here (see
+:mod:`~wharfinger.debug.encoding.encoding`). Objects may have further keys, because a newer daemon may add some.
 """
 
 import types
@@ -221,7 +221,7 @@ def _wire(hint: object) -> object:
 
 
 def _object(name: str, fields: _Fields) -> type:
-    """Return a type that stands for an object; keys that are no names of Python are those of a field ``f<number>``."""
+    """Return a type with these keys. Its fields are named ``f<number>``, because a key need not be a Python identifier."""
     made = [
         (f"f{number}", kind, msgspec.field(name=key) if required else msgspec.field(name=key, default=msgspec.UNSET))
         for number, (key, (kind, required)) in enumerate(sorted(fields.items(), key=lambda each: not each[1][1]))

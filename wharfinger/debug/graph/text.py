@@ -1,7 +1,7 @@
-"""The graph of packages for a terminal: a list by order, lowest first, of packages and the packages that each names.
+"""The graph of packages for a terminal: a list of packages, lowest order first, each with the packages that it names.
 
-Pure. Each package and each of its edges has one line, which is wrapped if the width of the terminal is known. A terminal
-that has only ASCII gets other branches, and the other characters as escapes.
+Pure. Each package and each of its edges has one line, which is wrapped if the width of the terminal is known. For a
+terminal that has only ASCII, branches are drawn in ASCII, and all other characters are escaped.
 """
 
 from collections.abc import Iterator, Mapping

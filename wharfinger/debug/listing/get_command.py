@@ -162,7 +162,7 @@ async def _rows(listing: Listing, selection: Selection, client: DebugClient) -> 
 
 
 def _ended(text: str, output: str) -> str:
-    """Return the text of a template with a line break, which its author may have left out."""
+    """Return the text with a final line break, which a JSONPath template may lack."""
     return f"{text}\n" if output.startswith(JSON_PATH) and text and not text.endswith("\n") else text
 
 

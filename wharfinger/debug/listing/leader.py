@@ -1,4 +1,4 @@
-"""The list of the one daemon that leads: `get leader`."""
+"""The list `get leader`, whose only row is the leading daemon."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ _COLUMNS: Final = tuple(map(Column, ("LEASE", "LEADER", "FENCE", "THIS DAEMON", 
 
 
 def leader_list() -> Listing:
-    """Return the list of the daemon that leads, as the asked daemon last saw it; empty if it has not seen the Lease yet."""
+    """Return the list with the leader, as the queried daemon last read it from the Lease; empty before the first read."""
     return Listing(
         "leader",
         _COLUMNS,

@@ -27,7 +27,7 @@ OUTPUTS: Final = (TABLE, WIDE, NAME, *OUTPUT_FORMATS, JSON_PATH)
 
 
 class NotListedError(DebugError):
-    """A list cannot be chosen from in this way, or has nothing of this name."""
+    """A list does not support a selection, or has no row of the given name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Row:
     """One row: ``cells`` for all columns, and ``document``, which is printed with ``-o json``.
 
     ``key`` identifies it in the next answer. ``name`` is printed with ``-o name``; "" for a row without one. A row that is not
-    ``in_table`` is part of names and documents only.
+    ``in_table`` is printed only by name and in documents.
     """
 
     key: tuple[str, ...]
@@ -72,9 +72,9 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One list. ``read`` returns its rows, of all or of the named; ``document`` makes one document of the chosen rows.
+    """One list. ``read`` returns all rows, or those of the selected name; ``document`` makes one document of the chosen rows.
 
-    ``namespaced`` and ``labelled``: rows have a namespace, and labels.
+    If ``namespaced``, rows have a namespace; if ``labelled``, they have labels.
     """
 
     what: str
@@ -86,7 +86,7 @@ class Listing:
     labelled: bool = True
 
     def check(self, selection: Selection) -> None:
-        """Raise NotListedError if the list has no such property to choose by."""
+        """Raise NotListedError if rows are to be selected by a namespace or labels that the list does not have."""
         if selection.namespace and not self.namespaced:
             raise NotListedError(f"{self.what} have no namespace; leave -n out")
         if selection.labels is not None and not self.labelled:
@@ -142,8 +142,8 @@ def table_lines(
 
 
 def read_output(text: str) -> str:
-    """Return the format that a user typed. Raises JsonPathError for a template that cannot be read, ValueError for another
-    word.
+    """Return the format that a user typed. Raises JsonPathError for a template that cannot be read, ValueError for an unknown
+    format.
     """
     if text.startswith(JSON_PATH):
         from wharfinger.formats.json_path.template import parse_template  # noqa: PLC0415 - seldom needed

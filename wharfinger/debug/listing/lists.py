@@ -43,7 +43,7 @@ _SHORT: Final = {
 
 
 def list_named(text: str) -> str:
-    """Return the name of the list that a user typed, with or without the API group; an unknown word as it is."""
+    """Return the name of the list that a user typed, with or without the API group; an unknown word is returned unchanged."""
     word = text.lower().removesuffix(".wharfinger.dev")
     return _SHORT.get(word, word)
 

@@ -1,4 +1,4 @@
-"""The lists of what packages consist of: `get queues`, `get hooks`, `get watches` and `get resources`.
+"""The lists of the parts of packages: `get queues`, `get hooks`, `get watches` and `get resources`.
 
 NAME, ``-n`` and ``-l`` choose packages. For resources, ``-n`` and ``-l`` choose the objects themselves.
 """
@@ -88,7 +88,7 @@ def resources_list() -> Listing:
 
 
 def resource_message(resource: ResourceSnapshot) -> str:
-    """Return what is to be said about an object: why it cannot be applied, or why it is not ready."""
+    """Return why an object cannot be applied, or else why it is not ready."""
     return resource.error or resource.message
 
 

@@ -32,7 +32,7 @@ def repositories_list() -> Listing:
 def versions_list() -> Listing:
     """Return the list of versions of followed packages.
 
-    A table has the versions whose details are known, names and documents have all of them.
+    The table has only the versions whose details are known; ``-o name`` and documents have all versions.
     """
     return Listing(
         "versions",

@@ -1,4 +1,4 @@
-"""The description of a package: everything about it on one page, as `kubectl describe` has it."""
+"""The description of a package: everything about it on one page, like `kubectl describe`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _INDENT: Final = "  "
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The parts of a description. ``events_problem`` says why there are no Events, "" if they were read."""
+    """The parts of a description. ``events_problem`` explains why there are no Events; "" if they were read."""
 
     package: PackageSnapshot
     explanation: ExplanationSnapshot | None
@@ -44,7 +44,7 @@ class Description:
 
 
 async def describe(inspector: Inspector, name: str) -> Description:
-    """Collect the parts. Raises NoSuchPackageError. A cluster that does not answer costs the Events only."""
+    """Collect the parts. If the cluster does not answer, only the Events are missing. Raises NoSuchPackageError."""
     package = await one_package(inspector, name)
     events: tuple[ClusterEventSnapshot, ...] = ()
     problem = ""

@@ -70,7 +70,7 @@ def _field_lines(field: FieldChangeSnapshot) -> Iterator[str]:
 
 
 def _yaml_lines(text: str) -> list[str]:
-    """Return a JSON document as lines of YAML; as it is if it cannot be read."""
+    """Return a JSON document as lines of YAML; unchanged if it cannot be read."""
     try:
         document: JsonValue = json.loads(text)
         return write_yaml(document).splitlines()

@@ -1,4 +1,4 @@
-"""A JSON value as text for people and programs: JSON or YAML, safe on a terminal which can be parsed back to the same value.
+"""A JSON value as text for people and programs: JSON or YAML that is safe on a terminal and can be parsed back to the same value.
 
 Pure. An odd character, number or depth in one package's settings must not prevent the whole dump. A value that block-style
 YAML cannot express, or only in a way that is unsafe on a terminal, is written as JSON with escapes, which is also YAML.

@@ -34,7 +34,7 @@ def stage_text(package: PackageSnapshot) -> str:
 
 
 def state_rank(state: str) -> int:
-    """Return the place of a state, 0 for the worst; that of a state of a later version is in the middle."""
+    """Return the rank of a state, 0 for the worst; an unknown state (of a newer daemon) ranks in the middle."""
     return _RANKS.index(state) if state in _RANKS else _UNKNOWN
 
 

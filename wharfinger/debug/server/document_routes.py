@@ -1,8 +1,8 @@
 """The routes about the daemon, its packages, queues and scheduler, and about what a package would apply (spec/runtime §9.2).
 
 All answers are redacted (see :mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true``
-returns a rendered manifest as it would be applied. It does so for root and for the daemon's user only, as the kernel names the
-process at the other end of the socket, and the daemon logs who has seen the secrets.
+returns a rendered manifest as it would be applied. It does so only if the kernel reports that the process at the other end of
+the socket runs as root or as the daemon's user, and the daemon logs which user and process have seen the secrets.
 """
 
 import os
@@ -68,13 +68,13 @@ async def _healthz(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _livez(inspector: Inspector, _request: Request) -> Response:
-    """Answer 503 if a watch hangs: only a restart helps then. A server that is away is no reason."""
+    """Answer 503 if a watch hangs, because only a restart helps then. An unreachable API server is no reason for a 503."""
     stale = (await inspector.daemon()).stale_watches
     return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
 
 
 async def _readyz(inspector: Inspector, _request: Request) -> Response:
-    """Answer the verdict in the first line, and who leads in the second one if that is known."""
+    """Answer the verdict in the first line, and the leader, if it is known, in the second."""
     daemon = await inspector.daemon()
     leader = f"\nleader: {daemon.leader.leader}" if daemon.leader.leader else ""
     if daemon.ready:

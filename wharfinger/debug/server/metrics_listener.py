@@ -1,7 +1,7 @@
 """Metrics for scrapers over the network: only GET requests for five of the debug server's paths. Any process that reaches the
-port may send requests. Therefore the port is closed by default, and no path changes or explains anything. The cost to the daemon
-is small for any number of requests: there are at most CONNECTIONS at once, requests have no body, and an answer is reused for all
-requests within FRESH_S.
+port may send requests. Therefore the port is closed by default, and no path changes anything or gives reasons. The cost to the
+daemon is small for any number of requests: there are at most CONNECTIONS at once, requests have no body, and an answer is reused
+for all requests within FRESH_S.
 """
 
 import logging
@@ -104,7 +104,7 @@ def make_metrics_handler(inspector: Inspector) -> Handler:
 
 
 def _without_reason(answer: Answer) -> Answer:
-    """Return the verdict and who leads: why a daemon is not ready is for users of the debug socket."""
+    """Return the verdict and the leader without the reason, which is only for users of the debug socket."""
     if not isinstance(answer, Response):
         return answer
     verdict = "ready" if answer.status == HTTPStatus.OK else "not ready"

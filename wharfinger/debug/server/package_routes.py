@@ -1,6 +1,6 @@
 """The routes about details of one package: its objects, Events, log, hook snapshots, and what the next apply would change.
 
-They are redacted like all others. An answer about one package is bounded: the runtime limits Events and log lines.
+Their answers are redacted like all others, and bounded: the runtime limits the Events and log lines of a package.
 """
 
 from functools import partial

@@ -1,9 +1,9 @@
 """The paths and formats of the debug servers of Deckhouse, addon-operator and shell-operator, so that their users' scripts keep
 working (spec/runtime §9.1, hook-protocol §5.10).
 
-Deckhouse's paths without a version answer YAML. In the others, the extension chooses the format: ``.json``, ``.yaml`` or
-``.text``, which is also that of a path without one; a value that has no text of its own is JSON there. What these programs do
-not have is refused as anywhere else.
+Deckhouse's paths without a version answer YAML. In all other paths, the extension selects the format: ``.json``, ``.yaml`` or
+``.text``. A path without an extension answers text; a value without a text form is then written as JSON. Paths that these
+programs do not have are refused, as on the whole socket.
 
 There is a queue for each package here. ``main`` has the tasks of all packages' main lanes, and each other lane is a queue
 ``<package>/<lane>``. Nothing can be changed over the socket, so there is no ``/config/set``.
@@ -38,7 +38,7 @@ _Texts = Callable[[JsonValue], str]
 
 
 def peer_route(path: str) -> Route | None:
-    """Return the route of a path of these programs; None if it is none of theirs."""
+    """Return the route of a path that one of these programs has; None for any other path."""
     for pattern, route in _PATTERNS:
         if pattern.fullmatch(path):
             return route
@@ -66,7 +66,7 @@ async def _alive(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _old(path: str, inspector: Inspector, request: Request) -> Response:
-    """Answer a path of Deckhouse that had no version yet, as YAML."""
+    """Answer a path of Deckhouse without a version, as YAML."""
     route = DOCUMENT_ROUTES.get(path) or PACKAGE_ROUTES[path]
     prefix, _, _ = path.partition("{")
     query = {_OUTPUT: ("yaml",), **request.query} if _OUTPUT in route.parameters else request.query

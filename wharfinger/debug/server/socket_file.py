@@ -1,9 +1,9 @@
-"""The debug socket as a file: it is private from its creation, and replaces the file of a dead daemon, but never that of a
+"""The debug socket as a file: it is private from its creation, and replaces the file of a dead daemon, but never the file of a
 running one.
 
 * The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither
   the umask nor a window between bind and chmod matters.
-* A socket file outlives its daemon. A file that no process listens on is removed; one that answers is an error.
+* A socket file outlives its daemon. A file that no process listens on is removed; if a process listens, that is an error.
 * The check, the removal and the bind happen under a lock on the folder, so one of two daemons that start at once fails with
   a clear error.
 * At the end the file is removed only if it is still the one that was created here.

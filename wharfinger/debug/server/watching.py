@@ -4,19 +4,20 @@ Each line is an object with a ``type``:
 
 * ``ADDED``, ``MODIFIED`` or ``DELETED`` with the present ``object``. A document of many packages, queues, nodes, pools,
   repositories, objects or Events has a line for each of them that changed, with its ``kind`` and ``name``; any other document
-  has one line for its change as a whole. The first lines are those of everything that exists.
+  has one line for its change as a whole. The first lines report everything that exists.
 * ``DROPPED`` with a ``count``: log lines that were lost before this watch could send them.
 * ``BOOKMARK``: nothing has changed for BOOKMARK_S seconds.
 * ``ERROR`` with a ``message``: the watch ends.
 
-The daemon looks again on its own, as a client that asks again would: nothing that changes has to notify a watch. A watch keeps
-one digest for each item, and never a line that was not received: while a client does not read, the daemon does not look again,
-and after LIMITS.write_s seconds the connection is closed. There are at most MOST_WATCHES, and the looks of all together take at
-most one part of SHARE of the time.
+The daemon polls the document, as a client would, so that code that changes something need not notify a watch. A watch keeps one
+digest for each item, but no lines that wait to be sent: while the client does not read, the daemon does not poll, and after
+LIMITS.write_s seconds the connection is closed. There are at most MOST_WATCHES, and the polls of all of them together take at
+most 1/SHARE of the time.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -46,6 +47,7 @@ MEDIA_TYPE: Final = "application/x-ndjson"
 FLAGS: Final[Mapping[str, bool]] = {"0": False, "1": True, "false": False, "true": True}
 _MAPS: Final = frozenset({"apps", "modules", "queues", "nodes", "pools", "repositories"})
 _LISTS: Final = frozenset({"resources", "events"})
+_FULL: Final = f"{MOST_WATCHES} watches are open already; close one, or ask again later"
 _KEYS: Final = ("package", "kind", "api_version", "namespace", "name", "type", "reason", "subject", "message", "first")
 
 Look: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -63,34 +65,37 @@ class Watches:
         self.open = 0
 
     async def answer(self, look: Look, request: Request) -> Answer:
-        """Follow the document that ``look`` returns; a refusal of it, or of one more watch, is answered at once."""
+        """Follow the document that ``look`` returns. If it is refused, or there are too many watches, answer the refusal at
+        once.
+        """
         if request.arg("output", "json") != "json":
             return text_answer(
                 HTTPStatus.BAD_REQUEST, f"{WATCH}: expected output=json, because the answer is JSON lines"
             )
         if self.open >= MOST_WATCHES:
-            return text_answer(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                f"{MOST_WATCHES} watches are open already; close one, or ask again later",
-            )
+            return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
         query = {key: values for key, values in request.query.items() if key != WATCH}
-        first = await look(msgspec.structs.replace(request, query=query))
+        followed = msgspec.structs.replace(request, query=query)
+        first = await look(followed)
         if first.status != HTTPStatus.OK:
             return first
+        if self.open >= MOST_WATCHES:  # others were opened during the look
+            return text_answer(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
+        return StreamingResponse(HTTPStatus.OK, partial(self._lines, _Lines(self, look, followed, first)), MEDIA_TYPE)
 
-        @asynccontextmanager
-        async def lines() -> AsyncIterator[AsyncIterator[bytes]]:
-            self.open += 1
-            try:
-                yield _Lines(self, look, msgspec.structs.replace(request, query=query), first)
-            finally:
-                self.open -= 1
-
-        return StreamingResponse(HTTPStatus.OK, lines, MEDIA_TYPE)
+    @asynccontextmanager
+    async def _lines(self, lines: "_Lines") -> AsyncIterator[AsyncIterator[bytes]]:
+        if self.open >= MOST_WATCHES:  # others were opened since the answer
+            lines.end(_FULL)
+        self.open += 1
+        try:
+            yield lines
+        finally:
+            self.open -= 1
 
 
 class _Lines:
-    """The lines of one watch, a chunk for each look that found something."""
+    """The lines of one watch: a chunk for each poll that found changes."""
 
     def __init__(self, watches: Watches, look: Look, request: Request, first: Response) -> None:
         self._watches = watches
@@ -102,13 +107,20 @@ class _Lines:
         self._took = 0.0
         self._is_over = False
 
+    def end(self, why: str) -> None:
+        """End the watch with an error before its first line."""
+        self._first = text_answer(HTTPStatus.SERVICE_UNAVAILABLE, why)
+
     def __aiter__(self) -> "_Lines":
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next lines, after as many looks as that takes."""
+        """Poll until there is something to report, and return the lines."""
         while not self._is_over:
-            lines = self._lines_of(await self._next())
+            answer = await self._next()
+            began = trio.current_time()
+            lines = self._lines_of(answer)
+            self._took += trio.current_time() - began
             if not lines and trio.current_time() - self._spoke >= BOOKMARK_S:
                 lines = [_line({"type": "BOOKMARK"})]
             if lines:

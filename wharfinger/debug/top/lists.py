@@ -17,7 +17,7 @@ from wharfinger.runtime.inspector import HookSnapshot, PackageSnapshot, TaskSnap
 
 
 class Style(Enum):
-    """The look of a piece of text. Colour is never the only mark: the words say the same."""
+    """The look of a piece of text. Colour is never the only mark: the text has the same meaning without it."""
 
     PLAIN = "plain"
     HEADER = "header"
@@ -119,7 +119,7 @@ def rows_of(kind: ListKind, packages: Sequence[PackageSnapshot], now: datetime) 
 
 
 def arranged(rows: Sequence[Row], filter_text: str, sorting: Sorting) -> tuple[Row, ...]:
-    """Return the rows that contain the text, sorted; rows that are equal stay in their order."""
+    """Return the rows that contain the text, sorted; equal rows keep their order."""
     wanted = filter_text.casefold()
     kept = [row for row in rows if wanted in row.text] if wanted else list(rows)
     column = sorting.column

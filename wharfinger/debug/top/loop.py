@@ -78,7 +78,7 @@ class Loop:
         self._ending: Ending | None = None
 
     def post(self, event: Answered | PageAnswered | Failed | Crashed) -> None:
-        """Hand over what the daemon answered."""
+        """Hand over an answer of the daemon to the loop."""
         self._posted.put(event)
         self._wake.ring()
 

@@ -8,8 +8,8 @@ page       the arrows scroll; escape, backspace and left return to the list
 list       the arrows select, enter opens the page; while the filter is typed, characters go into it
 =========  ==========================================================================================
 
-``q`` leaves in each mode but the help and while the filter is typed. A daemon that does not answer for GIVE_UP_S seconds ends the
-view; until then the last answer is shown.
+``q`` ends the view, except in the help and while the filter is typed. A daemon that does not answer for GIVE_UP_S seconds ends
+the view; until then the last answer is shown.
 """
 
 from dataclasses import replace
@@ -47,7 +47,7 @@ def first_view(overview: Overview, columns: int, lines: int, arrow: str = "->") 
 
 
 def step(view: View, event: Event) -> Step:
-    """Return the state after an event, and what follows."""
+    """Return the state after an event, and the effects."""
     match event:
         case Pressed(key):
             return _pressed(view, key)
@@ -113,7 +113,7 @@ def _on_list(view: View, key: str) -> Step:
 
 
 def _typed(view: View, key: str) -> Step:
-    """Edit the filter; rows that do not match go at once."""
+    """Edit the filter; rows that do not match are hidden at once."""
     if (moved := _moved(view, key)) is not None and len(key) > 1:
         return moved, ()
     match key:

@@ -1,7 +1,7 @@
 """The thread that asks the daemon for the live view, so that keys work while it waits for an answer.
 
-It asks about one subject, again and again in the pace of `Pacer`; another subject is asked about at once. Whatever happens is
-posted as an event.
+It asks about one subject repeatedly, at the pace of `Pacer`. When the subject changes, it asks at once. Each answer and each
+failure is posted as an event.
 """
 
 import threading
@@ -60,7 +60,7 @@ class Questions:
         threading.Thread(target=self._run, name="questions", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify()

@@ -37,7 +37,7 @@ class Wake:
 
 @contextmanager
 def open_wake() -> Iterator[Wake]:
-    """Open the pipe, and receive signals by it. Only the main thread may call it."""
+    """Open the pipe, and receive signals through it. Only the main thread may call it."""
     reader, writer = os.pipe()
     try:
         os.set_blocking(reader, False)

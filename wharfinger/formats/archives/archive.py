@@ -1,4 +1,4 @@
-"""Unpacking of untrusted tars into a folder, singly or several as the layers of an image; invalid ones are refused.
+"""Unpacking of untrusted tars into a folder, a single one or several as the layers of an image; invalid tars are refused.
 
 There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
 paths). This module writes the entries that they allow. It creates new files only (never following a link), takes only the owner's
@@ -31,7 +31,7 @@ _EXECUTABLE_MODE: Final = 0o700
 class ArchiveLimits:
     """Limits of one archive, or of all layers of an image together.
 
-    ``max_bytes`` is the sum of all files (and of the input as it is read); a hard link counts as a separate file, because a
+    ``max_bytes`` limits the sum of all files, and also the size of the input; a hard link counts as a separate file, because a
     reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
     including parents that the archive left out. ``max_ratio`` is the ratio of gzip's output to its input, checked beyond the
     first MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of
@@ -96,7 +96,8 @@ def extract_layers(
     what: str,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ExtractReport:
-    """Unpack the layers of an image on top of each other, the lowest first; the first of each pair names it in errors.
+    """Unpack the layers of an image on top of each other, the lowest first. Each layer is a pair of its name in errors and its
+    stream.
 
     Whiteouts are applied. Everything else is as in `extract_tar`; the limits are for all layers together.
     """

@@ -8,14 +8,15 @@ disk:
 * a parent is a folder, never a link, so that nothing is ever written through one;
 * an entry may occur twice, but not with another type;
 * a hard link names a file that is already there;
-* a symbolic link is relative and ends inside the tree, through all links on its way, wherever they are in the archive: it is
-  checked when it is read, and all of them again at the end. The target need not exist;
-* a walk that follows the links to folders (as Helm's does) ends soon: thirty links can make a thousand million paths of one
-  file, so the finished tree is walked that way, and may have no more paths than entries are allowed.
+* a symbolic link is relative and ends inside the tree, even if other links of the archive lie on its way. Each link is checked
+  when it is read, and again when the archive is complete. Its target need not exist;
+* a walk that follows links to folders (as Helm's does) ends soon. Thirty links can make a thousand million paths of one file;
+  therefore the finished tree is walked in this way, and may have at most as many paths as entries are allowed.
 
-A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives that are unpacked on top of
-each other. Entries of a later layer replace earlier entries of any type. Whiteouts remove entries of the layers *below*,
-never of their own layer, wherever they are in it. Names of layers start at the root of the image, with a slash or without.
+A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives that are unpacked on top of each
+other. Entries of a later layer replace earlier entries of any type. A whiteout removes entries of the layers *below*, and never
+entries of its own layer, whether they are before or after it. Names of layers start at the root of the image, with a slash or
+without.
 """
 
 from collections import deque

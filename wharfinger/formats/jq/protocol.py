@@ -1,14 +1,15 @@
 """The protocol between the daemon and a jq worker over the worker's stdin and stdout: frames, requests, answers.
 
-A frame is its length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with
-``"input"`` if the program is to run and not only to compile. Its answer is ``{"results": […]}``, or ``{"error": …, "kind":
-…}``. One request, one answer, in order.
+A frame is its length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with ``"input"``
+if the program is also to be run after compiling. Its answer is ``{"results": […]}``, or ``{"error": …, "kind": …}``. One
+request, one answer, in order.
 
 A request with ``"whole": true`` has any JSON text as input, and its answer is ``{"text": …}``: all results as one value, in
 canonical form. The worker converts both into that form, so that the caller need not parse either.
 
-The worker runs foreign programs, so its answers are foreign data too: bounded before they are read, and a FormatError if
-they are no answer. Pure; the input and the results pass as the JSON text they are, so that no number changes on the way.
+The worker runs foreign programs, so its answers are foreign data too: their size is limited before they are read, and
+an invalid one is a FormatError. Pure; the input and the results are passed on as JSON text, so that no number changes
+on the way.
 """
 
 import enum
@@ -59,7 +60,9 @@ class JqResults:
 
 @dataclass(frozen=True, slots=True)
 class JqText:
-    """All results of a program as one canonical JSON text: ``null`` without one, a single one as it is, several as a list."""
+    """All results of a program as one canonical JSON text: ``null`` if there are none, a single result itself, several as a
+    list.
+    """
 
     text: bytes
 

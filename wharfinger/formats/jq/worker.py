@@ -65,7 +65,7 @@ def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
 
 
 class CompiledProgram(Protocol):
-    """The used part of the binding's program."""
+    """The part of the binding's compiled program that is used here."""
 
     def input_text(self, text: str) -> Iterable[str]:
         """Return the results of running the program on a JSON text."""
@@ -142,7 +142,7 @@ def _refusal(kind: RefusalKind, message: str) -> bytes:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until they end. Raises JqProtocolError for invalid ones."""
+    """Answer requests until the input ends. Raises JqProtocolError for an invalid request."""
     programs = Programs()
     while (payload := _read_frame(requests)) is not None:
         _allow_cpu_time()
@@ -151,7 +151,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _read_frame(requests: BinaryIO) -> bytes | None:
-    """Return the next payload; None at the end, also in the middle of a frame, because the daemon is gone then."""
+    """Return the next payload; None at the end of the input, even within a frame, because then the daemon has ended."""
     length = requests.read(LENGTH_BYTES)
     if len(length) < LENGTH_BYTES:
         return None

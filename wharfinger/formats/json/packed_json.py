@@ -1,7 +1,8 @@
 """One JSON document in compressed bytes, for keeping thousands of objects that are rarely read.
 
-A parsed object costs four to eight times its text, and its text some three times the size after `zlib`. Code that keeps many
-objects stores them in this form, and takes the text out to write it somewhere; only code that reads inside has to parse it.
+A parsed object takes four to eight times the memory of its text, and the text takes about three times its size after `zlib`.
+Code that keeps many objects stores them in this form. The text can be written without parsing it; only code that reads its
+content has to parse it.
 """
 
 import zlib

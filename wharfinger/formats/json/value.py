@@ -84,9 +84,9 @@ def encode_json(value: JsonValue) -> bytes:
 def canonical_json(value: JsonValue) -> bytes:
     """Return canonical JSON: keys sorted by code point, no white space, equal values in equal bytes.
 
-    A whole float is written as the integer it equals (``1.0`` as ``1``, ``-0.0`` as ``0``, ``1e22`` with its 23 digits),
-    so whether a number came with a point or without does not change a checksum. Raises ShapeError for NaN and infinities
-    (JSON has none), half surrogate pairs, and nesting beyond MAX_DEPTH.
+    A whole float is written as the integer it equals (``1.0`` as ``1``, ``-0.0`` as ``0``, ``1e22`` with its 23
+    digits), so a checksum does not depend on whether a number was written with a point. Raises ShapeError for NaN and
+    infinities (JSON has none), half surrogate pairs, and nesting beyond MAX_DEPTH.
     """
     text = _encoded(value, canonical=True)
     return text if _is_plain(value, text) else _encoded(_with_plain_numbers(value, 0), canonical=True)

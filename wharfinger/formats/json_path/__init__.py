@@ -1,4 +1,4 @@
-"""JSONPath as kubectl has it: single paths, and templates of paths and text.
+"""JSONPath as in kubectl: single paths, and templates of paths and text.
 
 May import ``json``.
 """

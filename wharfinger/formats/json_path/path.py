@@ -82,7 +82,7 @@ def _step(found: re.Match[str]) -> Step:
 
 
 def evaluate(steps: tuple[Step, ...], value: JsonValue) -> list[JsonValue]:
-    """Return all values at the path; a missing field leads to none."""
+    """Return all values at the path; a missing field has no values."""
     values = [value]
     for step in steps:
         values = [reached for item in values for reached in _reach(step, item)]

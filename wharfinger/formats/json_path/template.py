@@ -1,4 +1,4 @@
-"""The templates of ``-o jsonpath=...``, as kubectl has them: text, paths in braces, ``{range}`` … ``{end}``, and quoted text.
+"""The templates of ``-o jsonpath=...``, as in kubectl: text, paths in braces, ``{range}`` … ``{end}``, and quoted text.
 
 ``{range .items[*]}{.name}{"\\t"}{.state}{"\\n"}{end}``. A text without braces is one path. Inside of a range, paths start at the
 item; a path that starts with ``$`` starts at the document. A missing field prints nothing. Pure.

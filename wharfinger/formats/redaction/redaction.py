@@ -102,7 +102,7 @@ def _names_a_secret(name: JsonValue, wanted: _Wanted) -> bool:
 
 
 def _hides(key: str, item: JsonValue, kept: JsonValue) -> bool:
-    """Return whether the value under ``key`` is replaced; ``kept`` is what would remain of it."""
+    """Return whether the value under ``key`` is replaced; ``kept`` is the form of it that would be shown otherwise."""
     return is_sensitive_key(key) and not (may_be_a_reference(key) and _is_reference(item) and _is_reference(kept))
 
 
@@ -143,7 +143,9 @@ def _free_key(key: str, taken: JsonObject) -> str:
 
 
 def redacted_texts(obj: JsonObject) -> set[str]:
-    """Return the texts that `redact_object` would redact. Both are walked in parallel, because the shape stays."""
+    """Return the texts that `redact_object` would redact. The object and its redacted form have the same shape, and are
+    compared.
+    """
     found: set[str] = set()
     pairs: list[tuple[JsonValue, JsonValue]] = [(obj, redact_object(obj))]
     while pairs:

@@ -175,7 +175,7 @@ def _without_pairs(text: str) -> str:
 def _is_a_common_word(key: str) -> bool:
     """Return whether a key may be a common word, as in ``invalid token: …`` and ``pass: …``.
 
-    At the start of a member it is a key all the same.
+    At the start of a line or a JSON member, the text before the colon is a key even if it is a common word.
     """
     return len(key) <= _LONGEST_COMMON_WORD or may_be_a_reference(key)
 

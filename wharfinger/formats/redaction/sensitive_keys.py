@@ -1,8 +1,8 @@
 """The names of keys that hold credentials.
 
-A key is judged by how it *ends*, spelling aside: ``DB_PASSWORD``, ``apiKey``, ``.dockerconfigjson``, ``clientSecrets``,
-``password.txt``, ``tokenBase64`` hold one; ``secretName``, ``passwordSecretRef``, ``tokenExpirationSeconds`` describe one. A
-doubtful key is sensitive: a user can look up a hidden name in the cluster, but has to rotate a printed password.
+The *end* of a key decides, whatever its spelling. ``DB_PASSWORD``, ``apiKey``, ``.dockerconfigjson``, ``clientSecrets``,
+``password.txt`` and ``tokenBase64`` hold a credential; ``secretName``, ``passwordSecretRef`` and ``tokenExpirationSeconds`` only
+describe one. A doubtful key is sensitive: a user can look up a hidden name in the cluster, but has to rotate a printed password.
 """
 
 import re

@@ -188,7 +188,7 @@ class _Conversion:
 def _letting_null_through(schema: JsonObject) -> JsonObject:
     """Return the schema so that it accepts null.
 
-    Most keywords do not apply to null; those that do are extended by it, or moved to where null does not reach them.
+    Most keywords do not apply to null. Those that do are extended to accept null, or moved to where they do not apply to it.
     """
     allowed, values = schema.get("type"), schema.get("enum")
     if allowed is not None:

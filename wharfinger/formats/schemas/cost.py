@@ -107,7 +107,7 @@ def _own_weight(schema: JsonObject) -> int:
 
 
 def _compared(value: JsonValue) -> int:
-    """Return the cost of finding a value in an enum: strings alone are looked up, all else is compared one by one."""
+    """Return the cost of finding a value in an enum: only strings are looked up; all other values are compared one by one."""
     values = value if isinstance(value, list) else [value]
     if all(isinstance(item, str) for item in values):
         return 1

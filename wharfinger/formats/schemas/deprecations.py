@@ -1,4 +1,4 @@
-"""Warnings of settings that their schema calls deprecated. Pure.
+"""Warnings about settings that their schema marks as deprecated. Pure.
 
 The keywords are ``deprecated: true`` (OpenAPI), ``x-deprecated`` and ``x-doc-deprecated`` (documentation of Deckhouse
 modules); a text in place of true names the replacement.
@@ -24,7 +24,7 @@ def has_deprecated(schema: JsonValue) -> bool:
 
 
 def deprecation_warnings(value: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
-    """Return warnings of the deprecated parts of a value as its user wrote it, at most MAX_FOUND.
+    """Return at most MAX_FOUND warnings about the deprecated parts of a value as its user wrote it.
 
     Only the beginning of a very large value is searched.
     """

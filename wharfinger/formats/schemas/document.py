@@ -71,7 +71,7 @@ def expanded(document: JsonValue, *, what: str) -> JsonObject:
 
 
 def properties(schema: JsonObject, keyword: str = "properties") -> dict[str, JsonObject]:
-    """Return the schemas under a keyword of an expanded schema that maps names to them."""
+    """Return the schemas by name under a keyword of an expanded schema, such as ``properties``."""
     found = schema.get(keyword)
     return {name: item for name, item in found.items() if isinstance(item, dict)} if isinstance(found, dict) else {}
 
@@ -109,7 +109,7 @@ def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
 
 
 def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
-    """Return the items of a map list by their keys; the first one of those with the same keys.
+    """Return the items of a map list by their keys; of items with the same keys, only the first.
 
     Raises ShapeError, as `item_key`.
     """

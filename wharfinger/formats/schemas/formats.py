@@ -1,4 +1,4 @@
-"""The formats of strings and numbers that schemas name, as Kubernetes checks them; others are not checked.
+"""The formats of strings and numbers that schemas name, as Kubernetes checks them; unknown formats are not checked.
 
 If the validator's own check agrees, it is used. The checks here are for formats that mean something else in Kubernetes than
 in JSON Schema: ``duration`` is Go's or in words (``3 days``), not ISO 8601, and a ``uri`` may be an absolute path.

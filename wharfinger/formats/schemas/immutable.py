@@ -1,8 +1,7 @@
 """Settings that may be set once and never changed (``x-deckhouse-immutable: true``, spec runtime §10.3). Pure.
 
-A marked part of a value is compared as a whole, after defaults were filled in on both sides. If the old value had nothing
-there, it may be set now; removing it later is a change. All branches of allOf, anyOf and oneOf are compared, and these
-parts:
+A marked part of a value is compared as a whole, after defaults were filled in on both sides. A part that the old value does not
+have may be set; removing a part is a change. All branches of allOf, anyOf and oneOf are compared, and these parts:
 
 ==========================  ==========================================================================================
 part of the value           compared with, in the old value
@@ -79,7 +78,7 @@ def _is_marked(schema: JsonValue) -> bool:
 def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
     """Return the forbidden changes; both values have their defaults. Raises ShapeError for a value without a JSON form.
 
-    A changed value that is so large that this takes long is refused for its size, as the one problem.
+    If a changed value is too large to be compared quickly, its size is the only problem that is returned.
     """
     if _equal(value, old):
         return ()
@@ -108,7 +107,7 @@ class _Search:
     def look(
         self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
     ) -> None:
-        """Compare a part. ``keys`` are those of a map list if ``schema`` is a branch of the schema that declares them."""
+        """Compare a part. If ``schema`` is a branch of the schema of a map list, ``keys`` are the keys of that list."""
         self.spend(1)
         if old is None:
             return

@@ -3,7 +3,7 @@
 =====================================  =============================================================================
 ``x-kubernetes-list-type: set``        no two items are equal
 ``x-kubernetes-list-type: map``        no two items have equal values under ``x-kubernetes-list-map-keys``; a key that an
-                                       item lacks is as good as null
+                                       item lacks counts as null
 ``x-kubernetes-embedded-resource``     an object with ``apiVersion`` and ``kind``, as text, and ``metadata``, an object
 =====================================  =============================================================================
 

@@ -55,8 +55,8 @@ class Schema:
     def problems(self, value: JsonValue, *, limit: int = 20) -> tuple[Problem, ...]:
         """Return the problems of the value, at most ``limit``; () if it fits. Never raises.
 
-        A value that is so large that checking it would take long (``cost``) is refused for its size, as the one problem. No
-        message contains a value that the schema calls ``writeOnly``, or whose name marks it as a credential.
+        If a value is too large to be checked quickly (``cost``), its size is the only problem that is returned. No message
+        contains a value that the schema marks as ``writeOnly``, or whose name marks it as a credential.
         """
         most = MAX_COST // self._width
         if (parts := size(value, most)) > most:
@@ -87,7 +87,7 @@ class Schema:
             return (Problem("", "contains a value that has no JSON form"),)
 
     def warnings(self, value: JsonValue) -> tuple[Problem, ...]:
-        """Return warnings of the deprecated parts of a value without defaults."""
+        """Return warnings about the deprecated parts of a value without defaults."""
         return deprecation_warnings(value, self.document) if self._has_deprecated else ()
 
     def defaulted(self, value: JsonValue) -> JsonValue:

@@ -56,7 +56,7 @@ def pattern_options() -> jsonschema_rs.RegexOptions:
 
 
 def read_pattern(pattern: str) -> str:
-    """Return the pattern in the engine's dialect. Raises PatternError; its text is to follow the name of the pattern's place."""
+    """Return the pattern in the engine's dialect. Raises PatternError, whose message does not name the pattern's place."""
     if len(pattern) > MAX_LENGTH:
         raise PatternError(f"a pattern of {len(pattern)} characters is over the limit of {MAX_LENGTH}")
     translated = "".join(_translated(pattern))

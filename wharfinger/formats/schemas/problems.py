@@ -59,7 +59,7 @@ class Finding:
 def problem_of(finding: Finding, *, shown: bool, patterns: dict[str, str]) -> Problem | None:
     """Return the finding in words; None if there is no sentence for its keyword.
 
-    ``patterns`` maps patterns to how their author wrote them.
+    ``patterns`` maps each pattern to the form in which its author wrote it.
     """
     if finding.keyword == "required":
         return Problem(path_text((*finding.path, finding.name)), "is required")

@@ -1,8 +1,9 @@
 """The walk over a value and its structural schema: which schema applies to each member and item.
 
-Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control plane
-(custom resources): ``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``, ``oneOf`` and
-``not``, whose branches may not apply (apiextensions-apiserver, KEP-1693). The action at each part is that of the caller.
+Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control
+plane (custom resources): ``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``,
+``oneOf`` and ``not``, whose branches may not apply (apiextensions-apiserver, KEP-1693). The caller decides what to do
+at each part.
 """
 
 from collections.abc import Iterator

@@ -16,9 +16,9 @@ X_REQUIRED_FOR_HELM = "x-required-for-helm"
 def closed(document: JsonObject) -> JsonObject:
     """Set ``additionalProperties: false`` in every object schema that does not set it, through properties and items.
 
-    Nothing below a property or item that sets it explicitly is closed: its author has decided. Nor is a schema with
-    ``x-kubernetes-preserve-unknown-fields: true``, which means the same in Kubernetes. Branches of allOf, anyOf and oneOf
-    stay open, because each sees the properties of the others. Raises SchemaError.
+    Nothing below a property or item that sets it explicitly is closed, because its author has decided. A schema with
+    ``x-kubernetes-preserve-unknown-fields: true``, which also allows unknown fields, is not closed either. Branches of allOf,
+    anyOf and oneOf stay open, because each sees the properties of the others. Raises SchemaError.
     """
     schema = expanded(document, what="schema")
     return _closed(schema) if not _is_decided(schema) else {**schema, **_closed_inside(schema)}
@@ -54,7 +54,7 @@ def _closed_inside(schema: JsonObject) -> JsonObject:
 
 
 def extended(document: JsonObject, base: JsonObject) -> JsonObject:
-    """Return the document with the base in it if it has ``x-extend: {schema: …}``; else just expanded.
+    """Return the document, merged with the base if it has ``x-extend: {schema: …}``; otherwise only expanded.
 
     These are taken from the base: definitions, required, properties, patternProperties, title, description and ``x-…``. If
     both have one, the document's is kept. References of the document may lead to definitions of the base. Raises

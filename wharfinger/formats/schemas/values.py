@@ -66,7 +66,7 @@ class _Copying:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """The properties of a schema, and their defaults. The schema is kept, because it is identified by its id."""
+    """The properties of a schema, and their defaults. The schema is kept alive, because its id identifies it."""
 
     schema: JsonObject
     properties: dict[str, JsonObject]
@@ -161,8 +161,8 @@ class _Pruning(_Copying):
 def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, ...]:
     """Return the paths of parts that the schema calls ``writeOnly: true``, in the value's order.
 
-    Here the branches of allOf, anyOf and oneOf count, and a patternProperties counts for every name: hiding too much is
-    better than too little. Nothing below a path is listed again. If that would take more than MAX_SEARCHED steps, the whole
+    The branches of allOf, anyOf and oneOf count, too, and patternProperties counts for every name, because it is better to hide
+    too much than too little. Nothing below a path is listed again. If that would take more than MAX_SEARCHED steps, the whole
     value is one secret: ``((),)``.
     """
     search = _SecretSearch(MAX_SEARCHED)

@@ -85,7 +85,7 @@ class _Reader:
             self.stack.append(_Open(path, isinstance(event, yaml.MappingStartEvent)))
 
     def _path(self, event: yaml.Event, line: int) -> Path:
-        """Return the path of the node that begins; for a key, that of its mapping."""
+        """Return the path of the node that begins here; for a key, return the path of its mapping."""
         if not self.stack:
             self.is_empty = isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS
             return ()
@@ -111,7 +111,7 @@ class _Reader:
 
 
 def yaml_lines(data: bytes) -> tuple[Lines, ...]:
-    """Return the places in each document of a text that is not empty, as read_yaml_all has them.
+    """Return the places in each non-empty document of a text: the documents that `read_yaml_all` returns.
 
     Raises nothing: unreadable documents have no places.
     """

@@ -1,8 +1,8 @@
 """The values of YAML texts that were read before, by a digest of the text.
 
-To read a text of YAML takes fifty times as long as to unpack its values, so a process that reads the same files as the one before
-it can take over what that one has read. A text that differs in one byte has another digest. Texts that cannot be read are not
-kept, because their errors name a file.
+Parsing a YAML text takes fifty times as long as unpacking its values. So a process that reads the same files as its predecessor
+can take over the values that the predecessor has parsed. A text that differs in one byte has another digest. Texts that cannot
+be read are not kept, because their errors name a file.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ class ParsedTexts:
         self._used: dict[bytes, bytes] = {}
 
     def learn(self, packed: Mapping[bytes, bytes]) -> None:
-        """Take over values that :meth:`used` of another process has returned."""
+        """Take over values that :meth:`used` returned in another process."""
         self._known |= packed
 
     def used(self) -> dict[bytes, bytes]:

@@ -1,8 +1,8 @@
 """YAML as Kubernetes reads it, for untrusted text.
 
 The reference for a document's meaning is kubectl (``scalars`` has the scalars, ``tree`` mappings, merges and aliases). The
-intended differences all refuse more: a duplicate key, a tag that Kubernetes would ignore, a second document if one is read,
-and text that is not UTF-8.
+intended differences all refuse more: a duplicate key, a tag that Kubernetes would ignore, a second document where only one is
+expected, and text that is not UTF-8.
 
 A document never reaches PyYAML's composer or constructor: 100 kB of ``[`` overflow the C stack there, and 635 bytes of merge
 keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and every limit
@@ -82,8 +82,8 @@ def read_first_yaml(
 ) -> tuple[JsonValue, list[str]]:
     """Read the first document, whatever follows it; return it with warnings of duplicate keys.
 
-    The last one of duplicate keys counts; each warning is ``line 3: key "a" already set in map``. With ``exact_floats`` a
-    float stays one, whole (``1.0``) or not finite, for a decoder that makes strings of numbers. Raises YamlError.
+    The last one of duplicate keys counts; each warning is ``line 3: key "a" already set in map``. With ``exact_floats``, a float
+    remains a float even if it is whole (``1.0``) or not finite, for a decoder that turns numbers into strings. Raises YamlError.
     """
     repeats: list[str] = []
     for document, _line in _documents(data, what, limits, repeats=repeats, exact_floats=exact_floats):
@@ -138,7 +138,7 @@ def _documents(
     repeats: list[str] | None = None,
     exact_floats: bool = False,
 ) -> Iterator[tuple[JsonValue, int]]:
-    """Yield each document with its first line; with ``repeats``, duplicate keys are added there instead of refused."""
+    """Yield each document with its first line; duplicate keys are refused, or added to ``repeats`` if it is given."""
     raw = _utf8(data, what, limits)
     tree_limits = TreeLimits(limits.max_depth, limits.max_nodes, limits.max_characters)
     started_at = 1

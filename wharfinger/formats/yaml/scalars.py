@@ -81,7 +81,7 @@ _MOST_DIGITS: Final = 64
 
 
 def is_text(text: str) -> bool:
-    """Return whether an untagged plain scalar is text for certain, by its first character; `resolve` knows the others."""
+    """Return whether an untagged plain scalar is text for certain, by its first character; `resolve` decides about the others."""
     return text not in _WORDS and text[0] not in _NUMBER_STARTS
 
 

@@ -5,7 +5,7 @@ An anchor remembers its finished value together with its weight (nodes, characte
 then copied, so that nothing in the result is shared and no alias bomb can grow. An alias to an anchor that is still open
 would contain itself and is refused.
 
-Mappings and merges are kubectl's: ``<<`` overrides the members before it and is overridden by those after it; in a list of
+Mappings and merges work as in kubectl: ``<<`` overrides the members before it and is overridden by those after it; in a list of
 sources the first wins. Keys are strings in the result, whatever type they have in the text.
 """
 

@@ -1,4 +1,4 @@
 """Tools for package authors: ``hook run``, ``hook config``, ``hook context`` and ``package lint``, without a cluster.
 
-The highest room; it may import all others.
+The highest folder; it may import all others.
 """

@@ -146,7 +146,9 @@ def identity_of(certificate: x509.Certificate) -> Identity:
         raise ArtifactError(
             f"the certificate names {len(found)} signers, by the issuer {issuer[:100]!r}; expected one of each"
         )
-    return Identity(found[0][:MAX_SUBJECT], issuer[:MAX_SUBJECT])
+    if max(len(found[0]), len(issuer)) > MAX_SUBJECT:  # a part of a name is another name
+        raise ArtifactError(f"the certificate names a signer or an issuer of more than {MAX_SUBJECT} characters")
+    return Identity(found[0], issuer)
 
 
 def _issuer(certificate: x509.Certificate) -> str:

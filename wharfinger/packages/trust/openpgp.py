@@ -7,7 +7,6 @@ looks for the text on its own.
 import base64
 import binascii
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,10 +23,10 @@ from wharfinger.process.errors import ProcessError
 MAX_TEXT: Final = 1024 * 1024
 MAX_KEYRING: Final = 256 * 1024
 LIMITS: Final = Limits(wall_s=20.0, stdout_bytes=MAX_TEXT, memory_bytes=1024**3)
-_BLOCK: Final = re.compile(
-    r"-----BEGIN PGP PUBLIC KEY BLOCK-----\r?\n(?:[!-9;-~]+: [^\n]*\n)*\s*\n([A-Za-z0-9+/=\s]*?)(?:\n=[A-Za-z0-9+/]{4})?\s*"
-    r"-----END PGP PUBLIC KEY BLOCK-----"
-)
+_BEGIN: Final = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+_END: Final = "-----END PGP PUBLIC KEY BLOCK-----"
+_CHECKSUM: Final = 5
+"""The characters of the line with the checksum of a block."""
 _BAD: Final = frozenset({"BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG", "NODATA"})
 _SAID: Final = {
     "BADSIG": "the text was changed after it was signed",
@@ -54,9 +53,10 @@ def read_keyring(armored: str) -> bytes:
     if "PRIVATE KEY" in armored:
         raise ArtifactError("expected public keys, found a private key; give the output of `gpg --armor --export`")
     found = b""
-    for block in _BLOCK.findall(armored):
+    for begun in armored.split(_BEGIN)[1:]:
+        block, end, _ = begun.partition(_END)
         try:
-            found += base64.b64decode("".join(block.split()), validate=True)
+            found += base64.b64decode(_body(block), validate=True) if end else b""
         except (binascii.Error, ValueError) as error:
             raise ArtifactError("a public key cannot be read: its text is no base64") from error
     if not found:
@@ -64,6 +64,17 @@ def read_keyring(armored: str) -> bytes:
             "expected armored public keys of OpenPGP, found none; give the output of `gpg --armor --export`"
         )
     return found
+
+
+def _body(block: str) -> str:
+    """Return the base64 of a block, without its headers, the empty line after them, and its checksum.
+
+    The text is a stranger's and may be long, so it is read line by line.
+    """
+    lines = [line.strip() for line in block.splitlines()[1:]]
+    while lines and ": " in lines[0]:
+        del lines[0]
+    return "".join(line for line in lines if not (line.startswith("=") and len(line) == _CHECKSUM))
 
 
 async def verify_text(signed: bytes, keyring: bytes, environ: Mapping[str, str] | None = None) -> SignedText:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from wharfinger.runtime.daemon.config import DaemonConfig
 from wharfinger.runtime.tracing.tracer import DISABLED, OPTION, VARIABLES, Tracer
@@ -39,7 +39,11 @@ def add_traces(parser: argparse.ArgumentParser) -> None:
 def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
     """Return the options of traces, from the command line and from OpenTelemetry's variables."""
     if asked:
-        parts = urlsplit(asked)
+        parts = _parts(asked)
+        if "@" in parts.netloc:  # it would be in the log, and every user of the machine sees the command line
+            return TraceOptions(
+                wanted=False, problem=f"{OPTION}: the address must not contain a login; set OTEL_EXPORTER_OTLP_HEADERS"
+            )
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             return TraceOptions(
                 wanted=False, problem=f"{OPTION} {asked[:100]!r}: expected http://HOST:PORT or https://HOST:PORT"
@@ -55,6 +59,14 @@ def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
         log.warning("%s is set, but OpenTelemetry is not installed, so no traces are made; %s", VARIABLES[1], _REMEDY)
         return TraceOptions(wanted=False)
     return TraceOptions(wanted=True)
+
+
+def _parts(address: str) -> SplitResult:
+    """Return the parts of an address; empty ones if it is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _is_installed() -> bool:

@@ -69,6 +69,8 @@ class _Disk:
     folder: Path
     max_bytes: int
     descriptor: int = -1
+    unmade: int = 0
+    """The records that could not be made, in the last call of `write`."""
 
     def prepare(self) -> int:
         """Make the folder, and return the number of the last file in it; 0 if there is none. Raises OSError."""
@@ -81,7 +83,7 @@ class _Disk:
 
     def write(self, pending: list[_Pending]) -> int:
         """Write the records in order, those for one file in one frame, and return the number of bytes. Raises OSError."""
-        lines, written = bytearray(), 0
+        lines, written, self.unmade = bytearray(), 0, 0
         for item in pending:
             if isinstance(item, _Begin):
                 written += self._flush(lines)
@@ -89,7 +91,7 @@ class _Disk:
                 written += self._write(MAGIC)
                 lines += b"".join(b"%s\n" % record for record in item.first)
             else:
-                lines += item.data if isinstance(item, Lines) else b"%s\n" % item()
+                lines += item.data if isinstance(item, Lines) else self._made(item)
         written += self._flush(lines)
         self._delete_oldest(self.max_bytes)  # whole states are counted only here
         return written
@@ -99,6 +101,16 @@ class _Disk:
         if self.descriptor >= 0:
             descriptor, self.descriptor = self.descriptor, -1
             os.close(descriptor)
+
+    def _made(self, make: Callable[[], bytes]) -> bytes:
+        """Return a record that is made only now; nothing if that fails, because a recorder must never stop the daemon."""
+        try:
+            return b"%s\n" % make()
+        except Exception:
+            if not self.unmade:
+                log.exception("a record of the flight recorder cannot be made; it is lost")
+            self.unmade += 1
+            return b""
 
     def _flush(self, lines: bytearray) -> int:
         if not lines:
@@ -231,7 +243,8 @@ class FlightLog:
         except OSError as error:
             self._fail(error, pending)
         else:
-            self.counters.records += _records(pending)
+            self.counters.records += _records(pending) - self.disk.unmade
+            self.counters.lost += self.disk.unmade
             if self.counters.failing:
                 self.counters.failing = False
                 log.info("the flight recorder writes again, to %s", self.disk.folder)

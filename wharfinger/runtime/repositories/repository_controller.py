@@ -28,6 +28,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, checksum, find, find_int, find_object, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.errors import ArtifactNotFoundError, PackageError
+from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.registry.oci_registry import OciRegistry
 from wharfinger.packages.sources.archives import ArchiveSource
 from wharfinger.packages.sources.git_repository import GitSource
@@ -75,6 +76,8 @@ LOOKED_UP: Final = 8
 MAX_LOOKED_UP: Final = 100
 LOOKED_UP_S: Final = 300.0
 """The seconds for which they are kept."""
+FAILED_S: Final = 30.0
+"""The seconds after which a package is looked up again that could not be read, or not in time."""
 _CHECKED: Final = "checked-by-wharfinger"
 """A name of a package for opening a source that is only checked; nothing of that name is requested."""
 
@@ -103,39 +106,52 @@ class Repositories:
     _problems: dict[str, dict[str, str]] = field(default_factory=dict)
     _failures: dict[str, str] = field(default_factory=dict)
     """Why repositories cannot be used, by name."""
-    _looked_up: dict[tuple[str, str], tuple[float, PackageIndex]] = field(default_factory=dict)
-    """The packages that were looked up, each with the time until which that counts."""
+    _looked_up: dict[tuple[str, str], tuple[float, PackageIndex | None]] = field(default_factory=dict)
+    """The packages that were looked up, each with the time until which that counts; None if it failed."""
+    _looking_up: KeyedLocks = field(default_factory=KeyedLocks)
 
     def index(self, repository: str, package: str) -> PackageIndex | None:
         """Return the versions of a package; None until it has been scanned."""
         return self.objects.indexes.get((repository, package))
 
     async def look_up(self, repository: str, package: str) -> PackageIndex | None:
-        """Return the versions of a package. If nobody follows it, its newest versions are read now; None if that fails.
+        """Return the versions of a package. If no resource follows it, its newest versions are read now; None if that fails.
 
         If the details of no version can be read, the index has no details.
         """
         if (known := self.index(repository, package)) is not None:
             return known
-        until, index = self._looked_up.get((repository, package), (-math.inf, None))
-        if trio.current_time() < until:
+        async with self._looking_up.held(f"{repository}/{package}"):  # those who ask meanwhile get the same answer
+            until, index = self._looked_up.get((repository, package), (-math.inf, None))
+            if trio.current_time() < until:
+                return index
+            index = await self._read_newest(repository, package)
+            if index is not None:
+                self._note(repository, package, LOOKED_UP_S, index)
             return index
+
+    def _note(self, repository: str, package: str, seconds: float, index: PackageIndex | None) -> None:
+        """Keep the versions of a package that was looked up; None if they are not known."""
+        self._looked_up.pop((repository, package), None)
+        while len(self._looked_up) >= MAX_LOOKED_UP:
+            del self._looked_up[next(iter(self._looked_up))]
+        self._looked_up[repository, package] = (trio.current_time() + seconds, index)
+
+    async def _read_newest(self, repository: str, package: str) -> PackageIndex | None:
+        """Return the newest versions of a package, read now; None if that fails."""
         obj = self.informer.get(ObjectKey(PACKAGE_REPOSITORY, "", repository))
         try:
             source = self._source(repository, obj) if obj is not None else None
             if source is None:
                 return None
             detailed = LOOKED_UP if _has_details(source) else 0
+            self._note(repository, package, FAILED_S, None)  # also if the caller does not wait for the end
             async with self.open_source(unverified(source), package) as (registry, path):
                 before = PackageIndex(repository, package)
-                index = await scan_package(registry, path, before, Interest(), detailed=detailed)
+                return await scan_package(registry, path, before, Interest(), detailed=detailed)
         except (SpecError, FormatError, PackageError) as error:
             log.debug("the versions of %s in repository %s are not known: %s", package, repository, error)
             return None
-        while len(self._looked_up) >= MAX_LOOKED_UP:
-            del self._looked_up[next(iter(self._looked_up))]
-        self._looked_up[repository, package] = (trio.current_time() + LOOKED_UP_S, index)
-        return index
 
     def problem(self, repository: str, package: str) -> str:
         """Return why the last scan could not read a package; "" if it could."""

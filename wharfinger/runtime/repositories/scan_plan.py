@@ -1,4 +1,4 @@
-"""The decision when a repository is scanned, and which of its packages. Pure; times are seconds of one monotonic clock.
+"""The decision when to scan a repository, and which of its packages. Pure; times are seconds of one monotonic clock.
 
 ==========================================  ==============================  ================================================
 event                                       scanned                         next scan

@@ -53,6 +53,6 @@ class ScopeLabels:
 
 @asynccontextmanager
 async def open_scope_labels(client: ClusterClient, scope: ApplicationScope) -> AsyncIterator[ScopeLabels]:
-    """Follow the labels while the body runs; the informer may not have listed yet."""
+    """Follow the labels while the body runs; the first list may not have arrived when it begins."""
     async with open_informer(client, NAMESPACE, label_selector=f"{CLUSTER_SCOPE_LABEL}={ALLOWED}") as informer:
         yield ScopeLabels(scope, informer)

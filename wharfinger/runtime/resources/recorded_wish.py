@@ -32,7 +32,7 @@ WHAT: Final = "the recorded wish"
 
 @dataclass(frozen=True, slots=True)
 class RecordedWish:
-    """The package, its version and digest, and everything that its objects were made from besides."""
+    """The package, its version and digest, and everything else that its objects were made from."""
 
     package: str
     version: str
@@ -56,12 +56,12 @@ class RecordedWish:
         return checksum({**self.document, "digest": ""})
 
     def differs(self, content: str, digest: str) -> bool:
-        """Return whether it is another one than that with this content and digest; "" for a digest that is not known."""
+        """Return whether this wish differs from the one with this content and digest; an unknown digest ("") never differs."""
         return self.content != content or (bool(digest and self.digest) and self.digest != digest)
 
     @property
     def document(self) -> JsonObject:
-        """Return the form in which it is kept."""
+        """Return the wish in the form in which it is kept."""
         hidden: list[JsonValue] = [list[JsonValue](path) for path in sorted(self.hidden)]
         return {
             "package": self.package,

@@ -40,7 +40,7 @@ class References:
         self._followed: dict[ObjectKey, _Followed] = {}
 
     def want(self, owner: str, keys: Iterable[ObjectKey]) -> None:
-        """Replace the objects that ``owner`` requests; an owner that leaves requests none."""
+        """Replace the objects that ``owner`` requests; an owner that leaves passes no keys."""
         wanted = frozenset(keys)
         for key, followed in list(self._followed.items()):
             if key not in wanted and owner in followed.owners:

@@ -22,7 +22,7 @@ class ReleaseClaims:
     _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def claim(self, identity: PackageId) -> PackageId | None:
-        """Claim the release: None if it is this package's now, else its owner.
+        """Claim the release; return None if it belongs to this package now, else its owner.
 
         Raises IdentityError if the name allows no release.
         """

@@ -97,8 +97,9 @@ class Directives:
     """The options for managing a package, besides its version and its settings.
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
-    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request: to check everything again; to ask the
-    registry despite stored files, and run everything; to forget one-time steps and the values patches of hooks.
+    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. ``requested``: check everything again.
+    ``forced``: ask the registry despite stored files, and run everything. ``reset``: forget one-time steps and the values patches
+    of hooks.
     """
 
     requested: str = ""
@@ -287,7 +288,7 @@ def _directives(obj: JsonObject, identity: PackageId, policy: VersionPolicy) -> 
 
 
 def read_account(obj: JsonObject) -> str:
-    """Return ``spec.serviceAccountName``; empty if it is not set. Raises SpecError if it is no name of an object."""
+    """Return ``spec.serviceAccountName``; empty if it is not set. Raises SpecError if it is not the name of an object."""
     name = find_str(obj, "spec", "serviceAccountName")
     if name and not is_object_name(name):
         raise SpecError(

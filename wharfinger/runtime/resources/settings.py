@@ -72,7 +72,7 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 
 
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
-    """Return the ``settings`` of ``version`` that a conversion made of ``before``, with their secrets marked again.
+    """Return the ``settings`` that a conversion of ``before`` to ``version`` returned, with their secrets marked again.
 
     A program may take a text from a Secret apart and put the pieces anywhere. So if the earlier settings had hidden values,
     all values are hidden now, except those that are unchanged at the same path and were visible before.

@@ -86,7 +86,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The turn of the afterAll hooks has its scope; ``made`` is the checksum of what hooks can change."""
+    """The turn of the afterAll hooks has its scope; ``made`` is the checksum of everything that hooks can change."""
 
     scope: WorkScope
     made: str
@@ -108,7 +108,7 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """All afterAll hooks of this turn have succeeded; ``made`` is the checksum of what hooks can change."""
+    """All afterAll hooks of this turn have succeeded; ``made`` is the checksum of everything that hooks can change."""
 
     scope: WorkScope
     made: str
@@ -156,14 +156,14 @@ class Simple(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Tell the scheduler."""
+    """Pass an event to the scheduler."""
 
     event: SchedulerEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Ask the scheduler which packages are on, after everything that it was told before."""
+    """Ask the scheduler which packages are on, once it has processed all earlier events."""
 
     purpose: Purpose
 
@@ -177,7 +177,9 @@ class RunAnew:
 
 @dataclass(frozen=True, slots=True)
 class EnqueueTurn:
-    """Put the afterAll hooks into the Module's main lane; ``values`` is the checksum of those that all packages were run with."""
+    """Put the afterAll hooks into the Module's main lane; ``values`` is the checksum of the values that all packages were run
+    with.
+    """
 
     scope: WorkScope
     values: str

@@ -200,7 +200,7 @@ class _Judge:
 def _resolved(cast: Iterator[Vote]) -> Vote:
     """Return the vote that counts.
 
-    A pending vote, the only UNDEFINED one after the floor's, counts if the node would be on otherwise.
+    A pending vote counts if the node would be on otherwise; it is the only UNDEFINED vote after the floor's.
     """
     counts = next(cast)
     for vote in cast:

@@ -1,20 +1,20 @@
 """The dependency graph: the nodes of the scheduler, and the order that their requirements give them.
 
-There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes
-first and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are
-*soft* edges. They place the member first, so that its decision is known before that of the node that names it, but only if
-this closes no cycle: chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was
-placed first is waited for as well. Nodes that soft edges tie into a cycle are a *knot*:
-:mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its edges are kept. Outside of knots all edges are kept.
+There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes first
+and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are *soft*
+edges. They place the member first, so that it is decided before the node that names it, but only if this closes no cycle: chains
+of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first is waited for as
+well. Nodes that soft edges tie into a cycle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its
+edges are kept. Outside of knots all edges are kept.
 
 A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait for
 each other forever: the dependency waits for all lower orders, the dependent for its dependency (spec/runtime §4.5, §4.6).
 
-Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. A change costs what it can
-reach, and never the size of the graph: the maps are persistent, and only these places are visited:
+Invariants. A topology is a function of the nodes alone, whatever the sequence in which they arrived. The cost of a change depends
+on what it can reach, and never on the size of the graph: the maps are persistent, and only these places are visited:
 
 - the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
-- its former knot, the only one that can come apart when edges go, because each cycle that is new or gone has the changed node;
+- its former knot: no other knot can come apart, because each cycle that is new or gone contains the changed node;
 - dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. Edges between nodes
   outside of circle and knot are unchanged, so those ranks still give the right order.
 """
@@ -42,7 +42,7 @@ _NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
 
 
 class Verdict(StrEnum):
-    """The verdict of a rule about a node, and of all rules together: a node is on if and only if that is ENABLE."""
+    """The verdict about a node, of one rule or of all rules together; a node is on if and only if that of all rules is ENABLE."""
 
     UNDEFINED = "Undefined"
     ENABLE = "Enable"
@@ -53,8 +53,9 @@ class Verdict(StrEnum):
 class CycleError(Exception):
     """A node would close a cycle of dependencies. Nothing was changed.
 
-    ``members``: all nodes on a cycle with the lowest of these names, sorted. ``path``: a shortest one of these cycles, from
-    that name on; each node needs the next, and the last one needs the first.
+    ``members``: the names of all nodes that lie on a cycle with the first of them, sorted; no other cycle has an earlier name.
+    ``path``: a shortest cycle through the first member, which is also first here; each node needs the next, and the last one
+    needs the first.
     """
 
     def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:
@@ -74,8 +75,8 @@ class Node:
     """One loaded package: only facts of its definition.
 
     ``floor`` is its verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script``: the package has an
-    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants to
-    run again; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
+    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the package is run again after each run of
+    these packages; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
     ``declined``: its files state that it is off by default, so a DISABLE as floor is the package's own decision.
     """
 

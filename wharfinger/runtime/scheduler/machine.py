@@ -12,9 +12,9 @@ Active     run N is complete. A node that is off is Active too, so that it never
 =========  ===========================================================================================  ====================
 
 A body that lacks something parks under the packages that are not active, under its script's vote, or under the highest tier
-(:mod:`wharfinger.runtime.scheduler.tiers`) below it that is not released, and is woken by exactly these. The world outside
-is the run of a package: nothing here waits for time. The engine never drains here: a missing dependency is reported at once,
-and its arrival wakes the node.
+(:mod:`wharfinger.runtime.scheduler.tiers`) below it that is not released, and is woken by exactly these. ``Outside`` stands for
+the run of a package; nothing here waits for time. The engine never drains here: a missing dependency is reported at once, and its
+arrival wakes the node.
 
 Invariants:
 
@@ -23,7 +23,7 @@ Invariants:
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
 * a failed run holds back only its dependents and not the higher orders, because one broken package must not stop all others;
 * a gate that closes pauses a package; only a "no" of the user or of the script uninstalls it (DESIGN §7);
-* a step costs what the event can reach, never the size of the graph.
+* the cost of a step depends on what the event can reach, never on the size of the graph.
 
 While the scheduler is paused, events are recorded and nothing is decided. It starts paused.
 
@@ -236,7 +236,7 @@ class _Turn:
         self.asked.add(name)
 
     def _grouped(self, node: Node) -> Node:
-        """Return a node that joins with the members of its exclusive group that outrank it; update the other members."""
+        """Return a joining node together with the members of its exclusive group that outrank it; update the other members."""
         old = self.entries.get(node.name)
         if not node.exclusive and not (old and old.node.exclusive):
             return node
@@ -318,7 +318,7 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """Replace a node's entry, and notify its tier and the nodes parked on it if they now wait in vain, or no longer do."""
+        """Replace a node's entry, and notify its tier and the nodes parked on it if they begin or cease to wait in vain."""
         name = entry.node.name
         if entry.released != old.released:
             order = self.topology.effective[name]

@@ -12,8 +12,8 @@ log = logging.getLogger(__name__)
 
 
 async def set_owner(client: ClusterClient, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
-    """Name ``shard`` as the owner of an Application; ``obj`` is the state that was judged. Return False if it has changed since,
-    and nothing was written.
+    """Name ``shard`` as the owner of an Application; ``obj`` is the state that was judged. Return False, without a write, if the
+    Application has changed since.
 
     Raises ClusterError; the owner may have been written then, and is read again with the next change.
     """

@@ -1,4 +1,4 @@
-"""The keeper of a shard: it decides for each resource whether this daemon acts on it, and does what follows if not.
+"""The keeper of a shard: it decides which resources this daemon acts on, and claims, hands over or observes the others.
 
 An Application that is to move is stopped first, and given to its next owner once nothing runs here any more. An Application of
 another shard is a neighbour. After a write of an owner, the resource is ignored until the watch shows another state of it,
@@ -61,7 +61,7 @@ class ShardKeeper:
         """The packages that were not ours when they were last looked at."""
 
     def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether the resource is ours, and is to stay so."""
+        """Return whether the resource belongs to this shard, and is to stay here."""
         return self._judge(key, obj) is Verdict.OURS
 
     def awaited(self, owner: str, objects: Callable[[], Mapping[ObjectKey, JsonObject]]) -> list[ObjectKey]:
@@ -73,7 +73,7 @@ class ShardKeeper:
         ]
 
     async def is_ours(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether this daemon acts on a resource now; if not, do what follows from that. Raises ClusterError."""
+        """Return whether this daemon acts on a resource now; if not, claim, hand over or observe it. Raises ClusterError."""
         name, version = identity.name, find_str(obj, "metadata", "resourceVersion")
         if self._written.get(name) == version and not await self._is_unwritten(name, key, version):
             return False
@@ -98,7 +98,7 @@ class ShardKeeper:
         return False
 
     def arrives(self, name: str) -> bool:
-        """Return whether a package of ours was not ours before; asked once for each arrival."""
+        """Return whether a package of this shard was another shard's before; True only once for each arrival."""
         if name not in self._others:
             return False
         self._others.discard(name)

@@ -18,7 +18,7 @@ class ShardLabels:
         self.informer = informer
 
     def of(self, namespace: str) -> str:
-        """Return the shard that the label of a namespace names; that of the main daemon without the label."""
+        """Return the shard that the label of a namespace names, or the main shard if there is no label."""
         found = self.informer.get(ObjectKey(NAMESPACE, "", namespace))
         return find_str(find_object(found, "metadata", "labels"), SHARD_LABEL) if found is not None else MAIN
 
@@ -32,6 +32,6 @@ class ShardLabels:
 
 @asynccontextmanager
 async def open_shard_labels(client: ClusterClient) -> AsyncIterator[ShardLabels]:
-    """Follow the labels while the body runs; the informer may not have listed yet."""
+    """Follow the labels while the body runs; the first list may not have arrived when it begins."""
     async with open_informer(client, NAMESPACE, label_selector=SHARD_LABEL) as informer:
         yield ShardLabels(informer)

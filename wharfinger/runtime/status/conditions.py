@@ -2,12 +2,11 @@
 
 Programs read two kinds of conditions, which answer different questions:
 
-* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): has the package reached its *wanted* state? They are always reported, and
-  judged again for
-  each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in
-  progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. And a
-  package in a former revision is Ready, for an earlier generation, and Stalled, because the resource asks for another state. All
-  three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
+* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): has the package reached its *wanted* state? They are always reported, and are
+  judged again for each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling
+  (kstatus: in progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a
+  restart. And a package in a former revision is Ready, for an earlier generation, and Stalled, because the resource asks for
+  another state. All three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did the *installed* package
   get? Each has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept unchanged,
   with the generation that it was reported for; it is absent if it was never reported. A mapper checks for failures before
@@ -20,8 +19,8 @@ Programs read two kinds of conditions, which answer different questions:
 * A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
   are Unknown.
 * If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
-* If a package is to be removed and the removal is held back for its dependents, Ready, Reconciling and Stalled say so; all others
-  continue.
+* If a package is to be removed and the removal is held back for its dependents, Ready, Reconciling and Stalled report this; all
+  others continue.
 * While a package is being removed, every condition is False and keeps its last message, as a record of what it was doing.
 * A condition's time changes only when its status does.
 """

@@ -82,7 +82,7 @@ def summarize(status: PackageStatus) -> Summary:
 
 
 def _of_rollback(status: PackageStatus, message: str) -> str:
-    """Return a message with the rollback before it whose work, or whose failure, it is about."""
+    """Return the message, extended by the rollback that it is about: the return to a revision, or why that is impossible."""
     note = status.rollback
     if note is None:
         return message

@@ -5,7 +5,7 @@ Each stage of the pipeline has one internal condition. The conditions of the res
 internal conditions, by each function here.
 
 * A stage that fails transiently leaves the package Reconciling: it will be retried.
-* A stage that fails permanently makes it Stalled: only a changed input helps, and the tip says which.
+* A stage that fails permanently makes it Stalled: only a changed input helps, and the tip names it.
 * `Scaled` survives an update, because the old version keeps serving. `RequirementsMet` is changed by the scheduler only. Every
   other stage starts again as Unknown, or as done if a package may lack it.
 * `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays True until
@@ -415,7 +415,7 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
 
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
-    """Return the status when all stages are done; if that is the state an earlier process left, keep its `Reconciling`."""
+    """Return the status when all stages are done. If it is the one that an earlier process left, its `Reconciling` is kept."""
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.told["Reconciling"], after.reconciling_kept
     if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:

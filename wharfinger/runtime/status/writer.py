@@ -25,20 +25,20 @@ Looked      always                          unchanged              check again a
 
 * Nothing is lost: every visible change is followed by a check, which writes the status as it is then. If a write failed, the
   controller checks the package again, and finds a difference as long as there is one.
-* At most one minor change is written in a PAUSE_S. Urgent changes wait for nothing: a changed state if the old or the new one is
-  Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation, apart from the next
-  two cases.
+* At most one minor change is written in a PAUSE_S. Urgent changes are written at once. Apart from the next two cases, these are
+  urgent: a change from or to the state Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status
+  of a generation.
 * If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
-  difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. A package whose
-  status changes again and again meanwhile is written once in MAX_PAUSE_S.
+  difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. If its status
+  keeps changing during the check or the rollout, it is written once in MAX_PAUSE_S.
 * If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
-  that is complete by then is written once, as Ready. Until one of them is written, the observed generation in the status is an
-  older one than that of the resource, so programs that wait for Ready keep waiting.
+  that is complete by then is written once, as Ready. Until the new generation is written, the observed generation in the status
+  is older than that of the resource, so programs that wait for Ready keep waiting.
 * A change that is not visible outside requests nothing.
 * Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
-* PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that minor
-  changes of all of them together are about MINOR_PER_S writes a second. So an install that goes well writes twice: when it
-  begins, and when the package is Ready. Only one that takes long reports its progress in between.
+* PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that the
+  minor changes of all packages together cause about MINOR_PER_S writes a second. So an install that goes well writes twice: when
+  it begins, and when the package is Ready. Only one that takes long reports its progress in between.
 * The memory is bounded by twice the number of packages that were written within PAUSE_S.
 """
 
@@ -253,7 +253,7 @@ def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becom
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:
-    """Return all parts of the status whose change changes the body, apart from the summary."""
+    """Return all parts of the status that its body depends on, apart from the summary."""
     release = (status.version, status.digest, status.namespace, status.revision)
     notes = (status.warnings, status.urls, status.update, status.rollback)
     return status.generation, status.told, release, status.progress, notes

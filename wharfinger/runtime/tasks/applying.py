@@ -177,9 +177,7 @@ def _way_back(instance: Instance, host: Host) -> Callable[[tuple[str, ...]], Non
 
 
 async def restore(instance: Instance, tools: Tools) -> ObjectsKnown:
-    """Watch the objects that an earlier process applied, without applying them again; return what they are. Raises
-    ClusterError.
-    """
+    """Watch the objects that an earlier process applied, without applying them again; return them. Raises ClusterError."""
     name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wish.directives.upkeep
     found = await tools.releases.restore(
         name, namespace, drift=drift_of(instance.wish.directives), health=upkeep.health

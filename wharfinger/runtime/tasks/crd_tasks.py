@@ -1,10 +1,10 @@
 """EnsureCRDs, AwaitCRDs, EnsureWebhooks: the objects that must be in the cluster before their users (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is
-part of the reconciliation: the package's own definitions must be established, those of all other packages tried once
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
+of the reconciliation: the package's own definitions must be established, those of all other packages tried once
 (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies conversion
 webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
-objects of the release. It also tells API servers of the webhooks of the package's hooks.
+objects of the release. It also publishes the webhooks of the package's hooks to API servers.
 """
 
 import logging
@@ -98,7 +98,7 @@ async def ensure_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Tell API servers of the webhooks of the package's hooks. Raises HookConfigError, HookError and ClusterError."""
+    """Publish the webhooks of the package's hooks to API servers. Raises HookConfigError, HookError and ClusterError."""
     if tools.webhooks is None:
         return
     bound = bound_webhooks(instance.files.hooks, instance.isolation)
@@ -109,7 +109,8 @@ async def _publish_webhooks(instance: Instance, tools: Tools, host: Host) -> Non
 
 
 async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bool) -> None:
-    """Tell API servers to call no webhook of the package's hooks any more; conversions go on unless ``conversions`` is set.
+    """Withdraw the webhooks of the package's hooks, so that no API server calls them; those for conversions stay unless
+    ``conversions`` is set.
 
     Raises ClusterError.
     """

@@ -34,7 +34,7 @@ def lane_of(queue: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EventHookTask:
-    """A run of a hook for the events in its inbox, while the package's hooks are started: their scope is its ``scope``."""
+    """A run of a hook for the events in its inbox, while the package's hooks are started; ``scope`` is the hooks' scope."""
 
     hook: Hook
     inbox: Inbox

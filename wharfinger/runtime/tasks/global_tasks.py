@@ -44,7 +44,7 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
 
 
 class Turns(Protocol):
-    """The rounds of global hooks, as the task of the afterAll hooks sees them; ``scope`` says which turn it reports about."""
+    """The rounds of global hooks, as the task of the afterAll hooks sees them; ``scope`` identifies the reported turn."""
 
     async def until_gone(self) -> None:
         """Wait until the packages that were switched off or are being removed are done."""

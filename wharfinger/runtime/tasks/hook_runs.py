@@ -77,9 +77,10 @@ It is called when the run starts, because snapshots age (spec hook-protocol §2.
 
 
 async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
-    """Run one hook once and apply its output; True if it changed the values. ``telling`` is called once.
+    """Run one hook once and apply its output; True if it changed the values.
 
-    Raises HookRunError if it failed, and the errors of applying its output.
+    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if it failed, and the errors of applying
+    its output.
     """
     instance.hook_begins()
     cause.begun = trio.current_time()  # set again when its turn comes
@@ -194,7 +195,7 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """The output of a hook in one run, logged while it runs: masked, and limited to what is left of the hook's budget."""
+    """The output of a hook in one run, logged while it runs: masked, and limited to the rest of the hook's budget."""
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
         self._budgets = instance.log_budgets

@@ -1,9 +1,9 @@
 """The objects that hooks know, recorded over a restart, so that hooks are not shown the same objects again (DESIGN §7, "Restart
 policy").
 
-A binding's Synchronization shows its hook all objects. For packages with a ``package.yaml`` this is done after a restart only
-if the objects differ from those that the hook knew when the last process ended. The package's record has a checksum of these:
-over the binding, and over the results of its filter for each object.
+A binding's Synchronization shows its hook all objects. For packages with a ``package.yaml`` this is done after a restart only if
+the objects differ from those that the hook knew when the last process ended. The package's record has a checksum of the objects
+that a hook knows: over the binding, and over the results of its filter for each object.
 
 The record must never claim that a hook knows more than it does. So it is written when a package's hooks are idle (they were
 just synchronized, or the daemon stops), and the entry of a hook is removed *before* the hook is notified of anything more. A

@@ -1,8 +1,8 @@
 """The changes of hooks to values and settings: checked against the schemas, then recorded, then made visible.
 
 A *values patch* is kept in the package's record and applied on top of everything else from then on. A *configuration values
-patch* changes the user's settings, and so the resource. The contract of addon-operator's module folders promises that, so it is
-written into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a
+patch* changes the user's settings, and therefore the resource. The contract of addon-operator's module folders promises this, so
+such a patch is written into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a
 ``package.yaml`` have no such right: their settings belong to the author of the resource.
 """
 

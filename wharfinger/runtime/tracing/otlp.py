@@ -2,8 +2,8 @@
 
 The SDK's own batch processor has a thread with a lock and a timer of its own. Here a trio task exports instead: ended spans are
 kept in a bounded queue, and each batch is sent by one call of the exporter in a worker thread. So nothing runs that the daemon
-did not start, and the stop of the daemon waits at most FLUSH_S for the last batch. A receiver that is away costs the spans that
-the queue has no room for, and one warning at a time; it never delays work.
+did not start, and the stop of the daemon waits at most FLUSH_S for the last batch. While the receiver is unavailable, one warning
+is logged and spans that do not fit into the queue are lost; work is never delayed.
 
 The receiver, headers, certificates, the sampler and resource attributes come from OpenTelemetry's variables (``OTEL_…``).
 """
@@ -75,13 +75,13 @@ class SpanQueue(SpanProcessor):
             self._ended.append(span)
 
     async def run(self) -> None:
-        """Export what has ended, again and again."""
+        """Export ended spans periodically, until cancelled."""
         while True:
             await trio.sleep(EVERY_S)
             await self.flush()
 
     async def flush(self) -> None:
-        """Export everything that has ended by now. A batch that cannot be sent is lost."""
+        """Export all spans that have ended by now. A batch that cannot be sent is lost."""
         limiter = trio.CapacityLimiter(1)
         for _ in range(-(-len(self._ended) // BATCH)):
             batch = [self._ended.popleft() for _ in range(min(BATCH, len(self._ended)))]
