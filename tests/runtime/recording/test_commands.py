@@ -82,7 +82,7 @@ def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("damaged", [True, False])
 async def test_what_follows_an_unread_part_is_no_difference(
-    damaged: bool,  # noqa: FBT001 - a case
+    damaged: bool,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
