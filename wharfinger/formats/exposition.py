@@ -84,7 +84,7 @@ def labels_text(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def header_lines(name: str, kind: MetricKind, help_text: str = "") -> Iterator[str]:
-    """Yield the lines that begin a family; without a help text there is no help line."""
+    """Yield the lines that begin a family; the help line is left out if there is no help text."""
     if help_text:
         yield f"# HELP {name} {help_text.translate(_HELP_ESCAPES)}"
     yield f"# TYPE {name} {kind}"

@@ -47,7 +47,7 @@ NO_PROXIES: Final = Proxies()
 
 
 def read_proxies(environ: Mapping[str, str]) -> Proxies:
-    """Return the proxies that an environment names. Raises ProxyAddressError for one that cannot be used."""
+    """Return the proxies that an environment names. Raises ProxyAddressError for a proxy that cannot be used."""
     excepted = [entry.strip().lower() for entry in re.split(r"[,\s]+", _value(environ, "NO_PROXY")) if entry.strip()]
     return Proxies(_proxy(environ, "HTTPS_PROXY"), _proxy(environ, "HTTP_PROXY"), tuple(excepted[:MAX_ENTRIES]))
 

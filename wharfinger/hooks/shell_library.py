@@ -1,10 +1,10 @@
 """The library for hooks in bash (spec hook-protocol §1.7): its place, and the ways in which hooks find it.
 
-Hooks source ``/shell_lib.sh`` or ``$FRAMEWORK_DIR/shell_lib.sh``, which is the same file if the variable is not set. The
-library is the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources all
-files in ``frameworks/shell`` beside it, in whichever folder it is. There are three ways to provide it, all with the same files:
-a sandbox binds it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere else hooks find it by the
-variable (:func:`environment`).
+Hooks source ``/shell_lib.sh`` or ``$FRAMEWORK_DIR/shell_lib.sh``, which is the same file if the variable is not set. The library
+is the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources all files in
+``frameworks/shell`` beside it, in whichever folder it is. There are three ways to provide it, all with the same files: a sandbox
+mounts it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere else the variable leads hooks to it
+(:func:`environment`).
 
 shell-operator has its fragments in ``/frameworks``, addon-operator in ``/framework``; hooks find them under both names.
 """
@@ -23,7 +23,7 @@ _OTHER_NAME: Final = "framework"
 
 
 def binds() -> Mapping[str, Path]:
-    """Return the read-only mounts of a sandbox: the place in it to the file or folder outside."""
+    """Return the read-only mounts of a sandbox: a map from the place in it to the file or folder that is mounted there."""
     return {
         f"/{_LIBRARY}": FOLDER / _LIBRARY,
         f"/{_FRAGMENTS}": FOLDER / _FRAGMENTS,

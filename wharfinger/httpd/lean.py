@@ -1,9 +1,9 @@
-"""The ordinary case, without h11: one ordinary request that arrived without further data, and its answer.
+"""A fast path without h11: it parses an ordinary request that arrived alone and whole, and writes its answer.
 
-Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a request is read here
-by two regular expressions. A request that differs in any way (another version, chunks, an expectation, a repeated header, odd
-white space, more bytes than the request) is not judged here: it is left to h11 from its first byte. So this module accepts no
-request that h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
+Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a request is read here by
+two regular expressions. A request that differs in any way (another version, chunks, an expectation, a repeated header, odd white
+space, more bytes than the request) is not judged here: h11 parses it from its first byte. So this module accepts no request that
+h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
 """
 
 import re

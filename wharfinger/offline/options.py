@@ -35,7 +35,7 @@ class OptionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfflineOptions:
-    """Everything that the options of an offline command say."""
+    """The options of an offline command, once read."""
 
     config: Config
     tools: ToolOptions

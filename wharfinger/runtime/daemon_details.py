@@ -1,4 +1,4 @@
-"""Snapshots of a daemon as a whole: the daemon itself, its counts, and its pools. They are part of what the Inspector answers."""
+"""Snapshots of a daemon as a whole: the daemon itself, its counts, and its pools. They are part of the Inspector's answers."""
 
 from dataclasses import dataclass
 from datetime import datetime

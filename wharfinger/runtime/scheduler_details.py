@@ -1,4 +1,4 @@
-"""Snapshots of the scheduler's nodes, and explanations of the states of packages. They are part of what the Inspector answers."""
+"""Snapshots of the scheduler's nodes, and explanations of the states of packages. They are part of the Inspector's answers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,10 +84,10 @@ class CauseSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSnapshot:
-    """The explanation of a package's state: the chain of causes, its root last, and what to do about the root.
+    """The explanation of a package's state: the chain of causes, its root last, and the remedy of the root.
 
-    ``also`` lists further causes, one per line. ``ready`` is True if there is nothing to explain. For a package that is ready
-    as installed but has to run again, the wait of that run is explained.
+    ``also`` lists further causes, one per line. ``ready`` is True if there is nothing to explain. If the package is ready as
+    installed but has to run again, the explanation is about the wait of that run.
     """
 
     name: str

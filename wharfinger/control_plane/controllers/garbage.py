@@ -9,7 +9,7 @@ The propagation that the deletion of an owner requested decides:
 * foreground (finalizer ``foregroundDeletion``): the dependents are deleted, and the owner is removed when no dependent
   with ``blockOwnerDeletion`` is left.
 
-An owner is looked up as its reference says: by kind, by name, in the dependent's own namespace; an object with another uid
+An owner is looked up by the kind and the name in its reference, in the dependent's own namespace; an object with another uid
 there means that the owner no longer exists. Source: "Garbage Collection" of the Kubernetes documentation, and the recorded
 behaviour.
 """
@@ -56,7 +56,7 @@ class GarbageController:
     def affected(self, change: Change) -> Iterable[Key]:
         """Yield the keys that a change affects.
 
-        These are an object with owners or one that is being deleted, the dependents of an object that is deleted, and owners
+        These are the changed object itself (if it has owners or is being deleted), the dependents of a deleted object, and owners
         that wait for the changed object.
         """
         there = change.type is not ChangeType.DELETED

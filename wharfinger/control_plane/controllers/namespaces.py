@@ -1,9 +1,9 @@
 """The life of namespaces: the objects that each one has, and the removal of all objects from one that is deleted.
 
 A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap in the step that creates it. A
-namespace that is being deleted is emptied one second later. While objects remain (finalizers), its conditions list them.
-When none is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the ``finalize`` subresource,
-which lets the server remove the namespace.
+namespace that is being deleted is emptied one second later. While objects remain (finalizers), its conditions list them. When
+none is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the ``finalize`` subresource, and then the
+server removes the namespace.
 """
 
 from collections import Counter

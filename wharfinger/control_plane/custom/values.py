@@ -1,8 +1,8 @@
 """The validation of a value by its schema, with the errors and the wording of kube-openapi's ``validate``.
 
-Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. The
-branch of ``anyOf`` or ``oneOf`` whose errors are reported is the one in which most checks passed (``Found.held``). Errors of
-an unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
+Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. For
+``anyOf`` and ``oneOf``, the errors of the branch in which most checks passed (``Found.held``) are reported. Errors of an
+unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
 """
 
 import json

@@ -193,7 +193,7 @@ def _removed(value: JsonValue, fields: FieldSet, lists: ListTypes) -> JsonValue:
 
 
 def merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return the intent merged into the live object, whoever owns its fields."""
+    """Return the intent merged into the live object, regardless of the owners of its fields."""
     found = _merge_values(live, intent, lists)
     return found if isinstance(found, dict) else {}
 

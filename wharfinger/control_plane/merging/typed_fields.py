@@ -76,7 +76,7 @@ def item_element(item: JsonValue, lists: ListTypes) -> str:
 
 
 class KeylessItemError(FormatError):
-    """An item of a keyed list has no key: fields of such an object have no owner."""
+    """An item of a keyed list has no key, so the fields of its object cannot have owners."""
 
 
 class Comparison(NamedTuple):

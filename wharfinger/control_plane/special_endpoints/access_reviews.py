@@ -56,7 +56,7 @@ def local_subject_access_review(asked: Asked) -> JsonObject:
 
 
 def self_subject_rules_review(asked: Asked) -> JsonObject:
-    """Return what the user may do in a namespace."""
+    """Return the permissions of the user in a namespace."""
     review = reviewed(asked)
     namespace = find_str(review, "spec", "namespace")
     if not namespace:

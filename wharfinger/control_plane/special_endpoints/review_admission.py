@@ -27,7 +27,7 @@ def changed(asked: Asked, review: JsonObject) -> JsonObject:
 
 
 def admit(asked: Asked, review: JsonObject) -> None:
-    """Let validating webhooks judge a review. Raises StatusError, and VerdictsNeededError."""
+    """Call the validating webhooks for a review. Raises StatusError, and VerdictsNeededError."""
     if asked.backend.policies is not None:
         asked.backend.policies.enforce(_admission(asked, review))
 

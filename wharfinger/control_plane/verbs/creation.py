@@ -1,8 +1,8 @@
 """The verb create: from a client's object to a stored one.
 
-The order is the kube-apiserver's, because clients can observe it: field managers own what the client wrote and what defaults
-filled in, not what the server prepares afterwards; an absent namespace is reported before an invalid object, and an invalid
-object before a name that is already in use.
+The order is the kube-apiserver's, because clients can observe it: field managers own the fields that the client wrote and those
+that defaults filled in, but not those that the server prepares afterwards; an absent namespace is reported before an invalid
+object, and an invalid object before a name that is already in use.
 """
 
 from collections.abc import Sequence

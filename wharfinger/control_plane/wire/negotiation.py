@@ -1,7 +1,7 @@
 """Content negotiation: the media types that a client accepts and sends, and Kubernetes' views (``as=Table``).
 
-Protobuf is read but never written, and CBOR not at all: if a client accepts them, the next type that it accepts is used,
-which is JSON with every known client.
+Protobuf is read but never written, and CBOR not at all: a client that accepts them gets the next type that it accepts, which is
+JSON for every known client.
 """
 
 import re

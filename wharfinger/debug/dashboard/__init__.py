@@ -1,3 +1,3 @@
-"""The page of a daemon for a browser on the same machine (`wharfinger dashboard`): a process of its own that asks the debug
-socket, and serves HTML to whoever has the one-time token.
+"""The page of a daemon for a browser on the same machine (`wharfinger dashboard`): a separate process that queries the debug
+socket, and serves HTML to the browser that has the one-time token.
 """

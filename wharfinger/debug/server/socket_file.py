@@ -1,4 +1,4 @@
-"""The debug socket as a file: it is private from its creation, and replaces the file of a dead daemon, but never that of a
+"""The debug socket as a file: it is private from its creation, and replaces the file of a dead daemon, but never the file of a
 running one.
 
 * The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither

@@ -112,7 +112,7 @@ def _list(view: View, columns: int) -> Iterator[Line]:
 
 
 def _first_row(view: View) -> int:
-    """Return the index of the first shown row, so that the selected one is in the middle if there is enough above and below."""
+    """Return the index of the first shown row: the selected row is in the middle if there are enough rows above and below it."""
     return min(max(view.at - view.list_lines // 2, 0), max(len(view.rows) - view.list_lines, 0))
 
 

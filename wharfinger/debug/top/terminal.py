@@ -80,7 +80,7 @@ class Terminal:
         return columns, lines
 
     def keys(self) -> list[str]:
-        """Return the keys that were pressed since the last call, "" for one without a meaning here; it does not wait."""
+        """Return the keys that were pressed since the last call, "" for a key without a meaning here; it does not wait."""
         pressed = []
         while (key := self._key()) is not None:
             pressed.append(key)
@@ -93,7 +93,7 @@ class Terminal:
         return any(happened & (select.POLLHUP | select.POLLERR) for _, happened in poll.poll(0))
 
     def _key(self) -> str | None:
-        """Return the next key; "" for one without a meaning here, None if there is none."""
+        """Return the next key; "" for a key without a meaning here, None if no key was pressed."""
         try:
             found = self._window.get_wch()
         except curses.error:
@@ -103,7 +103,7 @@ class Terminal:
         return _CHARACTERS.get(found, found)
 
     def draw(self, lines: Sequence[Line]) -> None:
-        """Show lines from the top; whatever was shown before is gone."""
+        """Show lines from the top, in place of everything that was shown before."""
         self._window.erase()
         for row, line in enumerate(lines):
             with suppress(

@@ -45,10 +45,10 @@ class PackagePage:
 class View:
     """The state. ``columns`` and ``lines`` are the size of the terminal.
 
-    ``rows`` are those of the list ``shown``, filtered and sorted; ``at`` is the index of the selected one, and ``selected`` its
-    key, by which it is found again in the next answer. ``is_typing``: keys edit the filter. ``opened`` is the package whose page
-    is shown, "" without one, and ``page`` its last answer; ``scroll`` is its first shown line. ``problem`` is the reason why the
-    daemon has not answered since ``failing_since``.
+    ``rows`` are the rows of the list ``shown``, filtered and sorted; ``at`` is the index of the selected row, and ``selected``
+    its key, by which it is found again in the next answer. ``is_typing``: keys edit the filter. ``opened`` is the package whose
+    page is shown, "" without one, and ``page`` its last answer; ``scroll`` is its first shown line. ``problem`` is the reason
+    why the daemon has not answered since ``failing_since``.
     """
 
     overview: Overview

@@ -31,7 +31,7 @@ _EXECUTABLE_MODE: Final = 0o700
 class ArchiveLimits:
     """Limits of one archive, or of all layers of an image together.
 
-    ``max_bytes`` is the sum of all files (and of the input as it is read); a hard link counts as a separate file, because a
+    ``max_bytes`` limits the sum of all files, and also the size of the input; a hard link counts as a separate file, because a
     reader of the tree reads it again. ``max_file_bytes`` is for a single file. ``max_entries`` counts files, folders and links,
     including parents that the archive left out. ``max_ratio`` is the ratio of gzip's output to its input, checked beyond the
     first MiB (deflate itself reaches at most about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of

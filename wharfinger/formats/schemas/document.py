@@ -109,7 +109,7 @@ def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
 
 
 def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
-    """Return the items of a map list by their keys; the first one of those with the same keys.
+    """Return the items of a map list by their keys; of items with the same keys, only the first.
 
     Raises ShapeError, as `item_key`.
     """

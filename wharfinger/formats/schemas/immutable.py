@@ -107,7 +107,7 @@ class _Search:
     def look(
         self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
     ) -> None:
-        """Compare a part. ``keys`` are those of a map list if ``schema`` is a branch of the schema that declares them."""
+        """Compare a part. If ``schema`` is a branch of the schema of a map list, ``keys`` are the keys of that list."""
         self.spend(1)
         if old is None:
             return

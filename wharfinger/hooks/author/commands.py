@@ -1,8 +1,8 @@
 """The commands ``wharfinger hook``: work with the hooks of a package on a laptop, without a cluster, as the daemon does.
 
-``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` asks one hook, or all hooks of a package, for
-the configuration, compiles its filters, and prints it as the daemon understands it. ``hook context`` prints sample contexts
-for a hook. ``hook shell-lib`` prints the folder of the library for hooks in bash, or installs it.
+``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` gets the configuration of one hook, or of all
+hooks of a package, compiles its filters, and prints it as the daemon understands it. ``hook context`` prints sample contexts for
+a hook. ``hook shell-lib`` prints the folder of the library for hooks in bash, or installs it.
 """
 
 import argparse
@@ -159,7 +159,7 @@ async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 def _reader(args: argparse.Namespace) -> ProcessConfigReader:
-    """Return a reader that asks hooks for their configuration as the daemon does."""
+    """Return a reader that gets the configuration of hooks in the same way as the daemon."""
     asked = cast("list[AskedVariable]", args.hook_env)
     return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
 

@@ -103,7 +103,7 @@ async def _lint(
 ) -> LintReport | Exception:
     """Return the report, or the error.
 
-    An error raised between the pools would come out of their nurseries wrapped in a group.
+    The error is returned and not raised, because the nurseries of the pools would wrap it in an exception group.
     """
     async with open_jq_pool(None, workers=1) as filters, open_cel_pool(None, workers=1) as rules:
         try:

@@ -1,4 +1,4 @@
-"""Checks of the custom resource definitions in ``crds/``: those that an API server makes.
+"""The checks that an API server makes, for the custom resource definitions in ``crds/``.
 
 A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. So is an object
 that is not a definition, because it is applied anyway.

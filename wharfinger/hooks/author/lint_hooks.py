@@ -1,11 +1,11 @@
 """Checks of the configurations that hooks print, with the lines of the printed documents.
 
-A hook is asked as the daemon asks it. The lines are those of the printed document, which the author sees by running the hook
-with ``--config``, so the file of such a finding is ``hooks/x.sh --config``. The contract's messages name a field without the
-indexes of lists. To find the binding that a message is about, each binding is also checked alone.
+A hook is run with ``--config``, as the daemon runs it. The lines are lines of the printed document, which the author sees by
+running the same command, so the file of such a finding is ``hooks/x.sh --config``. The contract's messages name a field without
+the indexes of lists. To find the binding that a message is about, each binding is also checked alone.
 
-Lint also reports what the daemon accepts but the author should know: snapshots that are included without need, a snapshot that
-no binding reads, and a hook that no event runs.
+Lint also reports probable mistakes that the daemon accepts: snapshots that are included without need, a snapshot that no binding
+reads, and a hook that no event runs.
 """
 
 from collections.abc import Iterator
@@ -126,7 +126,9 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
 
 
 class _Places:
-    """The value of a document that each problem is about. If several bindings have the same problem, each is named once."""
+    """A map from each problem to the value of a document that it is about. If several bindings have the same problem, each is
+    named once.
+    """
 
     def __init__(self, printed: Printed) -> None:
         self._lines = printed.lines

@@ -81,9 +81,8 @@ class Sources:
         return documents[0].named(where) if documents else None
 
     def located(self, severity: Severity, message: str, where: str = "") -> LintFinding:
-        """Make a finding from a message that begins with a file, or is about ``where``.
-
-        Mostly a line or a field follows.
+        """Make a finding from a message that begins with a file name, or is about the file ``where``. The file name is
+        usually followed by a line or a field.
         """
         template = _TEMPLATE.search(message)
         if template and self.text(template[1]) is not None:

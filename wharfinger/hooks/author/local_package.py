@@ -101,7 +101,7 @@ def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFil
 
 
 def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
-    """Return what the daemon would refuse or warn of in the files of the package's hooks. Runs none of them. Blocking."""
+    """Return the errors and warnings of the daemon about the files of the package's hooks. No hook is run. Blocking."""
     try:
         warnings = list(hook_files_of(folder).warnings)
     except (HookError, OSError) as error:

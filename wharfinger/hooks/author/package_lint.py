@@ -7,8 +7,8 @@ misspell a keyword and the package's own values (:mod:`~wharfinger.hooks.author.
 (:mod:`~wharfinger.hooks.author.lint_crds`), and templates with nothing but defaults
 (:mod:`~wharfinger.hooks.author.lint_templates`).
 
-Hooks are asked for their configuration, which runs them with ``--config``; ``LintTools.hooks`` None leaves that out. Each
-check continues after the findings of another, as far as it can, because an author wants all findings at once.
+Hooks are run with ``--config`` to get their configuration, unless ``LintTools.hooks`` is None. Each check continues after the
+findings of another, as far as it can, because an author wants all findings at once.
 """
 
 from dataclasses import dataclass

@@ -86,7 +86,7 @@ class ScheduleBinding:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
-    """The requests that a webhook is asked about; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
+    """The requests that are sent to a webhook; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]
@@ -134,9 +134,9 @@ class HookConfig:
     """All bindings of one hook.
 
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
-    None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no
-    limit. ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` name things that the contract
-    accepts and the author should know.
+    None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no limit.
+    ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` are about things that the contract accepts,
+    but that the author should know about.
     """
 
     on_startup: int | None

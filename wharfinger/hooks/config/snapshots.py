@@ -1,4 +1,6 @@
-"""The snapshots that a binding gets: those that it names, then those of its group (spec hook-protocol §1.4.7). Pure."""
+"""The snapshots that a binding gets: first the snapshots that it names, then those of its group (spec hook-protocol §1.4.7).
+Pure.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -27,7 +27,9 @@ IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBE
 
 
 class CredentialsPolicy(StrEnum):
-    """The hooks that get the daemon's credentials: those of Modules (not limited to a namespace), of all packages, or none."""
+    """The hooks that get the daemon's credentials: those of Modules (which are not limited to a namespace), those of all
+    packages, or none.
+    """
 
     MODULES = "modules"
     ALL = "all"

@@ -48,7 +48,7 @@ class Cell:
     async def command(
         self, argv: tuple[str, ...], cwd: Path, environment: Mapping[str, str], folder: Path | None = None
     ) -> Command:
-        """Return the command that runs ``argv``, whose program is a full path; ``folder`` is what the run may write.
+        """Return the command that runs ``argv``, whose program is a full path; ``folder`` is the one that the run may write to.
 
         Raises HookError.
         """
@@ -67,7 +67,7 @@ class Cell:
             self.left_something()
 
     def left_something(self) -> None:
-        """Record that processes of its user may be left, so that they are ended before another run gets that user."""
+        """Record that processes of this run's user may still exist, so that they are ended before another run gets this user."""
         if self._lease is not None:
             self._lease.suspect = True
 

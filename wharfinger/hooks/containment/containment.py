@@ -20,7 +20,9 @@ from wharfinger.process.command import Limits
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure in words, such as ``at most 64 processes``; ``why`` it does not hold, empty if it does."""
+    """One measure in words, such as ``at most 64 processes``; ``why`` is the reason why it is not enforced, empty if it is
+    enforced.
+    """
 
     what: str
     why: str = ""
@@ -35,10 +37,10 @@ class Measure:
 class Containment:
     """The containment of hooks. ``sandbox`` is the program of bubblewrap.
 
-    ``state_dir`` is the daemon's state folder: a sandbox shows nothing of it but the hook's package and the folder of its
-    run, and hooks with users of their own can pass through it to these two. ``socket`` is the daemon's debug socket,
-    wherever it is. ``extra_binds`` are additional read-only mounts of a sandbox: the place in the sandbox to the path that
-    is shown there.
+    ``state_dir`` is the daemon's state folder: a sandbox shows nothing of it but the hook's package and the folder of its run,
+    and hooks with users of their own can pass through it to these two. ``socket`` is the daemon's debug socket, wherever it is.
+    ``extra_binds`` are additional read-only mounts of a sandbox: a map from the place in the sandbox to the path that is mounted
+    there.
     """
 
     users: HookUsers | None = None
@@ -52,7 +54,7 @@ class Containment:
     extra_binds: Mapping[str, Path] = field(default_factory=dict)
 
     def limits(self, limits: Limits) -> Limits:
-        """Return ``limits`` with those of the kernel that can be enforced."""
+        """Return ``limits``, together with the kernel's limits that can be enforced."""
         return replace(
             limits,
             memory_bytes=self.memory_bytes,

@@ -1,9 +1,9 @@
 """The environment of hooks: an allow-list and the variables that options name, never the daemon's own environment. Pure.
 
-The daemon's environment may hold anything that the user or the unit that started it had: credentials of clouds, and a
-``KUBECONFIG`` of a cluster that is not the daemon's. Hooks get none of that. A hook gets the variables below, which describe
-the machine, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster that it may
-talk to is the daemon's (:mod:`wharfinger.hooks.containment.cluster_access`).
+The daemon's environment may contain anything that the user or unit that started it had: credentials of clouds, or a
+``KUBECONFIG`` of a cluster other than the daemon's. Hooks get none of that. A hook gets the variables below, which describe the
+machine, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster that it may talk to
+is the daemon's (:mod:`wharfinger.hooks.containment.cluster_access`).
 
 The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
 names it.

@@ -4,7 +4,7 @@ A process can leave its session and its environment, but not its user. Everythin
 run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that it left in public folders are removed, and so are
 its objects in the kernel. Invariant: a user is assigned to a run only when no process runs as this user any more. A user that a
 killed daemon may have left running, or whose last run left processes, is checked first. Dead processes that are not reaped yet
-count for the limit on processes, so they are waited for, up to _REAPED_S.
+count towards the limit on processes, so such a user is assigned only after they are reaped, or after _REAPED_S.
 
 Packages are readable by this daemon only. `open_tree` lets such a user through to the package that it needs: it opens the
 package for reading, and nothing else.

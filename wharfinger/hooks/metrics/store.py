@@ -1,10 +1,9 @@
 """The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O. A *series*
 is a name with labels. Its value was last published by one *group* of one package, and it is removed when that group expires.
-Groups belong to a package: a group of the same name in another package is another group. A name has one kind for all packages,
-because the format demands it, as long as any package has a series of that name; an operation of another kind is refused. The
-labels of a package's series of one name are widened to one set, in which missing labels are ``""``, because an empty label
-equals a missing one, both for Prometheus and for the store. The buckets of a histogram are those that its series was created
-with.
+Groups belong to a package: a group of the same name in another package is another group. While any package has a series of a
+name, the name has one kind for all packages, because the format requires it; an operation of another kind is refused. The labels
+of a package's series of one name are widened to one set, in which missing labels are ``""``, because an empty label equals a
+missing one, both for Prometheus and for the store. A histogram keeps the buckets that its series was created with.
 
 Invariants:
 

@@ -1,9 +1,9 @@
-"""The reader of hooks' configurations, which runs hooks with ``--config``, or with ``hook config`` if one file has several
-(spec hook-protocol §1.3).
+"""The reader of hooks' configurations. It runs a hook with ``--config``, or a file with several hooks with ``hook config`` (spec
+hook-protocol §1.3).
 
-A hook that is asked is foreign code, so it is contained as in a run. It has a time limit, no input, bounded output, no home, no
-cluster and none of the variables of a run. The same file is asked only once, because packages are loaded far more often than
-they change. Files are the same if their content, their working folder and their variables are equal.
+A hook is foreign code, so it is contained as in a run: it has a time limit, no input, bounded output, no home, no cluster and
+none of the variables of a run. The same file is run only once, because packages are loaded far more often than they change.
+Files are the same if their content, their working folder and their variables are equal.
 """
 
 import hashlib
@@ -43,10 +43,10 @@ _ADVICE: Final = (
 
 
 class ConfigReader(Protocol):
-    """A reader that asks hooks for their configuration. Raises HookError if a hook does not answer."""
+    """A reader of hooks' configurations. Raises HookError if a hook does not answer."""
 
     async def config_of(self, hook: HookFile) -> bytes:
-        """Return what the hook prints when it is asked, not parsed."""
+        """Return the configuration as the hook prints it, not parsed."""
         ...
 
 

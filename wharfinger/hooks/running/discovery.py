@@ -1,10 +1,9 @@
 """The hooks of a package with their configurations (spec hook-protocol §1.2-§1.5).
 
-Hooks are found on disk, then asked with ``--config``. A hook without a valid configuration fails the whole package, as the
+Hooks are found on disk, then run with ``--config``. A hook without a valid configuration fails the whole package, as the
 contract prescribes, because running only some of a package's hooks is worse than running none. There is one time limit for the
-answers of all hooks of a package. An executable with several hooks is asked with ``hook config``, and becomes as many hooks.
-
-The order is that of the contract and has no ties: by path, and in one executable by index.
+answers of all hooks of a package. An executable with several hooks is run with ``hook config``, and each of its hooks is a
+separate one here. The order is the contract's and has no ties: by path, and in one executable by index.
 """
 
 import logging
@@ -72,9 +71,9 @@ async def discover_hooks(
     """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file.
 
     ``layout`` decides where they run: hooks of an addon-operator module in the package's root, others in their own folder.
-    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` are variables
-    that identify the package to them. ``webhooks`` is true if webhooks are served. Raises HookError (HookConfigError for an
-    invalid configuration): that of the first hook by path, if several fail.
+    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` are variables that
+    identify the package to them. ``webhooks`` is true if webhooks are served. Raises HookError (HookConfigError for an invalid
+    configuration). If several hooks fail, it is the error of the first one by path.
     """
     try:
         found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))

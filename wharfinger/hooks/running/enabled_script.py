@@ -49,9 +49,9 @@ async def run_enabled_script(
 ) -> EnabledAnswer | None:
     """Run the enabled script of the package in this folder, and return its answer; None if there is no script that can be run.
 
-    ``masked`` removes secrets from a text. It is called with the unchanged text of the script, because a secret of several
-    lines is no longer recognized once the text is cut or joined into one line. ``credentials`` are those of the daemon's
-    cluster, as ``account``.
+    ``masked`` removes secrets from a text. It is called with the unchanged text of the script, because a secret of several lines
+    is no longer recognized once the text is cut or joined into one line. With ``credentials``, the script may use the daemon's
+    cluster; as the service account ``account``, if it is given.
 
     Raises HookError if the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
     """
@@ -78,7 +78,7 @@ def is_without_say(script: Path) -> str:
 
 
 def _runnable(package: Path) -> Path | None:
-    """Return the script if there is one to ask. Blocking."""
+    """Return the script if there is one that can be run. Blocking."""
     script = package.absolute() / SCRIPT
     try:
         script.stat()

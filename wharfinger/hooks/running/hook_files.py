@@ -4,10 +4,10 @@ A file is a hook only by these rules. No file is executed to find out whether it
 permission to run, a script in an ignored folder) are warnings, because the contract allows such files. All functions here
 block; they are for a worker thread.
 
-A *batch* is one executable that contains several hooks and is asked in another way. The contract finds batches by running every
-file without an extension. Here a batch is a file that the package declares (``batchHooks`` in its package.yaml), or an ELF
-executable without an extension: the SDK for such hooks builds these, and a script cannot be mistaken for one. An ELF executable
-that is a single plain hook needs an extension.
+A *batch* is one executable that contains several hooks, and reports their configurations in another way. The contract finds
+batches by running every file without an extension. Here a batch is a file that the package declares (``batchHooks`` in its
+package.yaml), or an ELF executable without an extension: the SDK for such hooks builds these, and a script cannot be mistaken
+for one. An ELF executable that is a single plain hook needs an extension.
 """
 
 import os
@@ -37,8 +37,8 @@ _ELF: Final = b"\x7fELF"
 class HookFile:
     """A hook and how it is started: ``executable`` with ``argv``, with ``environment`` added to the daemon's.
 
-    ``config_cwd`` is the folder in which it is asked for its configuration, ``cwd`` the one in which it runs. A ``batch``
-    contains several hooks.
+    ``config_cwd`` is the folder in which it is run to report its configuration, ``cwd`` the folder of all other runs. A
+    ``batch`` contains several hooks.
     """
 
     name: str
@@ -127,7 +127,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _fault(path: Path, entry: os.stat_result) -> str | None:
-    """Return why this file is not a hook: None if it is a hook, "" if it does not look like a hook either."""
+    """Return why this file is not a hook: None if it is a hook, "" if it does not even look like one."""
     if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
         return ""
     try:
@@ -157,7 +157,7 @@ def _programs_in_lib(root: Path, prefix: str) -> list[str]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Return whether this is a compiled executable without extension. An unreadable file is reported when it is asked."""
+    """Return whether this is a compiled executable without extension. An unreadable file is reported later, when it is run."""
     if path.suffix:
         return False
     try:
@@ -175,7 +175,7 @@ def _hook_file(path: Path, package: Path, layout: Layout, name: str, root: Path,
 
 
 def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, str]]:
-    """Return the program, its arguments and variables: Python hooks run in the environment beside them, if there is one."""
+    """Return the program, its arguments and variables; a Python hook runs in the package's ``venv``, if there is one."""
     venv = root / "venv"
     python = venv / "bin" / "python3"
     if path.suffix != ".py" or not (python.is_file() and os.access(python, os.X_OK)):

@@ -73,8 +73,8 @@ class HookServices:
         self._on_event, self._on_tick = on_event, on_tick
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
-        """Follow a package's bindings; return once they are listed. Raises HookError or ClusterError; then no binding is
-        followed.
+        """Follow a package's bindings; return once their objects are listed. Raises HookError or ClusterError; then no
+        binding is followed.
         """
         if self._on_event is None:
             raise AssertionError(f"the hooks of {package} are started before anything listens to their events")
@@ -189,7 +189,7 @@ async def open_hook_services(
 
 
 def _single(group: ExceptionGroup[Exception]) -> Exception:
-    """Return the only exception of a group of one; a group of several unchanged."""
+    """Return the only exception of a group; return a group of several exceptions unchanged."""
     error: Exception = group
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -2,9 +2,9 @@
 throttled or failing hook cannot get yet wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to a
 limit it gets each of them, in order. Beyond the limit they are reduced to those that still matter:
 
-* For one object under one binding, at most two events remain, which lead from the same state to the same state
-  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always reported, and so is the deletion of an
-  object that the hook knows; an object that was created and deleted meanwhile is forgotten.
+* For one object under one binding, at most two events remain, which together have the same effect as all of them
+  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always reported, and so is the deletion of
+  an object that the hook knows; an object that was created and deleted meanwhile is forgotten.
 * For a group, the last occurrence remains, because a group's context contains nothing but snapshots, and these are read when
   the run begins.
 
@@ -65,7 +65,7 @@ class Inbox:
         return taken
 
     def told(self, occurrences: Sequence[Occurrence]) -> None:
-        """Remove these occurrences, which were offered and which the hook has processed."""
+        """Remove occurrences that were offered and that the hook has processed."""
         for occurrence in occurrences:
             if self.waiting and self.waiting[0] is occurrence:
                 self.waiting.popleft()
@@ -74,7 +74,7 @@ class Inbox:
             self._reduce_at = self._limit
 
     def waits_for(self, binding: KubernetesBinding) -> bool:
-        """Return whether an occurrence of this very binding still waits."""
+        """Return whether an occurrence of this binding (and not of an equal one) still waits."""
         return any(occurrence.binding is binding for occurrence in self.waiting)
 
     def _untold(self) -> list[Occurrence]:

@@ -28,7 +28,7 @@ class LogBudget:
     left_out: int = 0
 
     def admit(self, chars: int, now: float) -> "tuple[LogBudget, bool]":
-        """Return the budget after one more line of so many characters, and whether that line is logged."""
+        """Return the budget after one more line with this number of characters, and whether the line is logged."""
         budget = self._refilled(now)
         if budget.closed or budget.lines < 1 or budget.chars < chars:
             return replace(budget, closed=True, left_out=budget.left_out + 1), False

@@ -52,7 +52,7 @@ class LineBuffer:
         self._add(rest)
 
     def end(self) -> None:
-        """Complete the line; at the end of the stream also without a newline."""
+        """Complete the line. At the end of the stream, a line without a newline is complete, too."""
         text = self._kept.decode(errors="replace")
         cut = self._cut or len(text) > MAX_LINE_CHARS
         self._kept, self._cut = bytearray(), False
@@ -78,8 +78,8 @@ class LogLines:
     ) -> None:
         """Keep at most ``max_chars`` characters and MAX_LINES lines.
 
-        ``on_line`` is called with every line as it comes, kept or not; ``also_stdout`` and ``also_stderr`` with those of one
-        stream.
+        ``on_line`` is called with every line as it comes, whether it is kept or not; ``also_stdout`` and ``also_stderr`` are
+        called with the lines of one stream.
         """
         self.stdout = LineBuffer(self._both(also_stdout))
         self.stderr = LineBuffer(self._both(also_stderr))
@@ -95,7 +95,7 @@ class LogLines:
         self.stderr.end()
 
     def note(self, line: str) -> None:
-        """Add a line of our own after those of the hook."""
+        """Add a line of the runtime after the lines of the hook."""
         self._take(line)
 
     def kept(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The object operations that a hook wrote to KUBERNETES_PATCH_PATH (spec hook-protocol §3.1). Pure.
 
 Documents come from :func:`~wharfinger.hooks.running.results.read_object_patches`, which limits their size and checks each
-operation's name. Here each becomes an :data:`Operation`, checked as far as that is possible without a cluster. All of them
-are read before any is applied, so that with a typing error in the last document the first ones are not applied.
+operation's name. Here each becomes an :data:`Operation`, checked as far as that is possible without a cluster. All of them are
+read before any is applied, so that a mistake in the last document prevents the first one from being applied, too.
 
 Kept from the contract: unknown keys are ignored; ``object``, ``mergePatch`` and ``jsonPatch`` may be strings of YAML or
 JSON; creations find their target in the object itself. Not kept: a ``jsonPatch`` may begin with an operation that has no

@@ -82,7 +82,7 @@ async def apply_operations(
 ) -> tuple[OperationFailure, ...]:
     """Apply all ``operations`` and return the failures, in order.
 
-    ``namespace`` is the only one that an Application's hook may change. ``jitter`` gives numbers in [0, 1).
+    ``namespace`` is the only namespace in which an Application's hook may change objects. ``jitter`` gives numbers in [0, 1).
     """
     patcher = _Patcher(client, filters, namespace, maker, jitter)
     failures: list[OperationFailure] = []
@@ -248,8 +248,8 @@ def _identity(obj: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _need_already_exists(error: ConflictError) -> None:
-    """Ignore the conflict of a creation if the object exists. Raise it otherwise: such a conflict means that the namespace is
-    being deleted.
+    """Ignore the conflict of a creation if the object exists. Otherwise raise it, because it means that the namespace is being
+    deleted.
     """
     if error.reason != "AlreadyExists":
         raise error

@@ -8,7 +8,7 @@ the waiting occurrences, with snapshots read at that moment. They are removed on
 Invariants:
 
 * An inbox is bounded (:mod:`~wharfinger.hooks.running.inbox`).
-* After a failed run, the same occurrences are passed on again as far as they still matter, with those that came meanwhile.
+* After a failed run, the same occurrences are passed on again, as far as they still matter, together with new ones.
 * Occurrences of version 0 hooks are passed on one at a time.
 * In one run each binding is read once, whatever the number of contexts.
 * The monitors of a package share one nursery, and need at most MAX_WATCHES watches from the start.
@@ -92,12 +92,14 @@ class PackageHooks:
         return self._monitors[hook.name, number]
 
     def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
-        """Return whether runs that succeeded have passed to the hook everything that its binding has seen."""
+        """Return whether the hook has been shown, in runs that succeeded, everything that the binding has seen."""
         waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
         return self.monitor(hook, binding).settled and not waits
 
     def all_snapshots(self, hook: Hook) -> dict[str, tuple[Item, ...]]:
-        """Return the snapshots of every kubernetes binding of a hook; of bindings with the same name, that of the first."""
+        """Return the snapshots of every kubernetes binding of a hook; if several bindings have the same name, the first one
+        counts.
+        """
         return self.snapshots(hook, (binding.name for binding in hook.config.kubernetes))
 
     def snapshots(self, hook: Hook, names: Iterable[str]) -> dict[str, tuple[Item, ...]]:
@@ -159,7 +161,7 @@ async def open_package_hooks(
 ) -> AsyncIterator[PackageHooks]:
     """Follow the bindings of the hooks while the body runs, which begins once all objects are listed.
 
-    ``namespace`` is the only one that an Application's hooks see. ``on_event`` is called with an inbox that has a new
+    ``namespace`` is the only namespace that an Application's hooks see. ``on_event`` is called with an inbox that has a new
     occurrence; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.
     """
     wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)

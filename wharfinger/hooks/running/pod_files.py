@@ -1,9 +1,9 @@
-"""The files of a hook that runs in a pod: a tar that goes in, and a tar that comes out.
+"""The files of a hook that runs in a pod: a tar with its input, and a tar with its output.
 
-The folder `cwd` of the hook goes in, since the hook's file and what it reads beside it are there; and the files of the run,
-without its kubeconfig: in a pod, a hook has the pod's service account. What comes out is foreign data: only plain files with the
-names of the run's outputs are taken from it, within the limit of each, and written into the run's folder, from which they are
-read as after a local run. All functions here block; they are for a worker thread.
+The input is the hook's folder `cwd`, which contains the hook's file and the files that it reads, and the files of the run. The
+kubeconfig is left out, because a hook in a pod has the pod's service account. The output is foreign data: only plain files that
+have the name of one of the run's outputs, and are within its limit, are taken from it. They are written into the run's folder,
+and read there as after a local run. All functions here block; they are for a worker thread.
 """
 
 import io
@@ -28,7 +28,9 @@ _MAX_RESULTS: Final = 64
 
 
 def pack(run: HookRun, folder: RunFolder) -> PodRun:
-    """Return the run with its files. Raises HookError if they are too many, or if the program is not among them."""
+    """Return the run in a pod, with its input. Raises HookError if there are too many files, or if the program is not among
+    them.
+    """
     try:
         program = run.executable.relative_to(run.cwd)
     except ValueError as error:
@@ -57,7 +59,7 @@ def pack(run: HookRun, folder: RunFolder) -> PodRun:
 
 
 def unpack(data: bytes, folder: RunFolder) -> None:
-    """Write the outputs that came out of a pod into the folder of the run; those that did not are removed from it.
+    """Write the outputs from a pod into the folder of the run, and remove the outputs that the pod did not return.
 
     Raises HookError.
     """
@@ -122,7 +124,7 @@ def _program_files(run: HookRun) -> Iterator[Path]:
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return a member without the owner and the time that it has here."""
+    """Return a member without its owner and time on this machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0

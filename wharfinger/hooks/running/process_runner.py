@@ -6,9 +6,9 @@ while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is i
 The folder is removed however the run ends. If the run has a user of its own, everything that this user left elsewhere is
 removed as well.
 
-Results of a failed run. A hook that failed may still have written object patches that report its failure (spec/runtime
-§7.3), so results are read after a failure, too. But then a file that cannot be read is only a line in the log, because the
-failure itself is what matters. After a success it is a HookError: the run has no result.
+Results are also read after a failed run, because the hook may have written object patches that report its failure (spec/runtime
+§7.3). A file that cannot be read is then only a line in the log, because the failure itself matters more. After a successful
+run, such a file is a HookError, and the run has no result.
 """
 
 import logging
@@ -92,13 +92,13 @@ class ProcessHookRunner:
         persistent: PersistentPrograms | None = None,
         pods: PodRuns | None = None,
     ) -> None:
-        """Make the folders of runs in ``scratch``; ``cluster`` is the one that hooks may talk to, None for none.
+        """Make the folders of runs in ``scratch``; ``cluster`` is the cluster that hooks may talk to, or None.
 
         ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that ask for it.
-        Without them, each run is a new process. ``pods`` runs hooks in pods, and without it those that ask for that fail.
+        Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for a pod fails.
 
         ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
-        cluster or a home overrides that of the run.
+        cluster or a home overrides the variable of the run.
         """
         self._scratch = scratch
         self._containment = containment
@@ -232,14 +232,13 @@ class ProcessHookRunner:
         return {KUBECONFIG: os.devnull, **access, **self._environment, **run.environment}
 
     def _of_this_run(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
-        """Return the variables that differ between runs: the home, if nobody has named another one, and the files."""
+        """Return the variables that differ between runs: the files, and the home unless another one is configured."""
         named = HOME in self._environment or HOME in run.environment
         return {**({} if named else {HOME: str(folder.path)}), **folder.variables(), **trace_variables(run)}
 
     def _persistent_run(self, run: HookRun, folder: RunFolder, command: Command) -> PersistentRun | None:
-        """Return the run for a program that keeps running; None if the hook does not ask for that, or must not.
-
-        A user for each run, and a sandbox that shows only the folder of this run, end with the run.
+        """Return the run for a program that keeps running; None if the hook does not ask for that, or cannot keep
+        running. It cannot if it has a user of its own or a sandbox, because both end with the run.
         """
         if run.pool is not HookPool.PERSISTENT or command.user is not None or command.wrapper:
             return None
@@ -289,7 +288,7 @@ def _remove_all(folder: RunFolder, spares: SpareFolders) -> None:
 
 
 def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT001 - one bit of the outcome
-    """Read the files of the run. Blocking. Raises HookError; after a failed run it is returned as a fault instead."""
+    """Read the files of the run. Blocking. Raises HookError; after a failed run, errors are returned as ``faults`` instead."""
     faults: list[HookError] = []
 
     def read(file: str, reader: Callable[[bytes], tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:

@@ -44,7 +44,7 @@ def read_object_patches(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
     """Read KUBERNETES_PATCH_PATH (§3.1): operations as a stream of JSON objects, or as documents of YAML.
 
     JSON is tried first. If any part is not JSON, all of it is read as YAML; if that fails too, the error has both reasons.
-    ``on``, ``no`` and ``y`` are text in this YAML, because hooks were written for that.
+    ``on``, ``no`` and ``y`` are text in this YAML, because existing hooks rely on that.
     """
     return tuple(_guarded(hook, OBJECT_PATCHES, lambda: _object_patches(data)))
 

@@ -24,8 +24,8 @@ Level = Literal["debug", "info", "warning", "error"]
 class LogRecord:
     """A log record of a hook: a line of text, or a JSON object (spec hook-protocol §1.3).
 
-    For an object, ``level`` and ``message`` are its ``level`` and ``msg``, and ``fields`` are the others, each named
-    ``hook_<key>``, and ``proxyJsonLog``. A line of text is at level info and has no fields.
+    For an object, ``level`` and ``message`` are its ``level`` and ``msg``. ``fields`` contains its other keys, each
+    renamed to ``hook_<key>``, and ``proxyJsonLog``. A line of text has level info and no fields.
     """
 
     stream: Literal["stdout", "stderr"]
@@ -39,8 +39,8 @@ class HookRun:
     """One run of one hook.
 
     ``argv`` are the arguments after the executable: none for most hooks, the hook's file if the executable is its interpreter.
-    ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are further variables
-    that name a file that the run may write; the content is returned unchanged. ``wall_s`` is a time limit that is shorter than
+    ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are the variables of
+    further files that the run may write; their content is returned unchanged. ``wall_s`` is a time limit that is shorter than
     the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does. ``pool`` is the kind of
     process that the hook asks for; ``owner`` is its package, for which a persistent process is kept. If ``worker_pool`` names a
     WorkerPool of ``namespace``, the hook runs in one of its pods.
@@ -73,7 +73,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """The results of a run; ``succeeded`` is the exit status, and the value patches of a failed run must be dropped.
+    """The results of a run; ``succeeded`` is false if the hook failed; then the values patches must be dropped.
 
     ``answers`` has the content of each answer file of a run that succeeded. ``wall_s`` is the time that the process ran,
     including its start and its end.
@@ -96,7 +96,7 @@ class HookOutcome:
 
 
 def trace_variables(run: HookRun) -> dict[str, str]:
-    """Return the variables by which a hook finds the span of its run; none without traces."""
+    """Return the variables that name the span of the run for the hook's own traces; empty if there are no traces."""
     return {TRACEPARENT: run.traceparent} if run.traceparent else {}
 
 

@@ -14,8 +14,7 @@ that may be dropped.
 `reapplied` is tolerant: settings change, and operations that no longer fit (a member of a missing object) are skipped. The
 schema then checks the result.
 
-These functions obey one law: if patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same
-result.
+Invariant: if patches a and b can be applied one after the other, ``reapplied(values, compacted)`` has the same result.
 """
 
 from collections import Counter
@@ -95,8 +94,8 @@ def _check_place(operation: JsonObject, number: int, root: str) -> None:
 def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: JsonObject) -> tuple[JsonValue, ...]:
     """Return ``stored`` followed by ``new``, as short as possible: ``add`` and ``remove`` only, parents before members.
 
-    ``values`` are those that ``new`` is made for (with ``stored`` applied). Raises ValuesPatchError if ``new`` does not
-    apply, or the result is too long.
+    ``values`` are the values that ``new`` was made for (with ``stored`` applied). Raises ValuesPatchError if ``new``
+    does not apply, or the result is too long.
     """
     document = to_json(values)
     kept = _Kept()
@@ -148,7 +147,7 @@ class _Entry:
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 
     def place(self) -> _Path:
-        """Return the sort key: all operations in one list have the same, and keep their order."""
+        """Return the sort key; all operations in one list have the same key, so that they keep their order."""
         return self.path if self.list_at is None else self.list_at
 
     def as_operation(self) -> JsonObject:

@@ -67,7 +67,7 @@ def synchronization(binding: KubernetesBinding, objects: Sequence[Item], snapsho
 
 
 def event(binding: KubernetesBinding, told: MonitorEvent, snapshots: Snapshots) -> Context:
-    """Return the context of a change of one object, which is shown as it was then."""
+    """Return the context of a change of one object, with the object as it was at the time of the change."""
     if binding.legacy:
         return {
             "binding": binding.name,
@@ -114,13 +114,13 @@ def conversion(
 
 
 def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
-    """Combine contexts for one run: of each unbroken sequence of one group only the last is kept (§2.3)."""
+    """Combine contexts for one run: of consecutive contexts of the same group, only the last is kept (§2.3)."""
     kept = [context for context, following in pairwise(contexts) if not _same_group(context, following)]
     return (*kept, *contexts[-1:])
 
 
 def synchronized_together(config: HookConfig) -> tuple[tuple[KubernetesBinding, ...], ...]:
-    """Return the bindings of a hook that are synchronised in one run (§2.3), in the order of those runs.
+    """Return the kubernetes bindings of a hook, grouped by the run that synchronizes them (§2.3), in the order of the runs.
 
     A binding with a group is joined by the following bindings, with or without a group, that have the same queue and the
     same conditions. A binding without a group starts no such run, and nothing is combined for version 0.
@@ -160,7 +160,7 @@ def _included(binding: Including, snapshots: Snapshots) -> Context:
 
 
 def _picked(binding: Including, snapshots: Snapshots) -> dict[str, ContextValue]:
-    """Return the included snapshots; every included name is present, if only with an empty list."""
+    """Return the included snapshots; every included name is present, even if its list is empty."""
     return {name: _fields(snapshots.get(name, ())) for name in binding.include_snapshots_from}
 
 

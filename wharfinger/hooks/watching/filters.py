@@ -42,7 +42,7 @@ class Filters(Protocol):
         ...
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Run a program on a value: no result is None, one result is itself, several are a list. The value is not changed.
+        """Run a program on a value, which is not changed. Return None for no result, a single result itself, several as a list.
 
         Raises FilterError; the first error of a program makes the whole call fail.
         """

@@ -12,7 +12,7 @@ callers wait for a free slot, and requests do not accumulate in the pool. Invari
 * If a request ends its worker (it takes too long, answers too much, or crashes the worker), only that request fails.
 * Only one request of each owner (`JqPool.of`) is in a slot at a time, until it ends, even if its caller was cancelled. So a
   package with a filter that loops takes one slot from others, and not the whole pool; callers without an owner are not limited.
-* A program that ran out of time is not retried at once, and after several times in a row not at all for a while
+* A program that ran out of time is not retried at once. After several times in a row, it is refused for a while
   (:mod:`~wharfinger.hooks.watching.slow_programs`).
 * Leaving the block kills all workers; every waiting caller gets a FilterError.
 """
@@ -79,7 +79,7 @@ class JqStatistics:
 
 
 class _Job:
-    """One request in progress, and its result. ``turn`` is the owner's, and is released at the end."""
+    """One request in progress, and its result. ``turn`` is the turn of the request's owner, and is released at the end."""
 
     def __init__(self, owner: str, program: str, message: bytes, turn: trio.Semaphore | None) -> None:
         self.program = program

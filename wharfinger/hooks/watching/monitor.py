@@ -4,11 +4,11 @@ Its *table* has what the hook may see of each object; `Monitor.snapshot` is the 
 events of an object are decided one object at a time (:mod:`~wharfinger.hooks.watching.monitor_core`).
 
 A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be repeated).
-Only after that run has succeeded, `Monitor.unlock` emits events, first those that were gathered meanwhile. Events that a
+After that run has succeeded, `Monitor.unlock` begins to emit events, first those that were gathered meanwhile. Events that a
 Synchronization covers are not reported again; reading a snapshot for any other run changes nothing.
 
-Objects are watched, kept and passed on as text; this process never parses one. Watches are shared with every other monitor
-that needs the same (:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
+Objects are watched, kept and passed on as text; this process never parses one. A watch is shared by all monitors that need it
+(:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
 
 Invariants:
 
@@ -96,8 +96,8 @@ class MonitorStatistics:
 class Monitor:
     """A binding of ``hook``; it is followed while it is in a block of :func:`open_monitors`.
 
-    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is called with each event;
-    it must not block.
+    ``namespace`` is the only namespace that an Application's hook sees; None for a Module's hook. ``emit`` is called with each
+    event; it must not block.
     """
 
     def __init__(

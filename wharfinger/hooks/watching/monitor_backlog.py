@@ -1,11 +1,10 @@
 """Changes of objects that wait for their turn, in order, with a limit on their number.
 
-Up to a limit every change is kept, so a hook that was busy for a moment gets each one. Beyond it, the changes of *one object*
-are reduced to those that still matter, which are at most two: the first and the last. An object that was created and deleted in
-between is forgotten altogether. The reduction is done when the limit is exceeded, and again each time the number of remaining
-changes has doubled. So a backlog holds at most the limit, or four times the number of objects that existed when it began or
-exist now. A burst over names that never return costs nothing; an object that changes a thousand times a second costs two
-places.
+Up to a limit every change is kept, so a hook that was busy for a moment gets each one. Beyond the limit, only those changes of
+*each object* are kept that still matter: at most the first and the last one. An object that was created and deleted in between
+is forgotten altogether. The reduction is done when the limit is exceeded, and again each time the number of remaining changes
+has doubled. So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. A
+burst over names that never return costs nothing; an object that changes a thousand times a second costs two places.
 
 A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or known.
 It contains only requested verbs: without modifications, the last addition takes the place of the first.
@@ -77,10 +76,10 @@ def reduced(
     verbs: Callable[[Change[Payload]], frozenset[WatchVerb]],
     story: Callable[[Change[Payload]], Hashable] = lambda change: change.key,
 ) -> list[Change[Payload]]:
-    """Return at most two changes of each story, in order, that lead from the same state to the same state.
+    """Return the changes in order, with the changes of each story replaced by at most two that have the same effect.
 
-    ``verbs`` returns the verbs of a story that starts with this change; ``story`` the story of a change, by default its
-    object's.
+    A story is a sequence of changes for which ``story`` returns the same key, by default the changes of one object.
+    ``verbs`` returns the verbs that are allowed in a story, given its first change.
     """
     numbered: dict[Hashable, list[tuple[int, Change[Payload]]]] = {}
     for number, change in enumerate(changes):
@@ -90,7 +89,7 @@ def reduced(
 
 
 def _ends(story: list[tuple[int, Change[Payload]]], verbs: frozenset[WatchVerb]) -> list[tuple[int, Change[Payload]]]:
-    """Return the remaining changes of one object."""
+    """Return the changes of a story that remain."""
     if len(story) == 1:
         return story
     (_, first), (number, last) = story[0], story[-1]

@@ -1,12 +1,12 @@
 """The watches behind one binding: one for each namespace and name that it selects (spec hook-protocol §4.2).
 
-If namespaces are selected by label, watches are opened and closed as namespaces match. Objects in a namespace that begins to
-match are reported as added, those in a namespace that ceases to match (or to exist) as deleted. So a hook that follows
-events knows the objects as well as one that reads snapshots.
+If namespaces are selected by label, watches are opened and closed as namespaces begin and cease to match. Objects in a namespace
+that begins to match are reported as added, and objects in a namespace that ceases to match (or to exist) as deleted. So a hook
+that follows events knows the same objects as a hook that reads snapshots.
 
-A watch is shared with every other subscriber to the same one, but the API server may have to hold it open for this binding
-alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match
-later and exceed the limit are logged, and followed once there is room.
+A watch is shared with other subscribers that need the same one, but the API server may have to hold it open for this binding
+alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match later
+and exceed the limit are logged, and followed once there is room.
 
 All changes of all watches are passed to one :data:`~wharfinger.cluster.api.raw_object.OnRawChange`, in the order of each
 watch.
@@ -70,7 +70,7 @@ class Selection:
 
 
 def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
-    """Return what a binding selects; ``namespace`` is the only one that an Application's hook sees."""
+    """Return what a binding selects; ``namespace`` is the only namespace that an Application's hook sees."""
     asked = binding.namespaces
     if namespace is not None:
         asked = NamespaceSelector((namespace,), "")

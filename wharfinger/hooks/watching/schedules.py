@@ -1,6 +1,6 @@
-"""The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2). A crontab is an
-*entry*, however many owners (packages) asked for it, and a tick names only the crontab; the owners know which bindings have it.
-One task sleeps until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The
+"""The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2). Each crontab is one
+*entry*, even if several owners (packages) use it. A tick names only the crontab; the owners know which bindings have it. One
+task sleeps until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The
 sleep is by trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the
 wall clock at least every :data:`LOOK_S`:
 
@@ -126,12 +126,12 @@ class Schedules:
         return LOOK_S if due is None else min(LOOK_S, max(0.0, (due - self._utc()).total_seconds()))
 
     def _utc(self) -> datetime:
-        """Return the time in UTC, because times of one zone are compared by their digits, some of which occur twice a year."""
+        """Return the time in UTC: in a zone, Python compares times by their wall-clock digits, which may occur twice."""
         return self._now().astimezone(UTC)
 
 
 def _after(cron: Cron, moment: datetime) -> datetime | None:
-    """Return the next time when it is due; None if the calendar ends before that."""
+    """Return the next time when a crontab is due; None if the calendar ends before that."""
     try:
         return cron.next_after(moment).astimezone(UTC)
     except (ValueError, OverflowError):

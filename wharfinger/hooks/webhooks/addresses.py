@@ -1,4 +1,4 @@
-"""The addresses of hooks' webhooks on the admission server: the path of each webhook, and what a path names. Pure."""
+"""The addresses of hooks' webhooks on the admission server: from a webhook to its path, and from a path to its webhook. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _OTHER: Final = re.compile(r"[^a-z0-9/]+")
 
 
 class ReviewKind(StrEnum):
-    """The question that an API server asks."""
+    """The kind of review that an API server requests."""
 
     VALIDATING = "validating"
     MUTATING = "mutating"
@@ -40,7 +40,7 @@ def safe_name(name: str) -> str:
 
 
 def read_address(path: str) -> Address | None:
-    """Return what a path, with all percent encodings decoded, names; None if it is not the path of a webhook."""
+    """Return the address that a decoded path (without percent encodings) names; None if it is not the path of a webhook."""
     if not path.startswith(PREFIX):
         return None
     parts = path.removeprefix(PREFIX).split("/", _PARTS - 1)

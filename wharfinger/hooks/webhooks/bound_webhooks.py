@@ -1,7 +1,8 @@
 """The webhooks of one package, found in the configurations of its hooks, and checked as one set. Pure.
 
-API servers need more than one hook knows: names that are unique in a package, one package for each definition, and for an
-Application a reach that ends at its namespace. An Application cannot convert, because a definition concerns the whole cluster.
+Some requirements of API servers concern all hooks of a package: names must be unique in the package, only one package may
+convert a definition, and the webhooks of an Application must be limited to its namespace. An Application cannot convert, because
+a definition concerns the whole cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ class Conversions:
 
 @dataclass(frozen=True, slots=True)
 class BoundWebhooks:
-    """The webhooks of a package. ``namespace`` is the only one that an Application's webhooks concern; None for a Module."""
+    """The webhooks of a package. An Application's webhooks apply only to its ``namespace``, which is None for a Module."""
 
     validating: tuple[AdmissionWebhook, ...] = ()
     mutating: tuple[AdmissionWebhook, ...] = ()
@@ -44,7 +45,7 @@ class BoundWebhooks:
     namespace: str | None = None
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are any webhooks."""
         return bool(self.validating or self.mutating or self.conversions)
 
     def admission(self, kind: ReviewKind, webhook: str) -> AdmissionWebhook | None:

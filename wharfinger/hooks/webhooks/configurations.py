@@ -1,8 +1,8 @@
-"""The objects that tell API servers of a package's webhooks (spec hook-protocol §1.4.4, §3.4, §3.5). Pure.
+"""The objects that register a package's webhooks with API servers (spec hook-protocol §1.4.4, §3.4, §3.5). Pure.
 
-A package has at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration of its own, so they go with the
-package. Every webhook leaves out what the daemon itself needs to start and to remove the package again: a hook with wide rules
-could otherwise stop the daemon that runs it, for good.
+A package has at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration of its own, so they are removed
+together with the package. Every webhook excludes the objects that the daemon itself needs to start and to remove the package
+again. Otherwise a hook with wide rules could stop the daemon that runs it, for good.
 """
 
 import base64
@@ -86,7 +86,7 @@ def configurations(
 ) -> dict[ReviewKind, JsonObject]:
     """Return the configurations of a package, by their kind; none for a kind without webhooks.
 
-    ``system_namespace`` is the daemon's namespace, and ``group`` the API group of its own kinds: webhooks leave out both.
+    ``system_namespace`` is the daemon's namespace, and ``group`` the API group of its own kinds: webhooks exclude both.
     """
     made: dict[ReviewKind, JsonObject] = {}
     for kind, webhooks in ((ReviewKind.VALIDATING, bound.validating), (ReviewKind.MUTATING, bound.mutating)):
@@ -162,7 +162,7 @@ def _rule(rule: AdmissionRule, namespace: str | None) -> JsonObject:
 
 
 def _namespaces(binding: AdmissionBinding, namespace: str | None) -> JsonObject:
-    """Return the namespace selector; that of an Application selects nothing but its own namespace."""
+    """Return the namespace selector; for an Application, it selects only the Application's own namespace."""
     selector: JsonObject = {**binding.namespace_selector}
     if namespace is None:
         return selector

@@ -63,7 +63,7 @@ def input_id(text: str) -> str:
 def combined(
     providers: Iterable[Provider], strategy: Strategy, *, include_empty: bool = False
 ) -> tuple[JsonObject, ...]:
-    """Return the inputs of all providers; with ``include_empty`` a provider without inputs leaves no permutation.
+    """Return the inputs of all providers; with ``include_empty``, one provider without inputs makes the permutations empty.
 
     Raises InputsError for too many permutations, and for a name that cannot be a key.
     """

@@ -1,8 +1,8 @@
-"""The substitution of variables in built manifests, as ``spec.postBuild`` of a Flux Kustomization asks for it.
+"""The substitution of variables in built manifests, as requested by ``spec.postBuild`` of a Flux Kustomization.
 
-The expressions are those of bash that Flux documents: ``${var}``, a default (``:-``, ``:=``, and without the colon only for
-an unset variable), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the case
-(``^``, ``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is empty. It works on the text of a
+The expressions are those of bash that Flux documents: ``${var}``, a default (``:-``, ``:=``, and without the colon only for an
+unset variable), a part (``${var:position:length}``), replacements (``${var/old/new}``, ``${var//old/new}``), and the case (``^``,
+``^^``, ``,``, ``,,``). ``$${`` is a literal ``${``. A variable that is not set is empty. Substitution works on the text of a
 manifest, so a value can become a number.
 """
 

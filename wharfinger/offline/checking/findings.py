@@ -11,7 +11,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 class Severity(StrEnum):
-    """An error keeps an object from being applied; a warning does not."""
+    """The severity of a finding: an error prevents an object from being applied, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -27,7 +27,7 @@ _POD_SPECS: Final = {
 
 
 def dangling(manifests: Iterable[Manifest], made_in_cluster: Iterable[Id] = ()) -> Iterator[Finding]:
-    """Yield a finding for each reference to an object that is not there, and that no controller makes in the cluster."""
+    """Yield a finding for each reference to an object that is not in the tree and that no controller makes in the cluster."""
     found = sorted(manifests, key=lambda each: each.id)
     known = {each.id for each in found} | {*made_in_cluster}
     for manifest in found:

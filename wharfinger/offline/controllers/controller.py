@@ -21,7 +21,7 @@ class Produced:
 
     ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is that of objects that name none.
     ``internal`` are objects that only other nodes read: a controller makes them in a cluster, so they are not printed.
-    ``skipped`` is why nothing was done. ``warnings`` are for the report.
+    ``skipped`` is the reason why nothing was done ("": it was done). ``warnings`` are for the report.
     """
 
     objects: tuple[JsonObject, ...] = ()

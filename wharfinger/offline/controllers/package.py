@@ -1,10 +1,11 @@
-"""The controller of Wharfinger's Applications and Modules: from settings to manifests in the daemon's own way.
+"""The controller of Wharfinger's Applications and Modules: it turns settings into manifests as the daemon does.
 
-The package is resolved, stored and read as the daemon does it, its settings are converted, checked and merged as in the
-daemon's Configure, and the request for the render is the daemon's (:mod:`wharfinger.runtime.resources.manifests`). What only
-a running package has is left out: hooks are not run, so their values patches are missing, and a warning says so.
+The package is resolved, stored and read as the daemon does it. Its settings are converted, checked and merged as in the daemon's
+Configure operation, and the daemon's code makes the request for the render (:mod:`wharfinger.runtime.resources.manifests`). Hooks
+are not run, so their values patches are missing, and a warning reports it.
 
-Whether a package may be on is judged at the end, when all packages are known (:mod:`wharfinger.offline.orchestrator.gates`).
+The check whether a package may be enabled runs at the end, when all packages are known
+(:mod:`wharfinger.offline.orchestrator.gates`).
 """
 
 from collections.abc import Mapping
@@ -81,7 +82,7 @@ _ANYWHERE: Final = (Path("/"),)
 
 @dataclass(frozen=True, slots=True)
 class PackageTools:
-    """The tools that build packages. ``folder`` has all packages by name, in place of those of repositories."""
+    """The tools that build packages. ``folder`` has all packages by name, and replaces the repositories."""
 
     store: Store
     jq: JqRunner
@@ -139,9 +140,9 @@ class PackageController:
         *,
         as_template: bool = False,
     ) -> Produced:
-        """Build a package that was read; ``modules`` are those that are on. Raises PackageError, FormatError, IdentityError.
+        """Build a package that was read; ``modules`` are the enabled ones. Raises PackageError, FormatError, IdentityError.
 
-        ``as_template``: its definitions are not there when its templates run.
+        With ``as_template``, its definitions do not exist yet when its templates run.
         """
         spec, definition = loaded.spec, loaded.definition
         newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)
@@ -240,7 +241,7 @@ class PackageController:
         return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
-        """Return the sources of ``settingsFrom``; None for one that is missing, which the daemon's own code judges."""
+        """Return the sources of ``settingsFrom``, None for a missing one: the daemon's own code decides what that means."""
         found: dict[ObjectKey, JsonObject | None] = {}
         for number, entry in enumerate(spec.settings_from):
             who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)
@@ -259,7 +260,7 @@ class PackageController:
         return with_encoded_data(stored.object, secret_bytes(stored))
 
     async def _modules(self, gate: Gate) -> dict[str, tuple[str, ...]]:
-        """Return the Modules that are on, with the kinds of their definitions."""
+        """Return the enabled Modules, with the kinds of their definitions."""
         gate.reads.add(MODULES)
         found: dict[str, tuple[str, ...]] = {}
         for stored in self._desk.store.list(MODULE):
@@ -295,7 +296,7 @@ def _unread(definition: Definition, tree: Path, settings: JsonObject) -> tuple[s
 
 
 async def _digest(registry: Registry, repository: str, spec: PackageSpec) -> Digest:
-    """Return the digest that a resource pins, otherwise the one of its version's tag. Raises PackageError."""
+    """Return the digest that a resource pins, else the digest of its version's tag. Raises PackageError."""
     if spec.directives.digest:
         return Digest(spec.directives.digest)
     return (await registry.resolve(repository, await followed_tag(registry, repository, spec))).digest

@@ -1,4 +1,4 @@
-"""The expressions in ``spec.dependsOn[].readyExpr``, which say when a dependency is ready. They are in CEL.
+"""The expressions in ``spec.dependsOn[].readyExpr``, which decide in CEL whether a dependency is ready.
 
 Nothing here runs, so an object that was built has the status of one that is ready: its generation was observed, and its
 condition ``Ready`` is true. An expression about anything else in a status cannot be judged without a cluster: the dependency

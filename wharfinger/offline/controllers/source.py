@@ -1,7 +1,7 @@
 """The controller of sources: GitRepository, OCIRepository, HelmRepository, HelmChart and Bucket.
 
-A GitRepository that stands for the tree itself is the tree as it lies on this machine. A HelmRepository and a HelmChart are
-ready at once: a release fetches only the chart that it names.
+A GitRepository that stands for the tree itself is read from the tree on this machine. A HelmRepository and a HelmChart are ready
+at once: a release fetches only the chart that it names.
 """
 
 from typing import Final

@@ -13,7 +13,7 @@ MOST_SHOWN: Final = 2
 
 @dataclass(slots=True)
 class RunProgress:
-    """The progress of one tree. ``active`` are the nodes that are worked on, in the order in which they were begun."""
+    """The progress of one tree. ``active`` are the running nodes, in the order in which they were started."""
 
     known: set[Id] = field(default_factory=set)
     done: set[Id] = field(default_factory=set)
@@ -26,7 +26,7 @@ class RunProgress:
         self.active[who] = None
 
     def end(self, who: Id, *, done: bool) -> None:
-        """Record that work on a node ends; ``done`` False: it waits for another one."""
+        """Record that work on a node ends; ``done`` is False if the node waits for another one."""
         self.active.pop(who, None)
         if done:
             self.done.add(who)

@@ -34,7 +34,7 @@ class Failure:
 
     @property
     def is_primary(self) -> bool:
-        """True if nothing else has to be corrected first."""
+        """True if no other failure has to be corrected first."""
         return not self.blockers
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that did not keep a node from its result. ``id`` None: it is about the tree."""
+    """A warning: something that does not make a node fail. If ``id`` is None, it is about the whole tree."""
 
     message: str
     id: Id | None = None
@@ -82,7 +82,7 @@ class Result:
 
     @property
     def makers(self) -> Mapping[Id, Id]:
-        """Return the node that makes each object; of several nodes the first one. Objects that files declare have none."""
+        """Return the node that makes each object, or the first of several. Objects that files declare are not included."""
         found: dict[Id, Id] = {}
         for producer in sorted(self.manifests):
             if producer.kind != FILES:

@@ -1,4 +1,4 @@
-"""The nodes of a tree after a build: what became of each, what made it, and what it depends on. Pure.
+"""The nodes of a tree after a build: the state, the maker and the dependencies of each node. Pure.
 
 A node is an object that is built: a source, a Kustomization, a release, a package. Objects that are only printed are no nodes;
 they appear as dependencies where a node reads them.
@@ -32,9 +32,9 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. ``objects`` is the number of objects that it makes; ``made_by`` None: only files declare it, or nothing does.
+    """One node. ``objects`` is the number of objects that it makes; ``made_by`` is None if no node makes it.
 
-    ``message`` says why it is not built. ``depends_on`` are the nodes and data that it looked at, sorted.
+    ``message`` is the reason why it is not built. ``depends_on`` are the nodes and data that it read, sorted.
     """
 
     id: Id

@@ -1,4 +1,4 @@
-"""The report of a build for people: root causes with what they block, then orphans and warnings."""
+"""The report of a build for people: root causes with the nodes that they block, then orphans and warnings."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,7 @@
 """Manifests without the values of Secrets, for output that others may see.
 
-Each value becomes a placeholder such as ``..PLACEHOLDER_password..``, as the values that SOPS encrypted do. Only Secrets
-are treated: a value that a chart also writes elsewhere, as into an environment variable, stays there.
+Each value becomes a placeholder such as ``..PLACEHOLDER_password..``, like a value that SOPS encrypted. Only Secrets are changed:
+a value that a chart also writes elsewhere, for example into an environment variable, stays there.
 """
 
 import base64

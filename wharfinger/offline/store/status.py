@@ -31,7 +31,7 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """True if dependents may go on."""
+        """True if the dependents may run."""
         return self.state in {State.READY, State.SKIPPED}
 
     @property

@@ -153,8 +153,8 @@ def pack_chart(folder: Path) -> bytes:
 def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
     """Pack the folder as a gzipped tar, with ``prefix`` before each name, and without what ``.helmignore`` lists.
 
-    Without a prefix it is packed as a package; then its hooks, schemas and CRDs are kept even if they are listed. Raises
-    ArtifactError if the folder contains something that cannot be packed, or is too big.
+    Without a prefix, the folder is packed as a package: its hooks, schemas and CRDs are included even if ``.helmignore`` lists
+    them. Raises ArtifactError if the folder contains something that cannot be packed, or is too big.
     """
     root = folder.resolve()
     packed = io.BytesIO()
@@ -184,7 +184,7 @@ def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
 
 
 def _check(chart: Chart) -> None:
-    """Refuse what Helm refuses. Raises ShapeError."""
+    """Raise ShapeError for a chart that Helm refuses."""
     # Helm 3 takes "." and "..", too; but a chart's name is a folder's name in its archive.
     if "/" in chart.name or chart.name in {".", ".."} or len(chart.name) > _MAX_NAME:
         raise ShapeError(f"name: {chart.name[:100]!r} is no chart name: letters, digits, '-', '_', '.'")
@@ -301,7 +301,7 @@ def _inside(path: Path, root: Path) -> Path:
 def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
     """Return the content, and whether its owner may execute the file.
 
-    The links of the path are followed already; a new link in its place is refused.
+    Links in the path must have been followed before; a file that has become a link since then is refused.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         content = file.read(room + 1)

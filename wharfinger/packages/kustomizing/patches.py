@@ -4,7 +4,7 @@
       patch: |-                                    # JSON 6902, or a strategic merge patch
         - {op: replace, path: /spec/replicas, value: 3}
 
-A strategic merge patch without a target is for the object that it names. Pure.
+A strategic merge patch without a target changes the object that it names. Pure.
 """
 
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ class InclusionProof:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry: its ``body``, and when the log has taken it in (seconds since 1970)."""
+    """A log entry: its ``body``, and the time at which the log accepted it (seconds since 1970)."""
 
     body: bytes = field(repr=False)
     time: int
@@ -114,7 +114,7 @@ def _proof(proof: JsonObject) -> InclusionProof:
 
 
 def decoded(text: str, what: str) -> bytes:
-    """Return the bytes of a text in base64. Raises FormatError."""
+    """Decode base64 text. Raises FormatError."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

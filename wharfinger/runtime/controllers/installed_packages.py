@@ -10,11 +10,13 @@ applied last; otherwise the package stays suspended.
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import trio
 
 from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.records.release import ReleaseRecordError
 from wharfinger.formats.json.value import JsonObject, find_int, find_object
 from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.digest import Digest
@@ -59,7 +61,8 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
     try:
         record = state_record(runtime.tools.cluster, identity)
         await record.read()
-        record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
+        with suppress(ReleaseRecordError):  # what is installed is known without the records of the release
+            record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
         state = record.state
         manifest = await runtime.tools.store.installed(Digest(state.digest)) if state.digest else None
         if manifest is None:

@@ -1,7 +1,7 @@
 """The versions that would work, in the explanation of a package whose requirements are not met, or whose update is not possible.
 
-The search reads the indexes of the packages in the conflict. A package whose versions nobody follows has no index, so its newest
-versions are read when the search comes to it; that is bounded in time, and kept for a while.
+The search reads the indexes of the packages in the conflict. A package whose versions are not followed has no index, so its
+newest versions are read when the search comes to it. This is bounded in time, and the result is kept for a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ class VersionAdvice:
             del self.kept[next(iter(self.kept))]
 
     async def _of_update(self, name: str) -> str:
-        """Return the versions with which the newer version of a package that is ready would be possible; "" if it is."""
+        """Return the versions that would make a ready package's newer version possible; "" if it is, or if none are found."""
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None
         if note is None or note.reason != Why.NOT_POSSIBLE or not note.pending:

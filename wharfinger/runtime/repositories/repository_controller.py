@@ -115,7 +115,7 @@ class Repositories:
         return self.objects.indexes.get((repository, package))
 
     async def look_up(self, repository: str, package: str) -> PackageIndex | None:
-        """Return the versions of a package. If nobody follows it, its newest versions are read now; None if that fails.
+        """Return the versions of a package. If no resource follows it, its newest versions are read now; None if that fails.
 
         If the details of no version can be read, the index has no details.
         """

@@ -59,7 +59,7 @@ def in_use_verdict(users: Sequence[ObjectKey]) -> Verdict:
 
 
 def ready_problem(obj: JsonObject | None) -> str:
-    """Return why a repository cannot be used, as its status says; "" if it can, or if that is not known."""
+    """Return the reason in its status why a repository cannot be used; "" if it can be used, or if that is not known."""
     conditions = find(obj, "status", "conditions")
     for each in conditions if isinstance(conditions, list) else ():
         if (find_str(each, "type"), find_str(each, "status")) == ("Ready", "False"):

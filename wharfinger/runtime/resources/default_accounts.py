@@ -1,8 +1,9 @@
 """The default service accounts of namespaces: the account of a package whose resource names none.
 
-A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account, of the same namespace, to all releases in
-it: those of its Applications, and of Modules whose ``spec.namespace`` it is. ``spec.serviceAccountName`` has priority. Only users
-who may edit namespaces can set the label. It is a label, not an annotation, so that a watch can select the namespaces with it.
+A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account (of the same namespace) to all releases in
+the namespace: those of its Applications, and those of Modules that name it in ``spec.namespace``. ``spec.serviceAccountName`` has
+priority. Only users who may edit namespaces can set the label. It is a label, not an annotation, so that a watch can select the
+namespaces with it.
 
 The account is part of each package's desired state, so another label is another desired state. Until the labels are known, the
 controller starts no package.

@@ -86,7 +86,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The turn of the afterAll hooks has its scope; ``made`` is the checksum of what hooks can change."""
+    """The turn of the afterAll hooks has its scope; ``made`` is the checksum of everything that hooks can change."""
 
     scope: WorkScope
     made: str
@@ -108,7 +108,7 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """All afterAll hooks of this turn have succeeded; ``made`` is the checksum of what hooks can change."""
+    """All afterAll hooks of this turn have succeeded; ``made`` is the checksum of everything that hooks can change."""
 
     scope: WorkScope
     made: str

@@ -1,5 +1,5 @@
 """The machine of rounds: the hooks of the Module ``global`` around all other packages (spec hook-protocol §5.3,
-"ConvergeModules"). A pure step from the state of the rounds and an event to the state after it, and what is to be done.
+"ConvergeModules"). A pure step: from the state of the rounds and an event to the next state and the effects.
 
 Theory of operation. If there is such a Module, it is the first of all in the order, and its reconciliation begins a round::
 

@@ -1,7 +1,7 @@
 """Exclusive groups: Modules of one group, of which only one may be on.
 
-A package names its group in ``package.yaml``. Of the Modules of one group that could be on, the one with the lowest order is on,
-and among equal orders the one whose name sorts first. Each Module is *outranked* by those before it, and excludes them as a
+A package names its group in ``package.yaml``. Among the Modules of one group that could be on, the one with the lowest order is
+on; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it, and excludes them as a
 none-of group does: while one of them is on, it is off, and its status names that one. A Module that is off keeps no other one
 off. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
 """

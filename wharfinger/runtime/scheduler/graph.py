@@ -1,11 +1,11 @@
 """The dependency graph: the nodes of the scheduler, and the order that their requirements give them.
 
-There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes
-first and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are
-*soft* edges. They place the member first, so that its decision is known before that of the node that names it, but only if
-this closes no cycle: chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was
-placed first is waited for as well. Nodes that soft edges tie into a cycle are a *knot*:
-:mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its edges are kept. Outside of knots all edges are kept.
+There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes first
+and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are *soft*
+edges. They place the member first, so that it is decided before the node that names it, but only if this closes no cycle: chains
+of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first is waited for as
+well. Nodes that soft edges tie into a cycle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its
+edges are kept. Outside of knots all edges are kept.
 
 A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait for
 each other forever: the dependency waits for all lower orders, the dependent for its dependency (spec/runtime §4.5, §4.6).
@@ -75,8 +75,8 @@ class Node:
     """One loaded package: only facts of its definition.
 
     ``floor`` is its verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script``: the package has an
-    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants to
-    run again; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
+    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the package is run again after each run of
+    these packages; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
     ``declined``: its files state that it is off by default, so a DISABLE as floor is the package's own decision.
     """
 

@@ -318,7 +318,7 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """Replace a node's entry, and notify its tier and the nodes parked on it if they now wait in vain, or no longer do."""
+        """Replace a node's entry, and notify its tier and the nodes parked on it if they begin or cease to wait in vain."""
         name = entry.node.name
         if entry.released != old.released:
             order = self.topology.effective[name]

@@ -6,7 +6,7 @@ decision: the package can be on, and no package that is on now goes off.
 
 Only packages that take part in a conflict are tried in other versions, because a set that changes none of them has the same
 conflict. Sets are judged in the order of their cost: fewer changed packages first, then fewer downgrades, then newer versions. So
-the first suitable set is the smallest change. The search ends after a number of judged sets, and says so.
+the first suitable set is the smallest change. The search ends after a limited number of judged sets, and its result states that.
 
 Pure. No resource is created: a package without a resource has no versions here.
 """

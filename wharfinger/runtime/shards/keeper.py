@@ -1,4 +1,4 @@
-"""The keeper of a shard: it decides for each resource whether this daemon acts on it, and does what follows if not.
+"""The keeper of a shard: it decides which resources this daemon acts on, and claims, hands over or observes the others.
 
 An Application that is to move is stopped first, and given to its next owner once nothing runs here any more. An Application of
 another shard is a neighbour. After a write of an owner, the resource is ignored until the watch shows another state of it,
@@ -73,7 +73,7 @@ class ShardKeeper:
         ]
 
     async def is_ours(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether this daemon acts on a resource now; if not, do what follows from that. Raises ClusterError."""
+        """Return whether this daemon acts on a resource now; if not, claim, hand over or observe it. Raises ClusterError."""
         name, version = identity.name, find_str(obj, "metadata", "resourceVersion")
         if self._written.get(name) == version and not await self._is_unwritten(name, key, version):
             return False

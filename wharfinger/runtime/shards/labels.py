@@ -18,7 +18,7 @@ class ShardLabels:
         self.informer = informer
 
     def of(self, namespace: str) -> str:
-        """Return the shard that the label of a namespace names; that of the main daemon without the label."""
+        """Return the shard that the label of a namespace names, or the main shard if there is no label."""
         found = self.informer.get(ObjectKey(NAMESPACE, "", namespace))
         return find_str(find_object(found, "metadata", "labels"), SHARD_LABEL) if found is not None else MAIN
 

@@ -1,9 +1,9 @@
 """The packages of other shards, as the scheduler of this one sees them: nodes without requirements, which run elsewhere.
 
-Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses say all that is needed:
-the version, whether they are on, and whether they are ready. A neighbour is on once something of it is installed, until it is
-disabled or removed; a run of it is complete when it is Ready. Everything else, such as its own requirements, is decided by the
-shard that keeps it.
+Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses contain all that is
+needed: the version, whether they are on, and whether they are ready. A neighbour is on once something of it is installed, until
+it is disabled or removed; a run of it is complete when it is Ready. Everything else, such as its own requirements, is decided by
+the shard that keeps it.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _OFF: Final = frozenset({State.DISABLED, State.DISABLING, State.REMOVING})
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The state of a package that another shard keeps, as its status says."""
+    """The state of a package that another shard keeps, according to its status."""
 
     version: str
     on: bool
@@ -30,7 +30,7 @@ class Neighbour:
 
 
 def read_neighbour(obj: JsonObject) -> Neighbour | None:
-    """Return the state that a resource's status says; None if nothing is installed."""
+    """Return the state according to a resource's status; None if nothing is installed."""
     version = find_str(obj, "status", "currentVersion", "version")
     if not version:
         return None

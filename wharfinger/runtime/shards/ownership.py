@@ -1,8 +1,8 @@
 """The owner of an Application: exactly one shard at a time, which is recorded in the Application itself. Pure.
 
-The label of a namespace says which shard *should* keep its Applications; ``status.shard`` says which one *does*. Only the owner
-acts on an Application, and only the owner gives it away, by naming the next owner in one compare-and-set, after it has stopped
-all work on it. So a label that changes at any moment, or is seen late by some daemons, never makes two daemons act on one
+The label of a namespace names the shard that *should* keep its Applications; ``status.shard`` names the one that *does*. Only the
+owner acts on an Application, and only the owner gives it away, by naming the next owner in one compare-and-set, after it has
+stopped all work on it. So a label that changes at any moment, or is seen late by some daemons, never makes two daemons act on one
 Application.
 
 =======================  ===========================  ==================================================================

@@ -55,7 +55,7 @@ class Seizures:
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        """The owners whose Applications are waited for."""
+        """The owners that are to hand over Applications."""
         return tuple(self._wanted)
 
     def want(self, owner: str) -> None:
@@ -73,7 +73,7 @@ class Seizures:
     async def _from(self, owner: str, awaited: Awaited) -> None:
         """Wait until an owner has handed its Applications over, or until its Lease is free, and take them then.
 
-        Others may come to be awaited, or a write may be refused, at any moment; so this is repeated until none is left.
+        At any moment, more Applications may be awaited or a write may be refused, so this is repeated until none is left.
         """
         while awaited(owner):
             try:

@@ -19,8 +19,8 @@ Programs read two kinds of conditions, which answer different questions:
 * A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
   are Unknown.
 * If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
-* If a package is to be removed and the removal is held back for its dependents, Ready, Reconciling and Stalled say so; all others
-  continue.
+* If a package is to be removed and the removal is held back for its dependents, Ready, Reconciling and Stalled report this; all
+  others continue.
 * While a package is being removed, every condition is False and keeps its last message, as a record of what it was doing.
 * A condition's time changes only when its status does.
 """

@@ -49,7 +49,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 class WorkloadError(Exception):
-    """An applied workload has failed; it may recover, or need a change of what it runs."""
+    """An applied workload has failed; it may recover by itself, or what it runs has to be changed."""
 
 
 class HookRunError(Exception):

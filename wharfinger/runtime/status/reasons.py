@@ -496,14 +496,14 @@ def known(word: str) -> Reason | None:
 
 
 def explanation(word: str) -> str:
-    """Return the meaning of the word; empty if there is no more to say than the word."""
+    """Return the meaning of the word; empty if the word needs no explanation."""
     reason = known(word)
     return reason.text if reason is not None else ""
 
 
 def advice(word: str, *, permanent: bool = False) -> str:
-    """Return what to do about it, and whether it is retried. ``permanent`` is True if the reporter knows that a retry does not
-    help.
+    """Return the tip of the word, with a note if a retry is automatic. ``permanent`` is True if the reporter knows that a retry
+    does not help.
     """
     reason = known(word)
     if reason is None:

@@ -5,7 +5,7 @@ Each stage of the pipeline has one internal condition. The conditions of the res
 internal conditions, by each function here.
 
 * A stage that fails transiently leaves the package Reconciling: it will be retried.
-* A stage that fails permanently makes it Stalled: only a changed input helps, and the tip says which.
+* A stage that fails permanently makes it Stalled: only a changed input helps, and the tip names it.
 * `Scaled` survives an update, because the old version keeps serving. `RequirementsMet` is changed by the scheduler only. Every
   other stage starts again as Unknown, or as done if a package may lack it.
 * `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays True until

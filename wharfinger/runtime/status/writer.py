@@ -29,8 +29,8 @@ Looked      always                          unchanged              check again a
   urgent: a change from or to the state Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status
   of a generation.
 * If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
-  difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. A package whose
-  status changes again and again meanwhile is written once in MAX_PAUSE_S.
+  difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. If its status
+  keeps changing during the check or the rollout, it is written once in MAX_PAUSE_S.
 * If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
   that is complete by then is written once, as Ready. Until the new generation is written, the observed generation in the status
   is older than that of the resource, so programs that wait for Ready keep waiting.
@@ -253,7 +253,7 @@ def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becom
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:
-    """Return all parts of the status whose change changes the body, apart from the summary."""
+    """Return all parts of the status that its body depends on, apart from the summary."""
     release = (status.version, status.digest, status.namespace, status.revision)
     notes = (status.warnings, status.urls, status.update, status.rollback)
     return status.generation, status.told, release, status.progress, notes

@@ -1,6 +1,6 @@
 """Health rules, evaluated in the workers of the rules in settings schemas: worker processes that can be killed.
 
-A worker receives an expression as the one rule of a schema without types; its findings say whether the expression is true.
+A worker receives an expression as the one rule of a schema without types; its findings show whether the expression is true.
 """
 
 from collections.abc import Iterable

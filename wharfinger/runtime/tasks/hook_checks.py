@@ -1,4 +1,4 @@
-"""The checks that an executable with several hooks can provide besides its hooks: of its settings, and of readiness.
+"""The checks of settings and of readiness, which an executable with several hooks can provide in addition to its hooks.
 
 A check is a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5). Settings
 are checked when the package is configured, after the schema; readiness after the workloads are ready, repeatedly until the

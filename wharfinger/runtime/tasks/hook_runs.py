@@ -195,7 +195,7 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """The output of a hook in one run, logged while it runs: masked, and limited to what is left of the hook's budget."""
+    """The output of a hook in one run, logged while it runs: masked, and limited to the rest of the hook's budget."""
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
         self._budgets = instance.log_budgets

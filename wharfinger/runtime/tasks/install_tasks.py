@@ -1,8 +1,8 @@
 """Download → Install → Load: a version is fetched, unpacked, and read.
 
-A version that this package had before is not requested again: the recorded state has its digest, and the store knows whether
-its files are sound, so a restart needs no registry. A requested refresh (an annotation), another version or another source goes
-to the registry. A folder on this machine is always checked, because its files may have changed.
+A version that this package had before is not requested again: the recorded state has its digest, and the store knows whether its
+files are sound, so a restart needs no registry. For a requested refresh (an annotation), another version or another source, the
+registry is asked. A folder on this machine is always checked, because its files may have changed.
 """
 
 import logging

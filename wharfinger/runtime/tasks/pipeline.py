@@ -56,7 +56,7 @@ class Pipeline:
     scope: WorkScope
 
     def update(self) -> tuple[StageTask, ...]:
-        """Return the tasks that fetch and load a version; the hooks of the version before are stopped meanwhile."""
+        """Return the tasks that fetch and load a version; the hooks of the previous version are stopped."""
         version, steps = self.instance.wish.version, self._steps(Operation.UPDATE)
         return (
             *self._rest("Disable", stop_hooks),

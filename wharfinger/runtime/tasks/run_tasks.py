@@ -231,7 +231,7 @@ async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
 async def leave(instance: Instance, tools: Tools, host: Host) -> None:
     """Stop all work on a package that another daemon keeps from now on. Its objects and its records are kept as they are.
 
-    What its hooks have seen is recorded, so that the other daemon need not synchronize them.
+    The objects that its hooks have seen are recorded, so that the other daemon need not synchronize them.
     """
     if instance.hooks.started is not None and not tools.synchronization.always(instance.loaded().layout):
         await remember(instance, tools)

@@ -1,4 +1,4 @@
-"""A task of the pipeline: one piece of work, whose outcome is that of its stage.
+"""A task of the pipeline: one piece of work, whose outcome is the outcome of its stage.
 
 An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is
 a defect: it is reported as one and passed to the queue's guard. A task's reports go through its operation's scope, so a
@@ -33,7 +33,7 @@ class ScopedHost:
     """A host that takes a task's reports until its operation's scope is cancelled.
 
     What a hook did is true for every operation, so the reports about that are always taken. So are all findings, because they
-    say what is on the disk, in the cluster, and in the values, whatever became of the operation.
+    describe the disk, the cluster and the values, and are true even if the operation was cancelled.
     """
 
     host: Host
@@ -68,7 +68,7 @@ class ScopedHost:
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A task whose outcome is that of its stage. ``stage`` None: it is part of a removal."""
+    """A task whose outcome is the outcome of its stage. ``stage`` None: it is part of a removal."""
 
     name: str
     stage: Stage | None

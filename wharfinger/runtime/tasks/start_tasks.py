@@ -1,11 +1,10 @@
 """The tasks Configure, Startup and Disable: they turn settings into values, start the hooks, and stop them.
 
-Startup depends on the layout. ``package.yaml`` packages start watching for their bindings first and then run onStartup, each
-hook once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook
-already knows all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. addon-operator's
-modules run onStartup first, and everything at every start, as their contract says. In both, every kubernetes binding is
-synchronized before its events are released. A second Startup does only the missing steps, so a failure in the middle repeats
-no successful step.
+Startup depends on the layout. ``package.yaml`` packages start watching for their bindings first and then run onStartup, each hook
+once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook already knows
+all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. addon-operator's modules run onStartup
+first, and everything at every start, as their contract requires. In both, every kubernetes binding is synchronized before its
+events are released. A second Startup does only the missing steps, so a failure in the middle repeats no successful step.
 """
 
 import logging
@@ -93,7 +92,7 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
 
 
 async def startup(instance: Instance, tools: Tools, host: Host) -> None:
-    """Start the hooks, once after each load of the package. Hooks of which some or all were stopped are started afresh."""
+    """Start the hooks, once after each load of the package. If some or all of them were stopped, all are started afresh."""
     if not instance.files.hooks:
         return
     early = instance.loaded().layout is Layout.MODULE_FOLDER

@@ -25,8 +25,8 @@ _MIDNIGHT: Final = time(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One window; ``days`` are the numbers of the days on which it starts (0: Monday). An ``end`` of midnight is that after the
-    start.
+    """One window; ``days`` are the numbers of the days on which it starts (0: Monday). An ``end`` of midnight is the first
+    midnight after the start.
     """
 
     days: frozenset[int]

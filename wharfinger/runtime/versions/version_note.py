@@ -27,7 +27,7 @@ class VersionNote:
 
 
 def note_of(policy: VersionPolicy, choice: Choice, moved: str) -> VersionNote:
-    """Return the note about a choice; ``moved`` says which tag has moved, "" if none has."""
+    """Return the note about a choice; ``moved`` describes the tag that has moved; "" if none has."""
     follows = str(policy.follows) if policy.follows is not None else ""
     if moved:
         reason = choice.why.value if choice.pending else TAG_MOVED

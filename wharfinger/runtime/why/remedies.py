@@ -1,6 +1,6 @@
 """The remedies of root causes, one line each. A remedy names the command to run or the field to change.
 
-The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. Here are the commands that go with
+The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. This module adds the commands for
 them, and remedies for problems that have no reason: work that takes long, or a package that does not exist.
 """
 

@@ -115,9 +115,9 @@ Charge: TypeAlias = Callable[[Admission, Writer], None]
 class Plugin:
     """One plugin, with kube-apiserver's name. Its functions may raise StatusError and must not modify their arguments.
 
-    ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field
-    managers are recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid.
-    ``charge`` records what the write uses of quotas, right before the object is stored (not in a dry run).
+    ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field managers are
+    recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid. ``charge`` adds the use
+    by the write to the quotas, right before the object is stored (not in a dry run).
     """
 
     name: str

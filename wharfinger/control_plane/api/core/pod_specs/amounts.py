@@ -26,7 +26,7 @@ class Amounts:
             self.formats.setdefault(name, value)
 
     def raise_to(self, other: "Amounts") -> None:
-        """Raise each amount to the one in ``other`` if the latter is larger."""
+        """Raise each amount to the amount in ``other`` if that is larger."""
         for name, number in other.numbers.items():
             if name not in self.numbers or number > self.numbers[name]:
                 self.numbers[name], self.formats[name] = number, other.formats[name]
