@@ -129,7 +129,7 @@ class JournalTable:
         self._file.change(self._spec, (prefix,), ())
 
     def write(self, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
-        """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
+        """Apply the deletes (prefixes of keys), then the puts, all or nothing. Raises JournalFileError."""
         self._file.change(self._spec, tuple(deletes), tuple(puts))
 
 
@@ -185,7 +185,7 @@ class JournalFile:
             return _read(self._database, spec)
 
     def change(self, spec: TableSpec, deletes: Sequence[Row], puts: Sequence[Row]) -> None:
-        """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
+        """Apply the deletes (prefixes of keys), then the puts, all or nothing. Raises JournalFileError."""
         statements = (*map(spec.delete, deletes), *map(spec.put, puts))
         with self._refusing("be written"), self._lock, self._mending():
             if len(statements) == 1:

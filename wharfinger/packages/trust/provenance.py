@@ -29,7 +29,7 @@ MISSING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChartClaim:
-    """The chart that a provenance file must be about. ``version`` may be "": any."""
+    """The chart that a provenance file must be about. ``version`` "" stands for any version."""
 
     name: str
     version: str
@@ -40,7 +40,7 @@ class ChartClaim:
 async def provenance_refusal(
     registry: Registry, repository: str, manifest: Manifest, version: str, keyring: str
 ) -> str:
-    """Return why a chart in a registry is not trusted by its provenance file, "" if it is. ``version`` may be "": any.
+    """Return why a chart in a registry is not trusted by its provenance file, "" if it is. ``version`` "" stands for any version.
 
     Raises PackageError if the file cannot be read.
     """

@@ -113,7 +113,7 @@ async def _payload(registry: Registry, repository: str, layer: Descriptor) -> by
 
 
 def _read(data: bytes, media_type: str, annotations: JsonObject) -> Signature:
-    """Return a signature; anybody can push one that cannot be read, which must not hide the others."""
+    """Return a signature; it has a ``problem`` if it cannot be read. Anybody can push such a one, and it must not hide others."""
     try:
         if media_type == SIMPLE_SIGNING:
             return _signature(data, annotations)
@@ -141,7 +141,7 @@ def _statement(data: bytes, annotations: JsonObject) -> Signature:
 
 
 def _certified(signature: Signature, annotations: JsonObject) -> Signature:
-    """Return a signature with the certificate and the entry of the log that its annotations have."""
+    """Return a signature with the certificate and the log entry from its annotations."""
     certificate, chain, entry = (
         find_str(annotations, key)[: MAX_ANNOTATION + 1] for key in (CERTIFICATE, CHAIN, BUNDLE)
     )

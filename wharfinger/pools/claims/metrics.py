@@ -29,7 +29,7 @@ class Snapshot:
 class PoolMetrics:
     """The latencies and sums of one pool since it was opened, in seconds.
 
-    ``dispatch_s`` runs from the acceptance of a request to its first claim, ``claim_s`` to its success.
+    ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` that to its success.
     """
 
     counters: Counters

@@ -98,7 +98,7 @@ class Program:
             self.over.set()
 
     async def run(self, variables: Mapping[str, str], limits: Limits, sinks: Sinks) -> Outcome:
-        """Serve one run. It must be `usable` and idle. Raises NotBegunError, StuckError, and what a sink raises.
+        """Serve one run. It must be `usable` and idle. Raises NotBegunError, StuckError, and the errors of a sink.
 
         When this returns or raises and the program is not usable any more, it is dead.
         """

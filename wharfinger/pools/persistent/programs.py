@@ -212,7 +212,7 @@ class PersistentPrograms:
             self._newest.pop(owner, None)
 
     async def _give_back(self, kept: _Kept) -> None:
-        """Make a program idle, or end it and wait until it is dead. Shielded, and bounded as any end."""
+        """Make a program idle, or end it and wait until it is dead. Shielded, and bounded in time."""
         program = kept.program
         if program.over.is_set():
             self.counters.broken += 1
@@ -238,7 +238,7 @@ class PersistentPrograms:
 
 
 def _identity(argv: tuple[str, ...]) -> tuple[object, ...]:
-    """Return what changes if a file of the command line is replaced. Blocking."""
+    """Return values that change if a file of the command line is replaced. Blocking."""
     found: list[object] = []
     for word in argv:
         if word.startswith("/"):

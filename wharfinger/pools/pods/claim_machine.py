@@ -80,7 +80,7 @@ class Asked:
 class Known:
     """Everything that is known of a claim. ``pods`` have its name, and ``uid`` is its own; empty if there is no such claim.
 
-    ``written`` is the status in the cache. ``open``: its pool serves; ``full``: it took no more requests just now.
+    ``written`` is the status in the cache. ``open``: its pool serves; ``full``: the pool has just refused a request.
     """
 
     uid: str

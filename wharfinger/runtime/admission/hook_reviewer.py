@@ -6,8 +6,8 @@ have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`), and
 applied, which may need other reviews. Each review has the time that the API server waits for it. If there is no answer in time,
 or no valid one, the hook's failure policy decides, as the API server would decide without an answer.
 
-Only two reviews get no answer of a hook and are admitted: those about a package that is being removed. Everything that cannot be
-judged here (an unknown package, one that is not loaded yet) is an error of HTTP, so the API server applies the failure policy.
+Requests are admitted without an answer of a hook only if the hook's package is being removed. An admission review that cannot be
+judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure policy.
 """
 
 import logging

@@ -46,9 +46,7 @@ class ReleaseChecks:
         )
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim the release that this package asks for on behalf of another package, if an earlier process installed that one
-        as this release.
-        """
+        """Claim the release that a package asks for on behalf of another one, if an earlier process installed that one as it."""
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 

@@ -1,7 +1,7 @@
 """The examination of a machine and a cluster for everything that the daemon needs, each finding with its remedy.
 
-Nothing is changed, neither here nor in the cluster. An examination that needs the result of a failed one is skipped, and says
-so; so the first failed finding is the one to mend.
+Nothing is changed, neither here nor in the cluster. An examination that needs the result of a failed one is reported as skipped,
+so the first failed finding is the one to fix.
 """
 
 import os
@@ -188,7 +188,7 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
 
 @asynccontextmanager
 async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> AsyncIterator[ClusterClient | None]:
-    """Yield a client; None if there is no usable kubeconfig, which is told."""
+    """Yield a client; if there is no usable kubeconfig, report that, and yield None."""
     with tempfile.TemporaryDirectory() as certificates:
         try:
             connection: Connection = await trio.to_thread.run_sync(

@@ -1,14 +1,15 @@
 """The daemon's log: one line per record on stderr, text for people, with or without colours, or JSON for programs.
 
-Each line has the package that it is about, and, if it is about work in a queue, the task and the cause of that work.
+Each line names the package that it is about, and, if it is about work in a queue, the task and the cause of that work. These come
+from context variables that a queue's worker sets, so no log call has to pass them.
 
 A traceback follows its record, and each of its lines is marked.
 
 Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
 message; in JSON they are beside it, and none of them replaces a standard field.
 
-These come from context variables that a queue's worker sets, so no log call has to pass them. Names and values
-of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks into a message.
+Names and values of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks
+into a message.
 """
 
 import json

@@ -58,7 +58,7 @@ def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float)
 
 
 def stale_watches(clients: Sequence[tuple[str, HttpClusterClient]]) -> tuple[str, ...]:
-    """Return a sentence for each watch that hangs. One that may wait for a turn of its client does not hang."""
+    """Return a sentence for each watch that hangs. A watch that may be waiting for its client's turn does not count."""
     return tuple(
         str(sign)
         for _, client in clients
