@@ -117,7 +117,7 @@ class _Work:
         return await self.builder.build(Manifests(FIELD, text, {"patches": list[JsonValue](patches)}))
 
     async def _named(self, text: str, patches: Sequence[JsonObject], error: KustomizeError) -> PatchError:
-        """Return the error with the first patch that fails, found by halving: a build fails if one with fewer patches does."""
+        """Return the error with the first patch that fails, found by bisection over the number of patches in a build."""
         low, high, said = 0, len(patches), error
         while high - low > 1:
             middle = (low + high) // 2

@@ -14,10 +14,10 @@ Change: TypeAlias = Callable[[JsonObject], JsonObject | None]
 
 
 def rewritten(rendered: Rendered, change: Change) -> Rendered:
-    """Return a chart's objects and Helm hooks as ``change`` makes them.
+    """Return a rendered chart with ``change`` applied to its objects and Helm hooks.
 
-    The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the other
-    documents are kept unchanged. Blocking: it reads the manifest. Raises RenderError if that is invalid.
+    The text of the manifest is updated: a document with a changed object is written anew under its ``# Source`` line, other
+    documents are not changed. Blocking: it reads the manifest. Raises RenderError if the manifest is invalid.
     """
     hooks = tuple(obj for obj in map(change, rendered.hooks) if obj is not None)
     objects: list[JsonObject] = []

@@ -1,7 +1,7 @@
 """The actions of Go templates (``{{ … }}``): which functions a text calls, and which fields it reads. Pure.
 
-Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is
-split into tokens as Go's own lexer does, and not parsed further: an action that is never reached counts, too.
+Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is split
+into tokens like in Go's own lexer, but not parsed further: an action that is never executed counts, too.
 """
 
 import re
@@ -39,12 +39,12 @@ HAS: Final = ("APIVersions", "Has")
 class TemplateUse:
     """The functions that actions call, and the fields that they read.
 
-    ``functions`` are bare names; ``words`` every name in a field chain; ``ends`` the last of each. ``asked`` are the API
-    versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is no literal.
-    ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if anything else of the
-    capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so a template may be put
-    together from parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the values are read
-    as a whole, or by a key that is no literal.
+    ``functions`` are bare names; ``words`` are all names in field chains; ``ends`` are the last names of the chains. ``asked``
+    are the API versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is not
+    always a literal. ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if
+    anything else of the capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so that
+    a template may be made of parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the
+    values are read as a whole, or by a key that is no literal.
     """
 
     functions: set[str] = field(default_factory=set)
@@ -126,7 +126,7 @@ class TemplateUse:
             self.builds = True
 
     def _read_name(self, match: re.Match[str]) -> bool:
-        """Add a function or a field chain; return whether the next token is the requested API version."""
+        """Add a function or a field chain; return whether the next token is the argument of ``.Capabilities.APIVersions.Has``."""
         if match["word"] is not None:
             if not match[0].startswith("$"):
                 self.functions.add(match[0])

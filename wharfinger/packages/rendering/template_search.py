@@ -14,7 +14,7 @@ _ARCHIVES: Final = (".tgz", ".tar.gz")
 def mentions(chart: Path, text: str) -> bool:
     """Return whether a file below ``templates/``, or a template of a chart in ``charts/``, contains ``text``. Blocking.
 
-    Files that are not searched count as yes: a chart that is an archive, and more files than MAX_FILES. Only regular files
+    The result is also True if not everything is searched: for packed charts, and more files than MAX_FILES. Only regular files
     are opened, and links are not followed; a file that cannot be read is skipped, because Helm could not use it either.
     """
     wanted = text.encode()

@@ -1,8 +1,8 @@
 """Signed statements about artifacts: DSSE envelopes, whose payload is an in-toto statement.
 
-A statement has subjects (digests of artifacts), the type of its predicate, and the predicate: an SBOM, the provenance of a
-build, or the bare statement that the artifact is signed. Only the digest and the type are rules; predicates are shown, and
-nothing in them is trusted for a decision.
+A statement has subjects (digests of artifacts), the type of its predicate, and the predicate: an SBOM, the provenance of a build,
+or the bare statement that the artifact is signed. Decisions depend only on the digest and the type; predicates are shown, but no
+decision depends on them.
 
 Sources: DSSE's ``protocol.md``; in-toto's ``spec/v1/statement.md``.
 """

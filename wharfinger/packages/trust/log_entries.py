@@ -1,8 +1,8 @@
-"""Entries of a transparency log, as Rekor keeps them: the proof that a signature was made at a time.
+"""Entries of a transparency log, in the format of Rekor: they prove the time of a signature.
 
-A certificate of a signer is valid for minutes, and is verified years later. So the log has to state when it saw the signature:
-its promise (*signed entry timestamp*) covers the entry and the time. A proof of inclusion, where there is one, must lead to a
-root that the log has signed. Both come with the signature, and are verified with the key of the log, so nothing is requested.
+A certificate of a signer is valid for minutes, but is verified years later. So the log has to state when it received the
+signature: its promise (*signed entry timestamp*) covers the entry and the time. If there is a proof of inclusion, it must lead to
+a root that the log has signed. Both come with the signature, and are verified with the key of the log, so nothing is requested.
 
 Sources: Rekor's ``openapi.yaml``; RFC 6962 §2.1 (the tree); the C2SP specifications of signed notes and of checkpoints.
 """
@@ -39,7 +39,7 @@ _MAX_TIME: Final = 2**33
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """The way from an entry to the root of the log's tree, and the root as the log has signed it."""
+    """The path from an entry to the root of the log's tree, and the root with the log's signature."""
 
     index: int
     size: int
