@@ -109,6 +109,30 @@ async def test_a_failed_quick_change_is_recorded(autojump_clock: MockClock) -> N
         assert await values(at) == {"a": "1", "b": "1"}
 
 
+async def test_a_change_that_fails_while_it_is_announced_is_recorded_as_failed(autojump_clock: MockClock) -> None:
+    """The server has the announcement, and its answer comes after the failure; nobody may ever try again."""
+    async with bench() as at:
+        await at.engine.upgrade(pair("1"))
+        answers, inner = trio.Event(), at.transport.inner
+
+        async def handle(request: httpx.Request) -> httpx.Response:
+            if request.method == "PATCH":
+                await answers.wait()
+                return refusal(422, "Invalid")
+            response = await inner.handle_async_request(request)
+            if request.method == "POST":
+                answers.set()
+                await trio.sleep(0.5)
+            return response
+
+        at.transport.inner = httpx.MockTransport(handle)
+        with pytest.raises(InvalidError):
+            await at.engine.upgrade(pair("2"))
+        first, second = await at.statuses()
+        assert first == "1 deployed Install complete"
+        assert second.startswith("2 failed Upgrade failed: ")
+
+
 async def test_a_cancelled_quick_change_needs_no_record(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(pair("1"))

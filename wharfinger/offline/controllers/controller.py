@@ -19,8 +19,8 @@ from wharfinger.runtime.fixpoint.model import Id
 class Produced:
     """The result of one run of a node.
 
-    ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is that of objects that name none.
-    ``internal`` are objects that only other nodes read: a controller makes them in a cluster, so they are not printed.
+    ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is the default for objects that name
+    none. ``internal`` are objects that only other nodes read: a controller makes them in a cluster, so they are not printed.
     ``skipped`` is the reason why nothing was done ("": it was done). ``warnings`` are for the report.
     """
 

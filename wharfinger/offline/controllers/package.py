@@ -96,7 +96,7 @@ class PackageTools:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A package that was read: its resource, its definition, its files and their digest, and where it came from."""
+    """A package that was read: its resource, its definition, its files and their digest, and its source."""
 
     spec: PackageSpec
     definition: Definition
@@ -224,7 +224,7 @@ class PackageController:
         return await self._tools.store.install(manifest), manifest.descriptor.digest.text
 
     async def _source(self, spec: PackageSpec, gate: Gate) -> Source:
-        """Return where a package comes from: the given folder, or the PackageRepository that its resource names."""
+        """Return the source of a package: the given folder, or the PackageRepository that its resource names."""
         folder = self._tools.folder
         if folder is not None:
             layout = trio.Path(folder / spec.package / LAYOUT_FILE)

@@ -64,7 +64,7 @@ class KustomizationFolder:
 
 @dataclass(frozen=True, slots=True)
 class ArgoFolder:
-    """A folder that an Application of Argo CD builds, in the repository at an address."""
+    """A folder that an Application of Argo CD builds, and the address of its repository."""
 
     id: Id
     folder: str

@@ -85,11 +85,11 @@ def discover(
     limit: Path | None = None,
     texts: ParsedTexts | None = None,
 ) -> Tree:
-    """Discover the tree at ``paths``, folders or files in any order; ``root`` is what ``spec.path`` is relative to.
+    """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
-    By default, ``root`` is `root_of` the paths, and ``repository``, that of the tree, is the one at the root. All loaded files
-    must lie in the folder ``limit``: by default that of the git repository, else the root. ``texts`` has the files that were
-    parsed before. Blocking. Raises TreeError.
+    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. All loaded files must lie
+    in the folder ``limit``: by default that of the git repository, else the root. ``texts`` has the files that were parsed
+    before. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:

@@ -151,7 +151,7 @@ def pack_chart(folder: Path) -> bytes:
 
 
 def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
-    """Pack the folder as a gzipped tar, with ``prefix`` before each name, and without what ``.helmignore`` lists.
+    """Pack the folder as a gzipped tar, with ``prefix`` before each name, and without the files that ``.helmignore`` lists.
 
     Without a prefix, the folder is packed as a package: its hooks, schemas and CRDs are included even if ``.helmignore`` lists
     them. Raises ArtifactError if the folder contains something that cannot be packed, or is too big.

@@ -1,8 +1,8 @@
 """The logins of this machine's user, as Docker keeps them: in ``config.json``, and in the credential helpers that it names.
 
 A helper is the program ``docker-credential-NAME`` on PATH. It gets the name of the registry on its standard input and prints a
-user name and a secret in JSON. It runs with the environment of this process, because its own settings are there. Messages never
-quote its output. Source: the documentation of docker-credential-helpers, and docker/cli's ``cli/config/credentials``.
+user name and a secret in JSON. It runs with the environment of this process, because it reads its settings from there. Messages
+never quote its output. Source: the documentation of docker-credential-helpers, and docker/cli's ``cli/config/credentials``.
 
 A login is sent only over https or to a registry on this machine, unless the caller allows plain HTTP.
 """

@@ -119,7 +119,7 @@ EVERYTHING: Final = ChartUse(
 
 
 def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
-    """Search a chart, and all charts in it. ``is_package`` leaves out files that are not the package's chart, as for Helm.
+    """Search a chart, and all charts in it. With ``is_package``, files outside of the package's chart are left out.
 
     Blocking.
     """

@@ -80,7 +80,7 @@ def _said(finding: Finding, secrets: "_Secrets") -> str:
 
 
 def _is_within(path: str, place: str) -> bool:
-    """Return whether the path is at or below the place, as texts."""
+    """Return whether a path is at or below a place; both are texts."""
     return not place or path == place or path.startswith((f"{place}.", f"{place}["))
 
 

@@ -4,14 +4,14 @@ Layers, each over the one before (spec runtime §8.5)::
 
     static values          the package's values.yaml
     settings defaults      of the settings schema; a default only fills what is absent
-    settings               what the user set
+    settings               the user's own
     values defaults        of the values schema
-    hook patches           changes by the package's hooks (not here: hooks/ has them)
+    hook patches           changes by the package's hooks (in hooks/, not here)
 
 Objects are merged member by member; everything else, lists included, is replaced. There are four results:
 
-* *effective settings*: the user's settings and the defaults, checked against the settings schema, whose objects are closed;
-* *values*: all layers that are here;
+* *effective settings*: the user's settings and the defaults, checked against the settings schema, which refuses unknown fields;
+* *values*: all of these layers except hook patches;
 * *hook values*: ``{"global": …, "<camelName>": …}``, for the files of hooks;
 * *Helm values*: for templates; they differ by layout (`helm_values`).
 

@@ -76,7 +76,7 @@ class LayoutSource:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of package folders, as an author has them: the package ``web`` is the folder ``path/web``."""
+    """A folder of an author's package folders: the package ``web`` is the folder ``path/web``."""
 
     path: Path
 

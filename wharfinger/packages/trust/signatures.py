@@ -122,7 +122,7 @@ async def _payload(registry: Registry, repository: str, layer: Descriptor) -> by
 
 
 def _read(data: bytes, media_type: str, annotations: JsonObject) -> Signature:
-    """Return a signature; it has a ``problem`` if it cannot be read. Anybody can push such a one, and it must not hide others."""
+    """Return a signature. One that cannot be read has a ``problem``: anybody can push it, and it must not hide others."""
     try:
         if media_type == SIMPLE_SIGNING:
             return _signature(data, annotations)

@@ -80,7 +80,8 @@ class HookReviewer:
     async def _admit(self, instance: Instance | None, address: Address, request: Request) -> Response:
         review = read_admission_review(request.body)
         uid = find_str(review, "request", "uid")
-        if self._runtime.lifecycle.is_removing(address.package):
+        runtime, package = self._runtime, address.package
+        if runtime.lifecycle.is_removing(package) and not runtime.is_leaving(package):
             why = f"no hook has judged this: package {address.package} is being removed"
             return Response(200, admission_answer(admitted_without(uid, why)))
         if instance is None or (bound := _bound(instance)) is None:
@@ -181,7 +182,7 @@ def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | Conve
 
 
 def _asked_timeout(request: Request) -> float | None:
-    """Return the time in seconds that the API server says it waits (``?timeout=10s``); None if it does not say."""
+    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states none."""
     text = request.arg("timeout").removesuffix("s")
     return float(text) if text.isdecimal() and len(text) < len("100") and int(text) else None
 
