@@ -241,7 +241,7 @@ class PackageController:
         return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
-        """Return the sources of ``settingsFrom``, None for a missing one: the daemon's own code decides what that means."""
+        """Return the sources of ``settingsFrom``; None for a missing one, which the daemon's own code then handles."""
         found: dict[ObjectKey, JsonObject | None] = {}
         for number, entry in enumerate(spec.settings_from):
             who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)

@@ -1,6 +1,6 @@
 """Packages without a chart: a folder of plain manifests, or one with a ``kustomization.yaml`` at its top.
 
-Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below; JSON files are not, as in Flux. Names that begin with
+Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below. As in Flux, JSON files are not. Names that begin with
 a dot are left out. Each document must be an object: silently skipping a file could lose an object. Kustomize builds a folder with
 a ``kustomization.yaml``, and decides which files belong to it.
 """

@@ -161,7 +161,7 @@ class _Charts:
 
     @property
     def absent(self) -> set[str]:
-        """Return the keys of dependencies without files here, so that the values that they read are not known."""
+        """Return the keys of dependencies whose files are missing here, so that it is unknown which values they read."""
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:

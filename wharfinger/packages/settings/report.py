@@ -2,8 +2,8 @@
 
 The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign programs
 and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They always run, before everything else, so that a user
-sees all problems at once. Only consequences of other problems are left out: if the schema refuses a part of the value, errors of
-rules that could not be evaluated on that part.
+sees all problems at once. If the schema refuses a part of the value, errors of rules that could not be evaluated on that part are
+left out, because they follow from that problem.
 
 No message quotes a secret, neither the new value nor the old one: a value that the schema marks as ``writeOnly``, or with a key
 that is named like a credential. A rule may build a message from all of its input, in any form (cut, encoded, in capitals), so

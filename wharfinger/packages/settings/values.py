@@ -126,8 +126,8 @@ def default_problems(definition: Definition) -> tuple[Problem, ...]:
     """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace them.
 
     They are checked against the values schema or, without one, the settings schema. The daemon does not check them against the
-    settings schema, so fields that this does not know are no problem. A required field that is absent is no problem either: the
-    user may set it. Rules are not evaluated.
+    settings schema, so fields that are unknown to that schema are no problem. A required field that is absent is no problem
+    either: the user may set it. Rules are not evaluated.
     """
     static = definition.static_values
     problems: tuple[Problem, ...] = ()

@@ -290,7 +290,7 @@ class DiskStore:
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
         """Run disk work in a thread.
 
-        Even if the task is cancelled, the thread is waited for; long work checks for cancellation.
+        The thread is waited for even if the task is cancelled; long work checks for cancellation.
         """
 
         def guarded() -> T:
