@@ -75,7 +75,7 @@ from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
 
 MODULES: Final = Id(ENABLED_MODULES, "", "")
-"""The data that stands for the Modules that are on; every package sees them under ``global``."""
+"""The id of the set of enabled Modules, which every package sees under ``global``."""
 _ANYWHERE: Final = (Path("/"),)
 """An offline build runs as its user, and so reads any folder that a PackageRepository names."""
 
@@ -110,7 +110,7 @@ class PackageController:
 
     def __init__(self, desk: Desk, charts: ChartRenders, tools: PackageTools) -> None:
         self.loaded: dict[Id, Loaded] = {}
-        """The packages that were read in this run, for the judgement of their requirements."""
+        """The packages that were read in this run, for the check of their requirements."""
         self._desk = desk
         self._charts = charts
         self._tools = tools

@@ -8,7 +8,7 @@ from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, PACKA
 from wharfinger.runtime.fixpoint.model import Id
 
 MOST_SHOWN: Final = 2
-"""The nodes that are named; of all others the number is shown."""
+"""The largest number of nodes that are named; the other nodes are only counted."""
 
 
 @dataclass(slots=True)

@@ -44,7 +44,7 @@ class Change(StrEnum):
     """The kind of an event."""
 
     ADDED = "added"
-    """The object is new, or its content differs from before."""
+    """The object is new, or its content has changed."""
     REFIRED = "refired"
     REMOVED = "removed"
     STATUS = "status"

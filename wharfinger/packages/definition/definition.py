@@ -117,7 +117,7 @@ class Definition:
     batch_hooks: tuple[str, ...] = ()
     """Executables that contain several hooks, as paths in the package. The package declares them itself."""
     exclusive_group: str = ""
-    """The group of Modules of which only one may be on; "" if it is in none."""
+    """Its group of Modules; only one Module of a group may be on. "" if it is in no group."""
 
     @property
     def camel(self) -> str:

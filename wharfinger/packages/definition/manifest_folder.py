@@ -26,7 +26,7 @@ MAX_TOTAL: Final = 64 * 1024 * 1024
 _NO_MANIFESTS: Final = frozenset({"changelog.yaml", "changelog.yml"})
 """Files at the top that describe the package."""
 _MARKERS: Final = frozenset({CHART_FILE, PACKAGE_FILE, MODULE_FILE, *KUSTOMIZATION_FILES})
-"""Files that make a folder below the top something else than manifests."""
+"""Files that mark a folder below the top as something other than manifests."""
 
 
 def is_kustomization(files: PackageFiles) -> bool:

@@ -26,7 +26,7 @@ from wharfinger.formats.schemas.problems import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""The most places that the schema marks as secret; a value with more of them is treated as one secret."""
+"""The largest number of places that the schema marks as secret; a value with more counts as one secret."""
 
 _ANY: Final = 0
 """A step that stands for every index of a list."""

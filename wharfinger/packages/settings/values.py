@@ -43,9 +43,9 @@ from wharfinger.packages.settings.report import SettingsReport, report_on
 MAX_VALUES: Final = 4 * 1024 * 1024
 """The largest size of all values of one package, in bytes of JSON; they are passed through files and a Secret."""
 MAX_SHOWN: Final = 5
-"""The most problems in a message; `SettingsError.problems` has all of them."""
+"""The largest number of problems in a message; `SettingsError.problems` has all of them."""
 MAX_MESSAGE: Final = 300
-"""The most characters of one problem in a message."""
+"""The largest number of characters of one problem in a message."""
 
 _RUNTIMES: Final = frozenset({"Application", "Module", "Platform"})
 
