@@ -1,9 +1,9 @@
-"""The ordinary case, without h11: one ordinary request that arrived without further data, and its answer.
+"""A fast path without h11: it parses an ordinary request that arrived alone and whole, and writes its answer.
 
-Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a request is read here
-by two regular expressions. A request that differs in any way (another version, chunks, an expectation, a repeated header, odd
-white space, more bytes than the request) is not judged here: it is left to h11 from its first byte. So this module accepts no
-request that h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
+Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a request is read here by
+two regular expressions. A request that differs in any way (another version, chunks, an expectation, a repeated header, odd white
+space, more bytes than the request) is not judged here: h11 parses it from its first byte. So this module accepts no request that
+h11 refuses or reads differently (``tests/httpd/test_lean.py`` compares the two).
 """
 
 import re
@@ -66,7 +66,7 @@ def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
 
 
 _read_headers: Final = lru_cache(maxsize=256)(_headers)
-"""The cached parser; a client sends the same headers with every request, except for the length."""
+"""The cached parser: a client sends the same headers with every request, except for the length."""
 
 
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:

@@ -50,10 +50,10 @@ class StreamingResponse:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A reply that ends HTTP on the connection (101), and continues with ``protocol``, which ``run`` speaks over the stream.
+    """A reply that switches the connection from HTTP to ``protocol`` (101); ``run`` then serves that protocol on the stream.
 
-    The client must have asked for it, else it is answered with 400. The connection is closed when ``run`` returns; ``run`` is
-    cancelled if the server is drained. It does not close the stream.
+    If the client did not ask for this protocol, the server answers with 400. ``run`` does not close the stream: the server closes
+    the connection when ``run`` returns. ``run`` is cancelled if the server is drained.
     """
 
     protocol: str
@@ -72,7 +72,7 @@ class CutError(Exception):
 
 
 def is_cut(error: Exception) -> bool:
-    """Return whether an exception, or all of a group, is a :class:`CutError`."""
+    """Return whether an exception, or every exception of a group, is a :class:`CutError`."""
     return isinstance(error, CutError) or (isinstance(error, ExceptionGroup) and error.split(CutError)[1] is None)
 
 

@@ -1,6 +1,6 @@
-"""The process at the other end of a Unix socket, as the kernel names it (unix(7), SO_PEERCRED).
+"""The process at the other end of a Unix socket, as reported by the kernel (unix(7), SO_PEERCRED).
 
-The numbers are those of the moment at which the peer connected, so a process cannot change them later.
+The kernel records the numbers when the peer connects, so a process cannot change them later.
 """
 
 import socket
@@ -21,7 +21,7 @@ class Peer(NamedTuple):
 
 
 def peer_of(stream: trio.abc.Stream) -> Peer | None:
-    """Return the peer of a connection over a Unix socket; None if it is another one, or the kernel does not tell."""
+    """Return the peer of a connection over a Unix socket; None for any other connection, or if the kernel does not report it."""
     if not isinstance(stream, trio.SocketStream) or stream.socket.family != socket.AF_UNIX:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The stream of a connection that speaks another protocol than HTTP now."""
+"""The stream of a connection that was upgraded from HTTP to another protocol."""
 
 import trio
 

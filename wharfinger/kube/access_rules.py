@@ -1,4 +1,4 @@
-"""Requests as RBAC judges them, and the rules of roles that allow them."""
+"""Requests as RBAC sees them, and the rules of roles that allow them."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """A request for a resource, or for the resources of one namespace, as a rule may allow it.
+    """The access that a request needs: a verb on a resource, in one namespace or at the cluster scope, or on a path.
 
     ``group`` is "" for the core group. ``resource`` is the plural, with a subresource: ``pods/log``. ``namespace`` is "" at the
     cluster scope. If ``path`` is set, the request is for that path and for no resource.
@@ -32,7 +32,7 @@ class Access:
     path: str = ""
 
     def rule(self) -> str:
-        """Return the rule that allows it, as one line of YAML: an item for the ``rules`` of a role."""
+        """Return the rule that allows this access, as one line of YAML: an item for the ``rules`` of a role."""
         if self.path:
             return f'- {{nonResourceURLs: ["{self.path}"], verbs: [{self.verb}]}}'
         return rule_line(self.group, (self.resource,), (self.verb,))
@@ -46,7 +46,7 @@ class Refusal:
     access: Access
 
     def remedy(self) -> str:
-        """Return the missing rule and the role that it belongs into, for the end of a message."""
+        """Return the missing rule and the role that needs it, for the end of a message."""
         access, account = self.access, service_account_of(self.user)
         who = f"ServiceAccount {account}" if account is not None else f"user {self.user}"
         place = f"a Role of the namespace {access.namespace}" if access.namespace else "a ClusterRole"
@@ -64,14 +64,14 @@ def refusal_of(message: str) -> Refusal | None:
 
 
 def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...], names: tuple[str, ...] = ()) -> str:
-    """Return one rule of a role as a line of YAML, an item of a list; ``names`` are those of objects, none for all objects."""
+    """Return one rule of a role as a line of YAML, an item of a list; ``names`` limits it to these objects, if there are any."""
     named = f", resourceNames: [{', '.join(map(json.dumps, names))}]" if names else ""
     return f'- {{apiGroups: ["{group}"], resources: [{", ".join(resources)}]{named}, verbs: [{", ".join(verbs)}]}}'
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRequest:
-    """A request that an API server has answered: the user that it was made as, and what it asked for.
+    """A request that an API server has answered: its user, the access that it needed, and the answer.
 
     ``agent`` is the user agent, ``name`` the object ("" for a collection), ``code`` the HTTP status. An apply or an update that
     created its object (201) needs the verb ``create``, too.
@@ -86,7 +86,7 @@ class JudgedRequest:
     """The body of the answer, a Status in JSON, if the request failed."""
 
     def refused(self) -> Access:
-        """Return the access for which it was refused. That of an apply may be the creation of its object."""
+        """Return the access that was refused. For an apply, this may be the creation of its object."""
         found = refusal_of(self.message.replace('\\"', '"'))
         return self.access if found is None else found.access
 

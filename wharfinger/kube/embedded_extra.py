@@ -1,4 +1,4 @@
-"""The check whether the libraries of the extra ``wharfinger[embedded]`` are installed, for the embedded control plane."""
+"""Check that the libraries of the extra ``wharfinger[embedded]`` are installed; the embedded control plane needs them."""
 
 from importlib.util import find_spec
 from typing import Final

@@ -5,9 +5,9 @@ of a set, ``i:0`` an index), so two elements are equal exactly when their texts 
 JSON. A :class:`FieldSet` holds the elements that are in the set themselves (``members``) and the sets below elements
 (``children``); an element may be both, which FieldsV1 writes as ``"."``.
 
-Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: removing
-``.spec`` does not affect ``.spec.replicas``. Which lists are keyed, and by which keys, is only known to the server
-(:mod:`wharfinger.control_plane.merging.typed_fields`); here the set itself shows it.
+Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: removing ``.spec``
+does not affect ``.spec.replicas``. Only the server knows which lists are keyed, and by which keys
+(:mod:`wharfinger.control_plane.merging.typed_fields`); here the path elements of the set show it.
 
 Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
 """
@@ -20,7 +20,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json
 
 FieldPath: TypeAlias = tuple[str, ...]
-"""The path elements from the root on; the root itself is ()."""
+"""The path elements, starting at the root; the root itself is ()."""
 
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024

@@ -1,8 +1,8 @@
-"""JSON Patch (RFC 6902) over JSON Pointers (RFC 6901). Pure: the document is never altered, the result shares nothing.
+"""JSON Patch (RFC 6902) over JSON Pointers (RFC 6901). Pure: the document is not altered, and shares nothing with the result.
 
 A patch is applied completely or not at all. Patches come from hooks and from clients, so their cost is bounded: the number of
-operations (as in the kube-apiserver), the total size of copies (a list that is copied into itself twenty times becomes a
-million lists), and the depth of the result, on whose limit all other readers rely.
+operations (as in the kube-apiserver), the total size of copies (a list that is copied into itself twenty times becomes a million
+lists), and the depth of the result, because all other code relies on that limit.
 """
 
 from collections.abc import Sequence

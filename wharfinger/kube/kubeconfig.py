@@ -1,4 +1,4 @@
-"""The check whether a kubeconfig file was written by a control plane, so that another start of it may replace the file."""
+"""Check that a kubeconfig file was written by a control plane, so that the next start may replace the file."""
 
 from contextlib import suppress
 from pathlib import Path

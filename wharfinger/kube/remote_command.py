@@ -79,7 +79,7 @@ StreamEvent: TypeAlias = Arrived | ChannelEnded | SocketClosed
 
 
 class RemoteStreams:
-    """One end of the WebSocket. What the methods return is to be sent, in order; nothing is sent after `close`."""
+    """One end of the WebSocket. The caller sends the bytes that the methods return, in order; nothing is sent after `close`."""
 
     def __init__(self, *, client: bool) -> None:
         self._socket = Connection(ConnectionType.CLIENT if client else ConnectionType.SERVER)
@@ -105,7 +105,7 @@ class RemoteStreams:
             return b""
 
     def receive(self, data: bytes) -> list[StreamEvent]:
-        """Return what arrived; empty ``data`` is the end of the connection. Raises StreamError."""
+        """Return the events in received data; empty ``data`` is the end of the connection. Raises StreamError."""
         if not data:
             return [SocketClosed()]
         try:
@@ -115,7 +115,7 @@ class RemoteStreams:
             raise StreamError(f"expected frames of a WebSocket, found others: {error}") from error
 
     def replies(self) -> bytes:
-        """Return what the received frames require to be sent: the answers to pings and to the close."""
+        """Return the frames to send in reply to received ones: the answers to pings and to the close."""
         found = b"".join(self._replies)
         self._replies.clear()
         return found
@@ -146,7 +146,7 @@ class RemoteStreams:
                     pass  # a pong
 
     def _part(self, data: bytes, *, finished: bool) -> Iterator[StreamEvent]:
-        """Return a part of a message. A message may arrive in parts, and its first byte in the first one that has bytes."""
+        """Yield the events of a part of a message. The first part that is not empty begins with the number of the channel."""
         channel = self._channel
         if channel is None and data:
             channel, data = data[0], data[1:]

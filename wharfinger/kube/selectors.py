@@ -308,7 +308,7 @@ def parse_field_selector(
 ) -> FieldSelector:
     r"""Parse a selector such as ``metadata.name=a,spec.nodeName!=b``. Raises SelectorError.
 
-    ``\`` escapes ``\``, ``,`` and ``=`` in values. ``refusal`` returns the error for a field that cannot be selected by.
+    ``\`` escapes ``\``, ``,`` and ``=`` in values. ``refusal`` returns the error for a field that selectors do not support.
     """
     terms = []
     for term in _split_terms(text):

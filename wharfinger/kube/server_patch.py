@@ -1,9 +1,8 @@
 """JSON patches and merge patches of objects, as the library of the kube-apiserver applies them, and the text of the result.
 
-JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
-adds it, an absent value is null, a test of an absent member against null holds, negative indexes count from the end. The
-text of a patched object is part of errors: members of objects that a patch walked through are sorted, everything else keeps
-its order.
+JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member adds
+it, an absent value is null, a test of an absent member against null holds, negative indexes count from the end. Errors quote the
+text of a patched object: the members of every object on the path of an operation are sorted, everything else keeps its order.
 
 Source: evanphx/json-patch v4.
 """
@@ -65,7 +64,7 @@ class _Work:
     root: JsonValue
     copied: int = 0
     walked: dict[int, JsonObject] = field(default_factory=dict)
-    """The objects that were walked through, by their ``id``: their members are sorted in the end."""
+    """The objects on the paths of operations, by their ``id``: their members are sorted at the end."""
     moved: bool = False
     """True if a value was copied or moved, so that the document may have become too deep."""
 

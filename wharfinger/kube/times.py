@@ -6,7 +6,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _ZONE_CHARS: Final = 255
-"""The longest accepted name of a zone; the tz database has no longer one, and a search for a longer name may not end."""
+"""The largest length of a zone's name; the tz database has no longer name, and a search for one may never end."""
 
 
 def format_time(moment: datetime) -> str:
@@ -26,12 +26,12 @@ def format_micro_time(moment: datetime) -> str:
 
 
 def format_exact_time(moment: datetime) -> str:
-    """Return a time with a fraction only if it has one, as Helm does: ``2026-11-21T04:03:00.25Z`` has six digits here."""
+    """Return a time like Helm's, with a fraction only if it is not 0: for ``2026-11-21T04:03:00.25Z`` six digits are written."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return an RFC 3339 time to the microsecond, or None for other text; Go writes nine digits of a second."""
+    """Return an RFC 3339 time, cut to microseconds (Go writes nine digits); None for other text."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -64,7 +64,7 @@ _CODES: Final = (range(0xD800), range(0xE000, 0x10000), range(0x10000, 0x40000),
 
 
 def unicode_class(name: str, *, negated: bool) -> str | None:
-    """Return the part between the brackets of a class for a name, None if Go does not know it."""
+    """Return the text that stands for a name between the brackets of a class; None if Go does not know the name."""
     name = _UNFOLDED.sub("", name)
     if not (name.isascii() and name.isalpha()):
         return None
@@ -79,7 +79,7 @@ def unicode_class(name: str, *, negated: bool) -> str | None:
 
 @lru_cache(maxsize=8)
 def _ranges(inner: str, *, negated: bool) -> str:
-    """Return the characters of a class as ranges, because ``^`` cannot be used for a class inside another."""
+    """Return the characters of a class as ranges, because ``^`` cannot negate a class inside another one."""
     pattern = f"[{'^' if negated else ''}{inner}]+"
     runs = (run for codes in _CODES for run in matching.found(pattern, "".join(map(chr, codes))))
     return "".join(rf"\x{{{ord(run[0]):X}}}-\x{{{ord(run[-1]):X}}}" for run in runs)

@@ -37,8 +37,8 @@ class BuildError(Exception):
 def few_collections() -> Iterator[None]:
     """Collect garbage rarely while the block runs.
 
-    A build makes many objects that live until its end, and each collection walks all of them: with the thresholds of Python
-    that takes a third of the processor time of a build whose charts are cached.
+    A build makes many objects that live until its end, and each collection walks all of them: with Python's default thresholds,
+    collections take a third of the processor time of a build whose charts are cached.
     """
     before = gc.get_threshold()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -58,7 +58,7 @@ def run_build(options: OfflineOptions) -> Result:
 
 
 async def build_paths(options: OfflineOptions, tools: Tools) -> Result | BuildError:
-    """Return the result or the error. A raised error would leave the nurseries of the pools as an exception group."""
+    """Return the result or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
     packages, trees = await trio.to_thread.run_sync(packages_and_trees, options.paths)
     if options.name and len(packages) > 1:
         return BuildError(

@@ -50,7 +50,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def show_statistics(args: argparse.Namespace) -> int:
-    """Print what the cache holds."""
+    """Print the statistics of the cache."""
     cache = cast("Path", args.cache_dir)
     try:
         found = statistics(cache)
@@ -66,7 +66,7 @@ def show_statistics(args: argparse.Namespace) -> int:
 
 
 def clean_up(args: argparse.Namespace) -> int:
-    """Remove the files over the limits, and print their size."""
+    """Remove files until the cache is within its limits, and print their size."""
     cache = cast("Path", args.cache_dir)
     max_bytes, unused_s = cast("int", args.max_mib) * MIB, cast("int", args.unused_days) * _DAY_S
     try:

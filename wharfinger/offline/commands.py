@@ -43,7 +43,7 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 
 def build(args: argparse.Namespace) -> int:
-    """Build paths, and print or write its manifests."""
+    """Build paths, and print or write their manifests."""
     try:
         options = read_options(args)
         result = run_build(options)

@@ -1,4 +1,4 @@
-"""``wharfinger diff``: what a change of a tree changes in the cluster, object by object."""
+"""``wharfinger diff``: the effect of a change of a tree on the cluster, object by object."""
 
 import argparse
 import sys
@@ -104,7 +104,7 @@ def diff(args: argparse.Namespace) -> int:
 
 
 def _filtered(options: OfflineOptions, against: str, sides: Sides) -> Sides:
-    """Return what the filters choose on each side. Raises SelectionError if one chooses nothing on both, and BuildError."""
+    """Return the objects that the filters choose on each side. Raises BuildError, and SelectionError if a filter chooses none."""
     filters = options.config.filters
     if not filters:
         return sides
@@ -142,7 +142,7 @@ def run_diff(options: OfflineOptions, against: str, *, everything: bool = False)
 
 
 async def _sides(options: OfflineOptions, against: str, *, everything: bool) -> Sides | BuildError:
-    """Return both sides or the error. A raised error would leave the nurseries of the pools as an exception group."""
+    """Return both sides or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
     options = options.without_filters()
     try:
         base = await _base(options, against)
@@ -201,12 +201,12 @@ def _has_package(options: OfflineOptions) -> bool:
 
 
 def _counterparts(options: OfflineOptions, root: Path, other: Path) -> list[Path]:
-    """Return the paths as they are on the other side; those that it lacks are new, and left out. Blocking."""
+    """Return the same paths on the other side, without those that do not exist there. Blocking."""
     return [there for path in options.paths if (there := other / path.resolve().relative_to(root)).exists()]
 
 
 def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
-    """Return the folder of packages of the other side: its own copy if it is in the tree. Blocking. Raises SourceError."""
+    """Return the other side's folder of packages: its own copy if the folder is in the tree. Blocking. Raises SourceError."""
     if packages is None or not packages.resolve().is_relative_to(root):
         return packages
     found = other / packages.resolve().relative_to(root)

@@ -35,14 +35,14 @@ class OptionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfflineOptions:
-    """Everything that the options of an offline command say."""
+    """The options of an offline command, once read."""
 
     config: Config
     tools: ToolOptions
     settings: JsonObject
     name: str
     progress: bool = True
-    """False: no progress is shown, not even on a terminal."""
+    """If False, no progress is shown, not even on a terminal."""
 
     @property
     def paths(self) -> tuple[Path, ...]:

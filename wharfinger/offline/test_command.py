@@ -1,6 +1,6 @@
-"""``wharfinger test``: an author's expectations of what packages, charts and trees build.
+"""``wharfinger test``: run an author's tests of the objects that packages, charts and trees build.
 
-Each package has its own tests. All paths with manifests are one tree, whose tests are those of each of these paths.
+Each package has its own tests. All paths with manifests are one tree, and the tests of each path belong to it.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def test(args: argparse.Namespace) -> int:
 
 
 def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
-    """Return what is built, with the tests in these files, or in those beside each path. Raises CaseFileError."""
+    """Return the targets, with the tests in the given files, or else in those beside each path. Raises CaseFileError."""
     packages, trees = packages_and_trees(options.paths)
     groups = [*([path] for path in packages), *([trees] if trees else [])]
     if files and len(groups) > 1:
@@ -109,7 +109,7 @@ def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
 
 
 async def _verdicts(options: OfflineOptions, targets: Sequence[_Target]) -> tuple[Verdict, ...] | BuildError:
-    """Return the verdicts or the error. A raised error would leave the nurseries of the pools as an exception group."""
+    """Return the verdicts or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
     try:
         async with open_tools(options.tools) as tools, open_progress(options, tools):
             verdicts: list[Verdict] = []

@@ -1,4 +1,4 @@
-"""``wharfinger tree``: what a tree of manifests holds, what became of it in a build, and what depends on what."""
+"""``wharfinger tree``: the nodes of a tree of manifests, their states after a build, and their dependencies."""
 
 import argparse
 import shutil

@@ -48,7 +48,7 @@ OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
 MAX_KEY: Final = 64 * 1024
 MAX_DIGITS: Final = 9
 MAX_SHOWN: Final = 100
-"""The most characters of a wrong argument that an error message quotes."""
+"""The largest number of characters of a wrong argument that an error message quotes."""
 
 _SHOWN: Final = {
     "name": "name",
@@ -161,7 +161,7 @@ def _check(args: argparse.Namespace) -> int:
 async def _check_async(
     folder: Path, open_jq: OpenJq, given: GivenSettings | None, hooks: HookCheck
 ) -> CheckReport | PackageError:
-    """Return the report, or the error: an error raised inside the pools would come out of their nurseries wrapped."""
+    """Return the report or the error, which is not raised: the nurseries of the pools would wrap it in an exception group."""
     async with open_jq() as jq, open_cel_pool(None, workers=1) as rules:
         try:
             return await check_package(folder, SettingsChecker(jq, rules), given, hooks=hooks)

@@ -93,7 +93,7 @@ class PatchError(PackageError):
 
 
 class LookupRefusedError(RenderError):
-    """A template looked up something that its release may not read. Permanent until that is allowed or the chart changes."""
+    """A template looked up something that its release may not read. Permanent until access is granted or the chart changes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, transient=False)
@@ -102,7 +102,7 @@ class LookupRefusedError(RenderError):
 class ConversionError(PackageError):
     """Settings could not be converted to the newest version. Transient if jq was cut off (killed, too slow).
 
-    ``late`` is True if it took too long; `package check` reports that as a fault of the programs.
+    ``late`` is True if the conversion took too long; `package check` reports that as a fault of the programs.
     """
 
     def __init__(self, message: str, *, transient: bool = False, late: bool = False) -> None:

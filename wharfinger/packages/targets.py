@@ -39,7 +39,7 @@ def add_registry_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that apply to several registries: all but a login, which is for one."""
+    """Add the options that apply to several registries: all except the login, which is for one registry."""
     parser.add_argument(
         "--plain-http",
         action="store_true",
@@ -100,7 +100,7 @@ def read_target(text: str, *, plain_http: bool) -> Target:
 
 
 def read_repository(text: str, *, plain_http: bool) -> Target:
-    """Read ``host/path``, below which packages are. Raises AddressError."""
+    """Read ``host/path``, the place below which the packages are. Raises AddressError."""
     address = parse_repository(text.rstrip("/"), insecure=plain_http)
     return Target(address, address.path, "", None)
 
@@ -150,7 +150,7 @@ async def _credentials(args: argparse.Namespace, address: RepositoryAddress) -> 
 
 
 def _check_readable(path: Path) -> None:
-    """Check a file that the user named, without reading it: a pipe can be read only once. Raises AddressError."""
+    """Check that a file named by the user is readable, without reading it: a pipe can be read only once. Raises AddressError."""
     try:
         path.stat()
     except OSError as error:

@@ -2,11 +2,12 @@
 
 ::
 
-    ProcessError           base; .transient says whether a retry without a change can help ├── SpawnError         the program
-    could not be started │   └── FileBusyError  another process still has the program open for writing ├── StuckError the
-    process was killed and does not die: it hangs in the kernel ├── JournalFileError   the journal of the state folder cannot
-    be opened, read or written └── LedgerError        the table of process groups in the journal cannot be opened, read or
-    written
+    ProcessError           base; .transient says whether a retry without a change can help
+    ├── SpawnError         the program could not be started
+    │   └── FileBusyError  another process still has the program open for writing
+    ├── StuckError         the process was killed and does not die: it hangs in the kernel
+    ├── JournalFileError   the journal of the state folder cannot be opened, read or written
+    └── LedgerError        the table of process groups in the journal cannot be opened, read or written
 """
 
 

@@ -1,4 +1,4 @@
-"""The journal of the state folder: one SQLite file with several tables, of which only rows with a valid checksum are used.
+"""The journal of the state folder: one SQLite file with several tables. Only rows with a valid checksum are used.
 
 After a ``kill -9`` the journal decides which processes are killed, and which work is *not* repeated, so it must never be
 wrong. It may be lost (DESIGN §7), so a bad journal must never keep the daemon from starting.
@@ -129,7 +129,7 @@ class JournalTable:
         self._file.change(self._spec, (prefix,), ())
 
     def write(self, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
-        """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
+        """Apply the deletes (prefixes of keys), then the puts, all or nothing. Raises JournalFileError."""
         self._file.change(self._spec, tuple(deletes), tuple(puts))
 
 
@@ -185,7 +185,7 @@ class JournalFile:
             return _read(self._database, spec)
 
     def change(self, spec: TableSpec, deletes: Sequence[Row], puts: Sequence[Row]) -> None:
-        """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
+        """Apply the deletes (prefixes of keys), then the puts, all or nothing. Raises JournalFileError."""
         statements = (*map(spec.delete, deletes), *map(spec.put, puts))
         with self._refusing("be written"), self._lock, self._mending():
             if len(statements) == 1:
@@ -358,7 +358,7 @@ def _exists(database: sqlite3.Connection, table: str) -> bool:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Run the block as one transaction, of which other processes see all changes or none."""
+    """Run the block as one transaction: other processes see all of its changes or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

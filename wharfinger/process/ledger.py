@@ -155,7 +155,7 @@ def _kill_left_behind(ledger: ProcessLedger) -> int:
 
 
 def _still_there(marks: Sequence[Mark]) -> frozenset[str]:
-    """Return the tokens of those runs of which a process is still alive."""
+    """Return the tokens of the runs that still have a living process."""
     seen = scan(0)
     return frozenset(mark.token for mark in marks if any(one.stat.alive for one in belonging(seen, mark)))
 

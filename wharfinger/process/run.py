@@ -81,10 +81,10 @@ async def start(
     open_stdin: bool = False,
     prepare: Callable[[], None] | None = None,
 ) -> Spawned:
-    """Call ``prepare``, then start the program, both in a worker thread; of ``limits``, only the kernel's limits are used.
+    """Call ``prepare``, then start the program, both in a worker thread; only the kernel's limits among ``limits`` are used.
 
     A child that was started is never lost: ``run_sync`` either raises Cancelled before its thread starts, or waits for the
-    thread and returns its result even if the task is cancelled. Raises SpawnError or LedgerError, and what ``prepare`` does.
+    thread and returns its result even if the task is cancelled. Raises SpawnError or LedgerError, and the errors of ``prepare``.
     """
     token = secrets.token_hex(16)
 

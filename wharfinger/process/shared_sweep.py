@@ -1,8 +1,8 @@
 """One sweep for all runs that end at the same time.
 
-A scan of /proc costs as much as there are processes, so a hundred runs that scan separately cost a hundred times a hundred.
-So runs that are swept at the same time share rounds: each round (:mod:`wharfinger.process.sweep`) is for all runs that have
-requested a sweep so far and are not done.
+The cost of a scan of /proc grows with the number of processes, so the cost of separate scans grows with the square of the number
+of runs. So runs that are swept at the same time share rounds: each round (:mod:`wharfinger.process.sweep`) is for all runs that
+have requested a sweep so far and are not done.
 
 This module has no task and no thread of its own: one of the waiting tasks conducts rounds for all, and hands over to another
 task when its own run is done. Invariant: while tasks wait, one of them conducts a round, or is about to. An error in a round
@@ -30,7 +30,7 @@ class SharedSweep:
         self._conducted = False
 
     async def sweep(self, mark: Mark, limit_s: float) -> SweepResult:
-        """Sweep one run (:func:`~wharfinger.process.sweep.sweep`) in a worker thread, together with all that are swept meanwhile.
+        """Sweep one run (:func:`~wharfinger.process.sweep.sweep`) in a worker thread, together with other runs.
 
         Call it shielded from cancellation: a sweep that is broken off leaves processes alive.
         """

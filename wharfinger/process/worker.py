@@ -162,7 +162,7 @@ async def open_worker(
     open_stdin: bool = True,
 ) -> AsyncGenerator[Worker, None]:
     """Run ``command`` for the duration of the block; ``command.stdin`` must be empty, since input goes through ``send``.
-    Of ``bounds``, the limits that the kernel enforces apply. Without ``open_stdin`` the worker's stdin is /dev/null, and
+    Only the kernel's limits among ``bounds`` apply. Without ``open_stdin`` the worker's stdin is /dev/null, and
     ``send`` raises trio.ClosedResourceError.
 
     Resource handling: on every exit, also after an error in the block or a cancellation, the worker, its group, its session

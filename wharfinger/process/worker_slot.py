@@ -18,7 +18,7 @@ class Job(Protocol):
     """A request for which a caller waits."""
 
     def shut_down(self) -> None:
-        """Tell the caller that no worker will answer; do nothing if the request was answered."""
+        """Notify the caller that no worker will answer; do nothing if the request was answered."""
         ...
 
 
@@ -44,7 +44,7 @@ async def serve_jobs(
 ) -> None:
     """Serve ``first`` and later requests, until ``exchange`` returns False, the worker died, or was idle for ``idle_s``.
 
-    Raises what ``exchange`` and `Worker.wait` raise, and trio.EndOfChannel when there is no more to come.
+    Raises the errors of ``exchange`` and `Worker.wait`, and trio.EndOfChannel when there is no more to come.
     """
     job: AnyJob | None = first
     while job is not None:

@@ -29,7 +29,7 @@ class Rules:
 
 @record
 class History:
-    """The runs of a head so far. ``attempt`` counts the runs that began; ``failures`` counts the failed runs since the last"""
+    """The runs of a head so far: ``attempt`` began; ``failures`` failed since an input change last restarted the task."""
 
     attempt: int = 1
     failures: int = 0

@@ -1,4 +1,4 @@
-"""The spans of runs, as the queue sees them: whoever opens the queues may give a function that opens one for each run."""
+"""The interface to the spans of runs: the caller that opens the queues may pass a function that opens a span for each run."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -31,6 +31,8 @@ async def test_older_revisions_are_superseded_later(autojump_clock: MockClock) -
         assert await statuses(at) == ["deployed"] * 3
         await trio.sleep(TIDY_S + 1)
         assert await statuses(at) == ["superseded", "superseded", "deployed"]
+        records = [f"sh.helm.release.v1.web.v{number}" for number in (1, 2)]
+        assert at.transport.requests[-4:] == [f"{verb} {record}" for record in records for verb in ("GET", "PUT")]
         at.transport.requests.clear()
         await trio.sleep(10 * TIDY_S)
         assert at.transport.requests == []

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from tests.cluster.support.release_bench import Bench, Clock, Faulty, bench, cluster, open_engine
 from tests.cluster.support.release_requests import config_map, request
-from wharfinger.cluster.api.errors import InvalidError, ReleaseError
+from wharfinger.cluster.api.errors import ForbiddenError, InvalidError, ReleaseError
 from wharfinger.cluster.lease.fencing import Holder
 from wharfinger.cluster.objects.desired import DIGEST_ANNOTATION
 from wharfinger.cluster.objects.ownership import Owner
@@ -109,6 +109,30 @@ async def test_a_failed_quick_change_is_recorded(autojump_clock: MockClock) -> N
         assert await values(at) == {"a": "1", "b": "1"}
 
 
+async def test_a_change_that_fails_while_it_is_announced_is_recorded_as_failed(autojump_clock: MockClock) -> None:
+    """The server has the announcement, and its answer comes after the failure; nobody may ever try again."""
+    async with bench() as at:
+        await at.engine.upgrade(pair("1"))
+        answers, inner = trio.Event(), at.transport.inner
+
+        async def handle(request: httpx.Request) -> httpx.Response:
+            if request.method == "PATCH":
+                await answers.wait()
+                return refusal(422, "Invalid")
+            response = await inner.handle_async_request(request)
+            if request.method == "POST":
+                answers.set()
+                await trio.sleep(0.5)
+            return response
+
+        at.transport.inner = httpx.MockTransport(handle)
+        with pytest.raises(InvalidError):
+            await at.engine.upgrade(pair("2"))
+        first, second = await at.statuses()
+        assert first == "1 deployed Install complete"
+        assert second.startswith("2 failed Upgrade failed: ")
+
+
 async def test_a_cancelled_quick_change_needs_no_record(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(pair("1"))
@@ -150,6 +174,22 @@ async def test_a_user_who_was_first_with_the_revision_is_not_overwritten(autojum
             with pytest.raises(ReleaseBusyError, match="revision 2 was written by another process just now"):
                 await at.engine.upgrade(pair("2"))
         assert await at.statuses() == ["1 deployed Install complete", "2 deployed by hand"]
+        assert (await at.engine.upgrade(pair("2"))).revision == 3  # the next attempt
+
+
+async def test_a_change_whose_record_is_refused_stays_and_is_recorded_later(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(pair("1"))
+        at.transport.fault = lambda asked: refusal(403, "Forbidden") if asked.method == "POST" else None
+        for _ in range(2):
+            with pytest.raises(ForbiddenError):
+                await at.engine.upgrade(pair("2"))
+            await trio.sleep(60)
+        at.transport.fault = lambda _: None
+        assert await at.statuses() == ["1 deployed Install complete"]
+        assert await values(at) == {"a": "2", "b": "2"}
+        assert (await at.engine.upgrade(pair("2"))).revision == 2
+        assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
 
 
 @pytest.mark.parametrize("wanted", ["1", "2", "3"])

@@ -44,7 +44,7 @@ class Faulty(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
+        self.inner = inner
         self.fault: Callable[[httpx.Request], Exception | httpx.Response | trio.Event | None] = lambda _: None
         self.requests: list[str] = []
         self.lose_answer_of: int | None = None
@@ -71,9 +71,9 @@ class Faulty(httpx.AsyncBaseTransport):
         }:
             self.requests.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
             if self.lose_answer_of == len(self.requests) - 1:
-                await (await self._inner.handle_async_request(request)).aclose()
+                await (await self.inner.handle_async_request(request)).aclose()
                 raise httpx.ReadError("reset")
-        return await self._inner.handle_async_request(request)
+        return await self.inner.handle_async_request(request)
 
 
 @dataclass

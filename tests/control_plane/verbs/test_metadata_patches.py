@@ -98,6 +98,7 @@ def test_the_result_is_that_of_any_other_patch(which: str, change: str) -> None:
 
 OTHERS: dict[str, bytes] = {
     "another member": b'{"metadata": {}, "data": {"x": "1"}}',
+    "a member that seems equal, as true and 1 do": b'{"metadata": {}, "data": {"x": ""}}',
     "no metadata": b'{"apiVersion": "v1"}',
     "another kind": b'{"kind": "Secret", "metadata": {}}',
     "no object": b'{"metadata": null}',

@@ -13,6 +13,7 @@ from wharfinger.httpd.messages import Request
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.admission import review_slots
 from wharfinger.runtime.admission.hook_reviewer import HookReviewer
+from wharfinger.runtime.resources.identity import ModuleId
 
 pytestmark = pytest.mark.slow
 WEBHOOK = "private-repo-policy-example-com"
@@ -54,6 +55,17 @@ async def test_hooks_judge_change_and_convert(tmp_path: Path) -> None:
             asked = converting("v") if kind is ReviewKind.CONVERSION else review()
             answer = await reviewer.answer(Address("unknown", kind, WEBHOOK), asked)
             assert (answer.status, b"not loaded" in answer.body) == (code, True)
+
+
+async def test_a_package_that_moves_to_another_daemon_admits_nothing_unjudged(tmp_path: Path) -> None:
+    """Unlike one that is being removed: until its webhooks are withdrawn, its hooks judge, or their failure policy does."""
+    async with open_served(tmp_path) as served:
+        await served.install({"validating.sh": validating("Fail", timeout_s=10, more="exit 1")})
+        reviewer, address = HookReviewer(served.world.runtime), Address("crons", ReviewKind.VALIDATING, WEBHOOK)
+        assert not served.world.runtime.leave(ModuleId("crons"))
+        answer = await reviewer.answer(address, review())
+        assert answer.status == 200
+        assert find(json.loads(answer.body), "response", "allowed") is False
 
 
 FAULTS = {

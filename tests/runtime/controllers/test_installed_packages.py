@@ -13,8 +13,11 @@ from tests.runtime.support.world import Ground, World, lose_repository, open_gro
 from tests.runtime.tasks.test_install_tasks import has_reason
 from tests.runtime.test_controller_modules import movable
 from tests.runtime.test_dependents import WAITS, WOULD_BREAK, data, database_and_shop
+from wharfinger.cluster.records.release import ReleaseRecordError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.controllers.installed_packages import take_stock
+from wharfinger.runtime.resources.identity import AppId
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, MODULE, SECRET
 
 
@@ -375,3 +378,29 @@ async def test_a_dependent_that_is_suspended_is_known_as_soon_as_it_is_read(tmp_
             held = await world.until("", "database", WOULD_BREAK)
             assert "would break prod.shop" in message(held)
             assert await data(world, "database") == ("1.0.0", "none")
+
+
+@pytest.mark.slow
+async def test_a_package_is_known_although_the_record_of_its_release_cannot_be_read(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground, ground.open_world() as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        obj = await world.until_state("prod", "shop", "Ready")
+        record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
+        await world.client.merge_patch(
+            record, {"data": {"release": "bm8="}, "metadata": {"labels": {"status": "failed"}}}
+        )
+        history = world.runtime.tools.releases.history
+
+        async def unreadable() -> None:
+            with trio.fail_after(60):
+                while True:
+                    await history("shop", "prod")
+                    await trio.testing.wait_all_tasks_blocked(0.005)
+
+        with pytest.raises(ReleaseRecordError):
+            await unreadable()
+        stock = await take_stock(world.runtime, AppId("prod", "shop"), obj)
+        assert stock is not None
+        assert (stock.state.version, stock.node.name) == ("1.0.0", "prod.shop")

@@ -1,17 +1,25 @@
 """Versions that would work, in explanations: from a real registry, for packages whose versions somebody follows, and nobody."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from tests.runtime.support.stuck import push
 from tests.runtime.support.world import World, open_world
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.runtime.inspection.version_advice import VersionAdvice
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspection import version_advice
+from wharfinger.runtime.inspection.version_advice import KEPT_S, MAX_KEPT, MAX_WAIT_S, VersionAdvice
 from wharfinger.runtime.repositories.repository_controller import open_repositories
 from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY
+from wharfinger.runtime.scheduler.state import Graph
+from wharfinger.runtime.scheduler.version_search import SearchResult
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 
@@ -84,3 +92,35 @@ async def test_an_update_that_is_not_possible_alone(tmp_path: Path) -> None:
             "prod.shop: these versions would work: prod.database 2.0.0 (now 1.0.0), prod.shop 2.0.0 (now 1.0.0)",
         )
         assert (await advised(world, "prod.database", ready=True)).also == ()
+
+
+async def test_advice_is_kept_while_the_scheduler_is_as_it_was(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    async def search(_graph: Graph, name: str, *_others: object) -> SearchResult:
+        searched.append(name)
+        if name == "slow.slow":
+            await trio.sleep(MAX_WAIT_S * 2)
+        return SearchResult((), complete=True, tried=(name,))
+
+    monkeypatch.setattr(version_advice, "search_versions", search)
+    scheduler = SimpleNamespace(graph=Graph())
+    advice = VersionAdvice(cast("Runtime", SimpleNamespace(scheduler=scheduler)), None, lambda _key: None)
+
+    async def remedy(name: str) -> str:
+        return (await advice.add_to(ExplanationSnapshot(name, ready=False, causes=()))).remedy
+
+    for _ in range(3):
+        assert await remedy("a.a") == "no known versions of a.a would work together"
+        assert await remedy("slow.slow") == ""
+    assert searched == ["a.a", "slow.slow"]
+    scheduler.graph = Graph()
+    await remedy("a.a")
+    await trio.sleep(KEPT_S)
+    await remedy("a.a")
+    assert searched[2:] == ["a.a", "a.a"]
+    for number in range(2 * MAX_KEPT):
+        await remedy(f"a.p{number}")
+    assert len(advice.kept) == MAX_KEPT

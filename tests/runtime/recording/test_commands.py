@@ -12,9 +12,10 @@ from tests.runtime.support.recorded import Story
 from tests.runtime.support.recorded_install import T0, WEB, Install
 from wharfinger.__main__ import main
 from wharfinger.runtime.recording.commands import add_replay, explanation_from, history_from
+from wharfinger.runtime.recording.flight_log import FILES, prepared
 from wharfinger.runtime.recording.log_file import MAGIC, file_name, frame
 from wharfinger.runtime.recording.record import EventRecord, encoded, read_record
-from wharfinger.runtime.recording.recordings import RecordingError
+from wharfinger.runtime.recording.recordings import RecordingError, files_of
 
 
 def replay(*arguments: str) -> int:
@@ -77,6 +78,29 @@ def test_a_damaged_or_missing_recording(tmp_path: Path, capsys: pytest.CaptureFi
     assert "the checksum of a frame does not match it" in capsys.readouterr().out
     assert replay(str(tmp_path / "nothing")) == 1
     assert capsys.readouterr().err == f"error: {tmp_path}/nothing: cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+async def test_what_follows_an_unread_part_is_no_difference(
+    damaged: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The next file begins with whole states, which do not continue from the last record that was read."""
+    log = await prepared(tmp_path, lambda: 1_767_225_600.0, FILES * 16 * 1024)
+    story = Story(1, log=log)
+    while log.file < 6:
+        story.tell(60)
+        await log.flush()
+    log.disk.close()
+    file = files_of(tmp_path)[1]
+    data = file.read_bytes()
+    half = len(data) // 2
+    file.write_bytes(data[:half] + (b"\xff" + data[half + 1 :] if damaged else b""))
+    assert replay(str(tmp_path)) == int(damaged)
+    out = capsys.readouterr().out
+    assert "not read from byte" in out
+    assert "differ" not in out
 
 
 def test_history_and_why_read_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,15 @@
 """Other versions of a package, and the search that reads them as it goes."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+import trio
 
 from tests.runtime.scheduler.test_version_search import graph_of
 from tests.runtime.support.nodes import node
 from tests.runtime.support.planned import spec
+from wharfinger.runtime.repositories import version_nodes
 from wharfinger.runtime.repositories.version_nodes import MAX_PACKAGES, nodes_of, search_versions
 from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.versions.package_index import PackageIndex, VersionDetails
@@ -57,3 +62,16 @@ async def test_few_packages_are_read() -> None:
     assert result is None
     assert len(read.names) == MAX_PACKAGES
     assert await search_versions(graph, "p00", read) is None
+
+
+async def test_a_search_ends_when_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_arguments: object, between: Callable[[], None], **_others: object) -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            between()
+        raise AssertionError("the search goes on")
+
+    monkeypatch.setattr(version_nodes, "find_versions", endless)
+    with trio.move_on_after(0.01) as patience:
+        await search_versions(graph_of(node("shop")), "shop", Read())
+    assert patience.cancelled_caught

@@ -55,6 +55,13 @@ class RecordKeeper:
         """Return the history if no operation is under way in it. Raises ReleaseBusyError."""
         return await patiently(partial(self._store.settled, owner.name, owner.namespace))
 
+    async def pending(self, owner: Owner) -> Stored | None:
+        """Return the last revision if it is pending and was written by this process."""
+        history = await self.history(owner)
+        last = history[-1] if history else None
+        is_ours = last is not None and last.release.status.pending and last.release.written_by == self._holder
+        return last if is_ours else None
+
     async def whole(self, release: Release) -> Release | None:
         """Return a revision of a history, with its manifest; None if it is gone. Raises ReleaseRecordError."""
         return release if release.whole else await patiently(partial(self._store.revision, release))

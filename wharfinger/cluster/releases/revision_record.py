@@ -38,9 +38,12 @@ class RevisionRecord:
     hooks: list[JsonObject]
     back: bool = False
     stored: Stored | None = None
+    _is_begun: bool = False
+    """Whether the pending record may be written, even if no answer came."""
 
     async def announce(self) -> None:
         """Write the pending record. Raises ReleaseBusyError if another process was first."""
+        self._is_begun = True
         self.stored = await self.keeper.begin(self.request, self.last, self.hooks, back=self.back)
 
     async def announce_late(self, work: Callable[[], Awaitable[Result]]) -> Result:
@@ -78,6 +81,8 @@ class RevisionRecord:
         """
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
             description = failure_text(error, verb)
+            if self.stored is None and self._is_begun:
+                self.stored = await self.keeper.pending(self.request.owner)
             if self.stored is not None:
                 await self.keeper.fail(self.stored, history, description)
             elif not is_cancelled(error):

@@ -5,6 +5,8 @@ stored object themselves, and the following steps of an update do not read, defa
 one with an error, takes the common path of all patches, which also words the errors.
 """
 
+from typing import Final
+
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.wire.bodies import BodyError, read_body
 from wharfinger.control_plane.wire.decoding import DecodingError, decoded
@@ -12,6 +14,9 @@ from wharfinger.control_plane.wire.go_json import may_repeat
 from wharfinger.control_plane.wire.negotiation import Encoding
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.server_patch import merge_patched
+
+_HEAD: Final = frozenset({"apiVersion", "kind"})
+_READ: Final = _HEAD | {"metadata"}
 
 
 def with_patched_metadata(served: Served, live: JsonObject, data: bytes) -> JsonObject | None:
@@ -22,7 +27,7 @@ def with_patched_metadata(served: Served, live: JsonObject, data: bytes) -> Json
         return None
     if not isinstance(patch, dict) or not isinstance(changes := patch.get("metadata"), dict):
         return None
-    if any(value != live.get(name) for name, value in patch.items() if name != "metadata"):
+    if not patch.keys() <= _READ or any(patch[name] != live.get(name) for name in _HEAD & patch.keys()):
         return None
     before = live.get("metadata")
     if not isinstance(before, dict) or "managedFields" in changes or may_repeat(data, patch):

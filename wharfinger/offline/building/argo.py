@@ -1,5 +1,4 @@
-"""The inputs of Helm, kustomize and plain folders that the source of an Argo CD Application gives. Pure, but for one reader
-of files.
+"""The inputs for Helm, kustomize and plain folders, from a source of an Argo CD Application.
 
 Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``fileParameters`` and
 ``parameters``, as ``helm template`` gets them from Argo CD. For a plain folder, ``directory.include`` and ``exclude`` are globs
@@ -29,9 +28,9 @@ class ArgoError(FormatError):
 
 
 def tool_of(source: JsonObject, folder: Path) -> str:
-    """Return ``helm``, ``kustomize`` or ``directory``: the one that the source names, or that the folder is made for. Blocking.
+    """Return ``helm``, ``kustomize`` or ``directory``: the tool that the source names, else the one that fits the folder.
 
-    Raises ArgoError for plugins, and for several tools at once.
+    Blocking. Raises ArgoError for plugins, and for several tools at once.
     """
     named = [tool for tool in _TOOLS if find(source, tool) is not None]
     if "plugin" in named:
@@ -80,7 +79,7 @@ def helm_values(helm: JsonObject, read: Callable[[str], str | None]) -> JsonObje
 def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
     """Return the fields of a kustomization over the folder; ``own`` is the folder's own ``kustomization.yaml``.
 
-    Argo CD edits that file. An overlay gives the same, except where both set the same field: that is an ArgoError.
+    Argo CD edits that file. An overlay has the same result unless both set the same field, which raises ArgoError.
     """
     made: JsonObject = {}
     for key in ("namePrefix", "nameSuffix"):
@@ -106,7 +105,7 @@ def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
 
 
 def folder_filter(directory: JsonObject) -> Callable[[str], bool]:
-    """Return a function that tells for a path, relative to the folder, whether a source takes the file. Raises ArgoError."""
+    """Return a function that returns whether a source includes a file, by its path relative to the folder. Raises ArgoError."""
     if find(directory, "jsonnet"):
         raise ArgoError("directory.jsonnet: Jsonnet is not run; render the source beforehand")
     texts = (find_str(directory, key) for key in ("include", "exclude"))

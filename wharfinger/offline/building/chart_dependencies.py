@@ -1,7 +1,8 @@
 """The dependencies of a chart that are not in its folder ``charts``, fetched as ``helm dependency build`` does it.
 
 Flux and Argo CD fetch them for charts in git. The chart and its dependencies are put together in a scratch folder; the tree is
-not changed. A ``Chart.lock`` has the versions; without one the newest version that ``Chart.yaml`` allows is taken.
+not changed. The versions come from ``Chart.lock``; without one, each dependency gets the newest version that ``Chart.yaml``
+allows.
 """
 
 import os
@@ -32,7 +33,7 @@ _OCI: Final = "oci://"
 
 
 class ChartDependencies:
-    """Completes charts below ``scratch``. A chart of a run is completed once."""
+    """Completes charts below ``scratch``. Each chart is completed only once in a run."""
 
     def __init__(self, oci: OciFetcher, repositories: HelmRepositories, scratch: Path, retries: RetryPolicy) -> None:
         self._oci = oci

@@ -1,6 +1,6 @@
-"""Which fetched charts may make nodes, kept in the cache: after one build of a chart it need not be fetched to know it.
+"""A cache that records whether fetched charts may make nodes; after its first build, a chart need not be fetched for this.
 
-Only charts of one fixed version are kept: a constraint may allow a newer version tomorrow.
+Only charts of a fixed version are stored: a constraint may allow a newer version tomorrow.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def fixed_chart(source: JsonObject, chart: str, version: str) -> str | None:
 
 
 class ChartMakers:
-    """The known charts by key; without ``entries`` nothing is known."""
+    """The known charts by key; without ``entries`` no chart is known."""
 
     def __init__(self, entries: EntryCache | None = None) -> None:
         self._entries = entries
@@ -57,6 +57,6 @@ class ChartMakers:
         return None
 
     async def learn(self, key: str | None, *, may_make_nodes: bool) -> None:
-        """Keep whether a chart may make nodes."""
+        """Store whether a chart may make nodes."""
         if key is not None and self._entries is not None and await self.known(key) is not may_make_nodes:
             await self._entries.put(key, pack_value(may_make_nodes))

@@ -39,7 +39,7 @@ class FolderDigests:
         return known[1]
 
     async def is_current(self, request: RenderRequest) -> bool:
-        """Return whether the chart of a request still is what its digest was computed from."""
+        """Return whether the chart of a request has not changed since its digest was computed."""
         known = self._known.get(request.chart)
         if known is None:
             return True  # its files are named by their digest, and do not change
@@ -73,7 +73,7 @@ class ChartRenders:
     ) -> Rendered:
         """Render a chart as a new release; ``digest`` identifies its files if the caller knows it. Raises PackageError.
 
-        ``crds``: its definitions are installed, too.
+        With ``crds``, the definitions of the chart are installed, too.
         """
         request = RenderRequest(
             chart=chart,
@@ -92,7 +92,7 @@ class ChartRenders:
         return await self._renderer.render(request)
 
     async def render_installed(self, request: RenderRequest) -> Rendered:
-        """Render a request as an install does: the chart's own definitions are there before its templates run.
+        """Render a request as an install does: the chart's own definitions exist before its templates run.
 
         Raises PackageError.
         """
@@ -124,13 +124,13 @@ class ChartRenders:
         return await self._known_makers.known(key)
 
     async def learn(self, key: str | None, chart: Path) -> None:
-        """Keep whether a fetched chart may make nodes. Raises ArtifactError."""
+        """Store whether a fetched chart may make nodes. Raises ArtifactError."""
         if key is not None:
             await self._known_makers.learn(key, may_make_nodes=await self.may_make_nodes(chart))
 
 
 def versions_of(definition: JsonObject) -> Iterator[str]:
-    """Yield what a server adds to its API versions for a definition: ``group/version`` and ``group/version/Kind``.
+    """Yield the API versions that a definition adds to a server: ``group/version`` and ``group/version/Kind``.
 
     Raises ArtifactError.
     """
@@ -143,6 +143,6 @@ def versions_of(definition: JsonObject) -> Iterator[str]:
 
 
 def objects_of(rendered: Rendered, *, crds: bool = True) -> tuple[JsonObject, ...]:
-    """Return what a release installs, in Helm's order: definitions, objects, and hooks, without tests."""
+    """Return the objects that a release installs, in Helm's order: definitions, objects, and hooks other than tests."""
     hooks = tuple(each for each in rendered.hooks if not is_test(each))
     return (*(rendered.crds if crds else ()), *rendered.objects, *hooks)

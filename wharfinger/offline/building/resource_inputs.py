@@ -1,4 +1,4 @@
-"""The inputs of a ResourceSet: those that it has itself and those of its providers, combined by its strategy. Pure.
+"""The inputs of a ResourceSet: its own and those of its providers, combined by its strategy. Pure.
 
 ``Flatten`` lists the inputs of all providers one after the other. ``Permute`` makes every combination of one input from each
 provider; in a combination, the name of its provider is the key of an input.
@@ -63,7 +63,7 @@ def input_id(text: str) -> str:
 def combined(
     providers: Iterable[Provider], strategy: Strategy, *, include_empty: bool = False
 ) -> tuple[JsonObject, ...]:
-    """Return the inputs of all providers; with ``include_empty`` a provider without inputs leaves no permutation.
+    """Return the inputs of all providers; with ``include_empty``, one provider without inputs makes the permutations empty.
 
     Raises InputsError for too many permutations, and for a name that cannot be a key.
     """

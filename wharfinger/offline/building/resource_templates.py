@@ -1,7 +1,7 @@
 """The objects that the templates of a ResourceSet make.
 
-The templates are Go's, with ``<<`` and ``>>``, and are executed by the chart engine. Here the texts are read, and objects that
-are disabled or made already are left out. Source: the documentation of the Flux Operator's ResourceSet API.
+The templates are Go's, with ``<<`` and ``>>``, and are executed by the chart engine. This module parses the resulting texts, and
+leaves out objects that are disabled or duplicates. Source: the documentation of the Flux Operator's ResourceSet API.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from wharfinger.runtime.fixpoint.model import Id
 RECONCILE: Final = "fluxcd.controlplane.io/reconcile"
 DISABLED: Final = "disabled"
 MAX_OUTPUT: Final = 64 * 1024 * 1024
-"""The most bytes of an answer that is read; the engine's answers are smaller."""
+"""The largest size of an answer that is read, in bytes; the engine's answers are smaller."""
 
 
 class TemplateError(Exception):
@@ -49,7 +49,7 @@ class Executed:
 
 
 class TemplateEngine(Protocol):
-    """The execution of Go templates."""
+    """An engine that executes Go templates."""
 
     async def execute(self, templates: Sequence[Template], inputs: Sequence[JsonObject], /) -> tuple[Executed, ...]:
         """Execute each template for each input, in their order. Raises TemplateError."""

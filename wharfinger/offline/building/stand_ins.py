@@ -6,8 +6,8 @@ SealedSecret        of bitnami.com: the Secret in ``spec.template``, with the ke
 Certificate         of cert-manager.io: the Secret in ``spec.secretName``, with a certificate and its key
 ==================  ======================================================================================================
 
-A stand-in has a placeholder such as ``..PLACEHOLDER_password..`` for each key that is known. It is in the store only, so that
-nodes can read it, and is not printed. A Secret of the tree with the same name replaces it.
+A stand-in has a placeholder such as ``..PLACEHOLDER_password..`` for each key that is known. It is only in the object store, so
+that nodes can read it, and is not printed. A Secret of the tree with the same name replaces it.
 """
 
 from typing import Final
@@ -26,12 +26,12 @@ _OF_CERTIFICATES: Final = ("ca.crt", "tls.crt", "tls.key")
 
 
 def may_have_stand_in(obj: JsonObject) -> bool:
-    """Return whether the kind of an object, without its group, is one of those above; the answer is cheap."""
+    """Return whether an object may have a stand-in: a cheap check of its kind, without the group."""
     return obj.get("kind") in _KINDS
 
 
 def stand_in(obj: JsonObject, namespace: str) -> JsonObject | None:
-    """Return the Secret that a cluster makes of an object; None if it makes none. ``namespace`` is that of the object."""
+    """Return the Secret that a cluster makes from an object; None if it makes none. ``namespace`` is that of the object."""
     kind = kind_id(group_of(find_str(obj, "apiVersion")), find_str(obj, "kind"))
     if kind not in MAKERS:
         return None
@@ -60,7 +60,7 @@ def is_stand_in(obj: JsonObject) -> bool:
 
 
 def _external_keys(obj: JsonObject) -> set[str]:
-    """Return the keys that the fields of an ExternalSecret name; those of ``dataFrom`` are in its store only."""
+    """Return the keys that an ExternalSecret names; the keys of ``dataFrom`` are unknown, because only its store has them."""
     template = find_object(obj, "spec", "target", "template")
     keys = {*find_object(template, "data")}
     if keys and find_str(template, "mergePolicy", default="Replace") == "Replace":

@@ -54,7 +54,7 @@ def references_of(obj: JsonObject, namespace: str) -> tuple[Reference, ...]:
 def release_values(
     obj: JsonObject, references: tuple[Reference, ...], data: Callable[[Id], Mapping[str, str] | None]
 ) -> JsonObject:
-    """Return the values of a HelmRelease; ``data`` returns the texts of a ConfigMap or Secret, None if it is not there.
+    """Return the values of a HelmRelease; ``data`` returns the texts of a ConfigMap or Secret, None if it does not exist.
 
     Raises FormatError.
     """

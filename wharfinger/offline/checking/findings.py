@@ -11,7 +11,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 class Severity(StrEnum):
-    """An error keeps an object from being applied; a warning does not."""
+    """The severity of a finding: an error prevents an object from being applied, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -23,15 +23,15 @@ class Rule(StrEnum):
     BUILD = "build"
     """The object cannot be built."""
     BLOCKED = "blocked"
-    """The object cannot be built because another one, which it needs, cannot be built."""
+    """The object cannot be built because another object that it needs cannot be built."""
     SERVER = "server"
     """An API server would refuse the object."""
     UNDEFINED = "undefined-kind"
     """No definition of the object's kind is known, so the object was not checked."""
     REFERENCE = "dangling-reference"
-    """The object names another one that is not in the tree."""
+    """The object names another object that is not in the tree."""
     ORPHAN = "orphan"
-    """A file declares the object, and nothing builds the file."""
+    """A file declares the object, but nothing builds the file."""
     NOTICE = "notice"
     """A warning of the build."""
 

@@ -1,7 +1,7 @@
-"""References between objects that lead nowhere: what pods mount, what routes serve, what bindings grant. Pure.
+"""References to objects that do not exist, such as volumes of pods, backends of routes, or roles of bindings. Pure.
 
-An object that is not in the tree may exist in the cluster all the same, so these are warnings. Optional references are
-not checked.
+An object that is not in the tree may still exist in the cluster, so these findings are warnings. Optional references are not
+checked.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ _POD_SPECS: Final = {
 
 
 def dangling(manifests: Iterable[Manifest], made_in_cluster: Iterable[Id] = ()) -> Iterator[Finding]:
-    """Yield a finding for each reference to an object that is not there, and that no controller makes in the cluster."""
+    """Yield a finding for each reference to an object that is not in the tree and that no controller makes in the cluster."""
     found = sorted(manifests, key=lambda each: each.id)
     known = {each.id for each in found} | {*made_in_cluster}
     for manifest in found:

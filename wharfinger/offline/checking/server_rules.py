@@ -1,8 +1,8 @@
-"""The judgement of manifests by the rules of an API server: an embedded one, which is empty and lives as long as the check.
+"""Check manifests by the rules of an API server: an embedded, empty server that runs only during the check.
 
 Definitions of the tree and of Wharfinger are applied first, then namespaces, then everything else, each by server-side apply, as
-the daemon applies. So schemas, unknown fields, defaults, validation and admission are those of the server. The namespaces of
-all objects are created. A kind without a definition is reported once, and its objects are not judged.
+in the daemon. So the server itself checks schemas, unknown fields, defaults, validation and admission. The namespaces of all
+objects are created. A kind without a definition is reported once, and its objects are not checked.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ class _Judge:
     undefined: set[str]
 
     async def judge(self, manifest: Manifest) -> AsyncIterator[Finding]:
-        """Apply one object; yield what the server refuses."""
+        """Apply one object; yield a finding for everything that the server refuses."""
         try:
             await self.client.apply(_appliable(manifest), field_manager=MANAGER, force=True)
         except UnknownKindError:
@@ -55,7 +55,7 @@ class _Judge:
 
 
 async def server_findings(manifests: Iterable[Manifest], client: ClusterClient) -> list[Finding]:
-    """Return what an API server refuses of these manifests, in their order."""
+    """Return a finding for each manifest that an API server refuses, in the order of the manifests."""
     judge = _Judge(client, set())
     every = sorted(manifests, key=lambda each: each.id)
     definitions = [each for each in every if each.id.kind == DEFINITION]

@@ -81,7 +81,7 @@ class ArgoApplicationController:
         self._builder = builder
 
     async def reconcile(self, stored: Stored, _gate: Gate) -> Produced:
-        """Build all sources of an Application; if two make the same object, the later one counts. Raises ReconcileError."""
+        """Build all sources of an Application; if two make the same object, the later source wins. Raises ReconcileError."""
         sources = argo_sources(stored.object)
         if not sources:
             raise ReconcileError("spec: needs source or sources, which name what to build")
@@ -106,7 +106,7 @@ class ArgoApplicationController:
     async def inputs(self, stored: Stored, gate: Gate) -> str | None:
         """Return the digest of everything that an Application is built from; None if it must be built.
 
-        Only charts have one: other sources may contain further nodes. Fetches nothing. Raises FormatError.
+        Only charts have such a digest: other sources may contain further nodes. Fetches nothing. Raises FormatError.
         """
         sources = argo_sources(stored.object)
         root = self._desk.tree.root
@@ -125,7 +125,7 @@ class ArgoApplicationController:
         return inputs_digest(self._desk, stored, gate, more) if sources else None
 
     async def _inputs_of(self, source: ArgoSource, references: Mapping[str, Path]) -> JsonValue:
-        """Return the inputs of one source, besides its entry in the object."""
+        """Return the inputs of one source, apart from its entry in the object; None if it must be built."""
         if source.is_values_only:
             return "" if self._is_local(source) else None
         helm = find_object(source.spec, "helm")
@@ -146,7 +146,7 @@ class ArgoApplicationController:
         is_known = folder is not None
 
         def read(name: str) -> str | None:
-            """Read a file of the tree; a file of a fetched chart is known by the version of the chart."""
+            """Read a file of the tree; return "" for a file of a fetched chart, which the chart's version identifies."""
             return read_text(root, folder or root, name, references) if is_known or name.startswith("$") else ""
 
         return [digest, await trio.to_thread.run_sync(helm_values, helm, read)]
@@ -222,7 +222,7 @@ class ArgoApplicationController:
         return objects_of(rendered, crds=find(helm, "skipCrds") is not True)
 
     def _check_links(self, source: ArgoSource, folder: Path, root: Path) -> None:
-        """Check that a chart has no links that leave its repository, and none to folders. Blocking. Raises ArgoError."""
+        """Check that a chart has no links out of its repository or to folders. Blocking. Raises ArgoError."""
         try:
             check_links(folder, self._limit(root))
         except LoadError as error:
@@ -258,7 +258,7 @@ def _errors_of(source: ArgoSource) -> Iterator[None]:
 
 
 def _fixed(source: ArgoSource) -> str | None:
-    """Return the key of a chart that a source names in one fixed version."""
+    """Return the key of a chart that a source names in one fixed version; None if the version may change."""
     return fixed_chart({"url": source.repository}, source.chart, source.revision)
 
 

@@ -156,7 +156,7 @@ def _requests(obj: JsonObject, sources: Mapping[str, Path]) -> list[_Request]:
 
 
 def _captures(pattern: str, sources: Mapping[str, Path]) -> Iterator[dict[str, str]]:
-    """Yield what the names in braces stand for, for each folder that matches. Blocking. Raises CopyError."""
+    """Yield the values of the names in braces for each folder that matches. Blocking. Raises CopyError."""
     alias, slash, path = pattern.removeprefix("@").partition("/")
     if not pattern.startswith("@") or not slash or alias not in sources:
         raise CopyError(f"spec.pathPattern: expected @ALIAS/PATTERN with the alias of a source, found {pattern!r}")

@@ -1,4 +1,4 @@
-"""The gate before a controller's work: it judges what an object needs, as strictly as the engine asks.
+"""The gate before a controller's work: it checks that everything an object needs is ready, at the level that the engine sets.
 
 =========  ==================================  ====================================  =====================
 level      absent                              there, and not done                   failed
@@ -8,10 +8,10 @@ CASCADE    a failure that names it             block                            
 FORCE      a failure that names it             a failure: a cycle, or never done     a derived failure
 =========  ==================================  ====================================  =====================
 
-If a file declares an absent object, and the node that builds the file is not done or has failed, that node is judged in its
-place: the object is absent only because of it.
+If a file declares an absent object, and the node that builds the file is not done or has failed, the gate checks that node
+instead: the object is absent only because of that node.
 
-Blocking wins over failing, so that a verdict is made only when everything is known. There are no timeouts.
+Blocking wins over failing, so that a node fails only when everything is known. There are no timeouts.
 """
 
 import difflib
@@ -31,7 +31,7 @@ MOST_SHOWN: Final = 5
 
 
 class ReconcileError(Exception):
-    """An object cannot be reconciled: a primary failure. ``place``: where the cause is, if it is not the object itself."""
+    """An object cannot be reconciled: a primary failure. ``place`` is that of the cause, if it is not the object itself."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class ReconcileError(Exception):
 
 
 class BlockedError(Exception):
-    """An object lacks others, which may still come."""
+    """An object lacks other objects, which may still be created."""
 
     def __init__(self, lacks: tuple[Id, ...]) -> None:
         super().__init__(", ".join(map(shown, lacks)))
@@ -47,7 +47,7 @@ class BlockedError(Exception):
 
 
 class DependencyFailedError(Exception):
-    """Others that an object needs have failed: a derived failure."""
+    """Other objects that an object needs have failed: a derived failure."""
 
     def __init__(self, failed: tuple[Id, ...]) -> None:
         super().__init__(", ".join(map(shown, failed)))
@@ -55,7 +55,7 @@ class DependencyFailedError(Exception):
 
 
 class MissingError(ReconcileError):
-    """An object names others that will not come: a primary failure, reconsidered if they come after all."""
+    """An object names objects that will not be created: a primary failure, reconsidered if they are created after all."""
 
     def __init__(self, message: str, missing: tuple[Id, ...]) -> None:
         super().__init__(message)
@@ -74,8 +74,8 @@ class Need:
 class Gate:
     """The gate of one run of one node. ``reads`` collects everything that the node looked at.
 
-    ``selected`` are objects that it found through a selection. The selection is in ``reads`` and stands for them: a change of it
-    wakes the node, so these objects need not wake it.
+    ``selected`` are objects that the node found through a selection. ``reads`` has the selection in their place: a change of the
+    selection wakes the node, so the objects need not wake it.
     """
 
     who: Id
@@ -127,7 +127,7 @@ class Gate:
         return self.store.status(who).is_ready
 
     def _unfinished(self, need: Need) -> tuple[Need, ...]:
-        """Return the nodes that would make an absent object, and have failed or are not done."""
+        """Return the nodes that would make an absent object, but have failed or are not done."""
         builders = builders_of(need.id, self.store, self.tree)
         found = tuple(Need(each, need.field) for each in builders if each != self.who and not self._is_ready(each))
         self.reads.update(each.id for each in found)

@@ -80,7 +80,7 @@ class _Fetched:
     folder: Path
     digest: str
     root: Path
-    """The folder that the values files are relative to."""
+    """The paths of the values files are relative to this folder."""
     own: Path
     """The folder of the chart in its source, without dependencies that were fetched for it."""
 
@@ -193,7 +193,7 @@ class HelmReleaseController:
         return chart, tuple(self._readable(references))
 
     def _readable(self, references: tuple[Reference, ...]) -> Iterator[Reference]:
-        """Yield the references that can be read here; of a stand-in for a Secret only single values with a placeholder."""
+        """Yield the references that can be read here: from a stand-in for a Secret, only references to a single value."""
         for each in references:
             found = self._desk.store.get(each.source)
             if found is None or not is_stand_in(found.object):
@@ -210,7 +210,7 @@ class HelmReleaseController:
         )
 
     def _hard(self, needs: list[Need], references: tuple[Reference, ...], gate: Gate) -> list[Need]:
-        """Return the references that must exist; the others are only waited for while they may still come."""
+        """Return the references that must exist. Wait for the optional ones only while they may still be created."""
         hard: list[Need] = []
         for need, reference in zip(needs, references, strict=True):
             if not reference.optional:
@@ -350,7 +350,7 @@ def _has_chart(source: Path, folder: Path) -> bool:
 
 
 def _chart_inside(folder: Path) -> Path | None:
-    """Return the folder that is a chart: an artifact itself, or the only one of its folders that is one. Blocking."""
+    """Return the chart in an artifact: the artifact itself, or the only folder in it that is a chart. Blocking."""
     if (folder / "Chart.yaml").is_file():
         return folder
     found = [each for each in sorted(folder.iterdir()) if (each / "Chart.yaml").is_file()]
@@ -358,7 +358,7 @@ def _chart_inside(folder: Path) -> Path | None:
 
 
 def _check_links(folder: Path, limit: Path, name: str) -> None:
-    """Check that a chart has no links that leave its source, and none to folders. Blocking. Raises ReconcileError."""
+    """Check that a chart has no links out of its source or to folders. Blocking. Raises ReconcileError."""
     try:
         check_links(folder, limit)
     except LoadError as error:

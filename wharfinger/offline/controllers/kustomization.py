@@ -97,7 +97,7 @@ class KustomizationController:
         return root, relative
 
     def _variables(self, stored: Stored, spec: JsonObject, gate: Gate) -> Mapping[str, str]:
-        """Return the variables of ``spec.postBuild``; those that are written there win over those of references."""
+        """Return the variables of ``spec.postBuild``; inline variables win over those of references."""
         variables: dict[str, str] = {}
         for number, each in enumerate(find_list(spec, "postBuild", "substituteFrom")):
             kind, name = find_str(each, "kind"), find_str(each, "name")
@@ -156,7 +156,7 @@ class FolderController:
 
 
 def check_build(desk: Desk, root: Path, folder: str, fields: JsonObject) -> None:
-    """Check what a build of a folder of a source would load, before it. Blocking. Raises ReconcileError."""
+    """Check the files that a build of a folder would load, before the build. Blocking. Raises ReconcileError."""
     tree, limit = desk.tree, root
     if root == tree.root:
         files = tree.reach.files_of(folder)

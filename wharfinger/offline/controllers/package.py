@@ -1,10 +1,11 @@
-"""The controller of Wharfinger's Applications and Modules: from settings to manifests in the daemon's own way.
+"""The controller of Wharfinger's Applications and Modules: it turns settings into manifests as the daemon does.
 
-The package is resolved, stored and read as the daemon does it, its settings are converted, checked and merged as in the
-daemon's Configure, and the request for the render is the daemon's (:mod:`wharfinger.runtime.resources.manifests`). What only
-a running package has is left out: hooks are not run, so their values patches are missing, and a warning says so.
+The package is resolved, stored and read as the daemon does it. Its settings are converted, checked and merged as in the daemon's
+Configure operation, and the daemon's code makes the request for the render (:mod:`wharfinger.runtime.resources.manifests`). Hooks
+are not run, so their values patches are missing, and a warning reports it.
 
-Whether a package may be on is judged at the end, when all packages are known (:mod:`wharfinger.offline.orchestrator.gates`).
+The check whether a package may be enabled runs at the end, when all packages are known
+(:mod:`wharfinger.offline.orchestrator.gates`).
 """
 
 from collections.abc import Mapping
@@ -74,14 +75,14 @@ from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
 
 MODULES: Final = Id(ENABLED_MODULES, "", "")
-"""The data that stands for the Modules that are on; every package sees them under ``global``."""
+"""The id of the set of enabled Modules, which every package sees under ``global``."""
 _ANYWHERE: Final = (Path("/"),)
 """An offline build runs as its user, and so reads any folder that a PackageRepository names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageTools:
-    """The tools that build packages. ``folder`` has all packages by name, in place of those of repositories."""
+    """The tools that build packages. ``folder`` has all packages by name, and replaces the repositories."""
 
     store: Store
     jq: JqRunner
@@ -95,7 +96,7 @@ class PackageTools:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A package that was read: its resource, its definition, its files and their digest, and where it came from."""
+    """A package that was read: its resource, its definition, its files and their digest, and its source."""
 
     spec: PackageSpec
     definition: Definition
@@ -109,7 +110,7 @@ class PackageController:
 
     def __init__(self, desk: Desk, charts: ChartRenders, tools: PackageTools) -> None:
         self.loaded: dict[Id, Loaded] = {}
-        """The packages that were read in this run, for the judgement of their requirements."""
+        """The packages that were read in this run, for the check of their requirements."""
         self._desk = desk
         self._charts = charts
         self._tools = tools
@@ -139,9 +140,9 @@ class PackageController:
         *,
         as_template: bool = False,
     ) -> Produced:
-        """Build a package that was read; ``modules`` are those that are on. Raises PackageError, FormatError, IdentityError.
+        """Build a package that was read; ``modules`` are the enabled ones. Raises PackageError, FormatError, IdentityError.
 
-        ``as_template``: its definitions are not there when its templates run.
+        With ``as_template``, its definitions do not exist yet when its templates run.
         """
         spec, definition = loaded.spec, loaded.definition
         newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)
@@ -223,7 +224,7 @@ class PackageController:
         return await self._tools.store.install(manifest), manifest.descriptor.digest.text
 
     async def _source(self, spec: PackageSpec, gate: Gate) -> Source:
-        """Return where a package comes from: the given folder, or the PackageRepository that its resource names."""
+        """Return the source of a package: the given folder, or the PackageRepository that its resource names."""
         folder = self._tools.folder
         if folder is not None:
             layout = trio.Path(folder / spec.package / LAYOUT_FILE)
@@ -240,7 +241,7 @@ class PackageController:
         return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
-        """Return the sources of ``settingsFrom``; None for one that is missing, which the daemon's own code judges."""
+        """Return the sources of ``settingsFrom``, None for a missing one: the daemon's own code decides what that means."""
         found: dict[ObjectKey, JsonObject | None] = {}
         for number, entry in enumerate(spec.settings_from):
             who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)
@@ -259,7 +260,7 @@ class PackageController:
         return with_encoded_data(stored.object, secret_bytes(stored))
 
     async def _modules(self, gate: Gate) -> dict[str, tuple[str, ...]]:
-        """Return the Modules that are on, with the kinds of their definitions."""
+        """Return the enabled Modules, with the kinds of their definitions."""
         gate.reads.add(MODULES)
         found: dict[str, tuple[str, ...]] = {}
         for stored in self._desk.store.list(MODULE):
@@ -295,7 +296,7 @@ def _unread(definition: Definition, tree: Path, settings: JsonObject) -> tuple[s
 
 
 async def _digest(registry: Registry, repository: str, spec: PackageSpec) -> Digest:
-    """Return the digest that a resource pins, otherwise the one of its version's tag. Raises PackageError."""
+    """Return the digest that a resource pins, else the digest of its version's tag. Raises PackageError."""
     if spec.directives.digest:
         return Digest(spec.directives.digest)
     return (await registry.resolve(repository, await followed_tag(registry, repository, spec))).digest

@@ -1,8 +1,8 @@
 """The controller of the Flux Operator's ResourceSets: templates of objects, executed for each of their inputs.
 
-Inputs are those of the set itself and those of the ResourceSetInputProviders that it names or selects. A provider of type
-Static has its inputs in its spec. The inputs of all others come from a service; they are taken from the provider's
-``status.exportedInputs`` if the file has it.
+Inputs are those of the set itself and those of the ResourceSetInputProviders that it names or selects. A provider of type Static
+has its inputs in its spec. All other providers get their inputs from a service; here they are read from the provider's
+``status.exportedInputs``, if the file has it.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ _FLUX_GROUPS: Final = (".toolkit.fluxcd.io", ".fluxcd.controlplane.io")
 
 @dataclass(slots=True)
 class _Work:
-    """The run of one set: its object, its gate, and what is to be reported."""
+    """The run of one set: its object, its gate, and its warnings for the report."""
 
     stored: Stored
     spec: JsonObject
@@ -94,7 +94,7 @@ class ResourceSetController:
         return Produced(finished, namespace=stored.id.namespace, warnings=tuple(work.warnings))
 
     async def _require(self, work: _Work) -> None:
-        """Return once everything in ``spec.dependsOn`` is there, and ready if the set asks for it."""
+        """Check that everything in ``spec.dependsOn`` exists, and is ready if the set asks for it."""
         entries = [
             as_object(each, f"spec.dependsOn[{number}]")
             for number, each in enumerate(find_list(work.spec, "dependsOn"))
@@ -154,7 +154,7 @@ class ResourceSetController:
             yield from ((where, each) for each in selected)
 
     def _copied(self, work: _Work, obj: JsonObject) -> JsonObject:
-        """Return a ConfigMap or Secret with the data that its annotation says to copy."""
+        """Return a ConfigMap or Secret with the data of the object that its annotation names."""
         annotations = find_object(obj, "metadata", "annotations")
         kind = find_str(obj, "kind")
         for each in COMPUTED:
@@ -183,7 +183,7 @@ class ResourceSetController:
 
 
 def _readable(found: Stored, reader: Stored) -> Stored:
-    """Return a dependency without what an expression must not read: the data of a Secret of another namespace."""
+    """Return a dependency without data that an expression must not read: that of a Secret of another namespace."""
     if found.id.kind != SECRET or found.id.namespace == reader.id.namespace:
         return found
     return replace(found, object={key: found.object[key] for key in found.object if key not in {"data", "stringData"}})
@@ -198,7 +198,7 @@ def _dependency(entry: JsonObject, where: str, stored: Stored) -> Need:
 
 
 def _is_flux(who: Id) -> bool:
-    """Return whether this is a definition of Flux itself, which is installed where there are ResourceSets."""
+    """Return whether this is a definition of Flux itself; every cluster with ResourceSets has these."""
     return who.kind == CRD and who.name.endswith(_FLUX_GROUPS)
 
 
@@ -225,7 +225,7 @@ def _read_provider(stored: Stored, where: str) -> Provider:
 
 
 def _steps(spec: JsonObject) -> list[tuple[str, tuple[Template, ...]]]:
-    """Return the templates of each step; a set without steps is one."""
+    """Return the templates of each step; a set without steps is a single step."""
     steps = find_list(spec, "steps")
     if not steps:
         return [("", tuple(_templates(spec, "spec")))]

@@ -1,4 +1,4 @@
-"""The label selectors by which ResourceSets choose their input providers, and what each selects now.
+"""The label selectors by which ResourceSets choose their input providers, and the providers that each of them selects now.
 
 A selector names no object, so a set cannot wait for the objects that it selects. Instead, each selection is a piece of data in
 the engine, whose content is the list of the selected providers. A set reads it, and runs again only if that list has changed.
@@ -15,7 +15,7 @@ from wharfinger.runtime.fixpoint.model import Emission, Id
 
 
 class Selections:
-    """The selections of one run. All on one thread."""
+    """The selections of one run. Not thread-safe."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -24,7 +24,7 @@ class Selections:
     def read(self, namespace: str, selector: JsonObject, field: str) -> tuple[Id, tuple[Stored, ...]]:
         """Return the id of a selection, and the providers of the namespace that it selects now, sorted.
 
-        Raises ReconcileError for a selector that no server accepts, and FormatError for one of another shape.
+        Raises ReconcileError for a selector that no server accepts, and FormatError for a malformed object.
         """
         try:
             text = label_selector(selector)

@@ -1,7 +1,7 @@
 """The controller of sources: GitRepository, OCIRepository, HelmRepository, HelmChart and Bucket.
 
-A GitRepository that stands for the tree itself is the tree as it lies on this machine. A HelmRepository and a HelmChart are
-ready at once: a release fetches only the chart that it names.
+A GitRepository that stands for the tree itself is read from the tree on this machine. A HelmRepository and a HelmChart are ready
+at once: a release fetches only the chart that it names.
 """
 
 from typing import Final
@@ -45,7 +45,7 @@ class SourceController:
         return Produced(revision=artifact.revision)
 
     def secret_of(self, stored: Stored, gate: Gate) -> dict[str, bytes] | None:
-        """Return the data of the Secret that a source names; None if it names none, or one that may be missing."""
+        """Return the data of the Secret that a source names; None if it names none, or if the Secret is not in the tree."""
         name = find_str(stored.object, "spec", "secretRef", "name")
         if not name:
             return None

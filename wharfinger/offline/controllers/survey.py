@@ -1,10 +1,10 @@
 """A survey of a tree: all Kustomizations are built, but releases only record their inputs, and sources are not fetched.
 
-The surveys of two versions of a tree tell which releases differ. Afterwards these, and the sources that they read, are
-reconciled as in any other build, by the same controllers: :meth:`Survey.end` switches them over.
+The surveys of two versions of a tree show which releases differ. After :meth:`Survey.end`, the same controllers reconcile these
+releases, and the sources that they read, as in any other build.
 
 Kustomizations, folders and packages are built as always, and so are releases whose charts may make further nodes: without them
-the survey would not know all nodes. A Kustomization of a source outside of the tree has the source fetched.
+the survey would not know all nodes. If a Kustomization reads a source outside of the tree, that source is fetched.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,7 +36,8 @@ class ReleaseController(Controller, Protocol):
 class Survey:
     """The inputs that releases have recorded. A survey is in progress until `end`.
 
-    ``unsearched`` are those of these releases that may make nodes. If the survey is ``strict``, they are rendered.
+    ``unsearched`` are releases that may make nodes: this is unknown until their charts are fetched. If the survey is ``strict``,
+    they are rendered.
     """
 
     inputs: dict[Id, str] = field(default_factory=dict)
@@ -45,7 +46,7 @@ class Survey:
     strict: bool = False
 
     def end(self) -> None:
-        """Render and fetch from now on."""
+        """End the survey: from now on, controllers render and fetch."""
         self.in_progress = False
 
 
@@ -123,7 +124,7 @@ class SurveyedBuilds:
 
 
 async def fetched_source(who: Id, sources: Controller, desk: Desk) -> None:
-    """Fetch a source that a survey has left out, if this is one. Raises ReconcileError, or the errors of the gate."""
+    """Fetch a source if the survey has not fetched it. Raises ReconcileError, or the errors of the gate."""
     source = desk.store.get(who)
     if source is not None and who.kind in FETCHED and who not in desk.artifacts:
         await sources.reconcile(source, Gate(who, Level.NONE, (), desk.store, desk.tree))

@@ -23,7 +23,7 @@ class ArgoSource:
 
     @property
     def is_values_only(self) -> bool:
-        """True if it makes no objects, and only holds values files for other sources."""
+        """True if the source makes no objects, and only has values files for other sources."""
         return bool(self.ref) and not self.path and not self.chart
 
 

@@ -1,4 +1,4 @@
-"""The folders of a tree that its Kustomizations of Flux and its Applications of Argo CD build, as files declare them."""
+"""The folders that the Flux Kustomizations and Argo CD Applications of a tree build, read from the files that declare them."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -26,16 +26,16 @@ class Declared:
     id: Id
     document: Document
     is_bootstrap: bool = False
-    """True if it is loaded although a Kustomization builds its file."""
+    """True if the document is loaded although a Kustomization builds its file."""
     is_synced: bool = False
-    """True if a FluxInstance stands for it: it is not printed, because the Flux Operator makes it."""
+    """True if it is made from a FluxInstance: it is not printed, because in a cluster the Flux Operator makes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KustomizationFolder:
-    """A Flux Kustomization that a file declares. ``placed``: it names a namespace for itself or for its source.
+    """A Flux Kustomization that a file declares. ``placed`` is True if it names a namespace for itself or for its source.
 
-    ``synced``: it is that of a FluxInstance.
+    ``synced`` is True if the Flux Operator makes it from a FluxInstance.
     """
 
     id: Id
@@ -46,25 +46,25 @@ class KustomizationFolder:
     synced: bool = False
 
     def is_of(self, sources: AbstractSet[Id]) -> bool:
-        """Return whether its source is one of these; one that names no namespace may get its source's when it is built."""
+        """Return whether its source is one of these. Only names are compared if it has no namespace yet: a build may set it."""
         if self.source in sources or self.placed:
             return self.source in sources
         return any((each.kind, each.name) == (self.source.kind, self.source.name) for each in sources)
 
     @property
     def lies_inside(self) -> bool:
-        """True if it lies in the folder that it builds."""
+        """True if its file lies in the folder that it builds."""
         return self.folder != "." and is_below(self.file, self.folder)
 
     @property
     def may_be_local(self) -> bool:
-        """True if its source may be the tree itself: a git repository, or whatever a FluxInstance names."""
+        """True if its source may be the tree itself: a git repository, or the source of a FluxInstance."""
         return self.synced or self.source.kind == GIT_REPOSITORY
 
 
 @dataclass(frozen=True, slots=True)
 class ArgoFolder:
-    """A folder that an Application of Argo CD builds, in the repository at an address."""
+    """A folder that an Application of Argo CD builds, and the address of its repository."""
 
     id: Id
     folder: str
@@ -73,7 +73,7 @@ class ArgoFolder:
 
     @property
     def is_bootstrap(self) -> bool:
-        """True if it builds the folder that it lies in."""
+        """True if it builds the folder in which its file lies."""
         return self.folder != "." and is_below(self.file, self.folder)
 
 
@@ -104,7 +104,7 @@ def kustomization_folders(documents: Mapping[str, tuple[Declared, ...]]) -> Iter
 
 
 def argo_folders_of(documents: Mapping[str, tuple[Declared, ...]]) -> Iterator[ArgoFolder]:
-    """Yield the folders that Applications of Argo CD build, in whatever repository."""
+    """Yield the folders that Applications of Argo CD build, in any repository."""
     for file in sorted(documents):
         for each in documents[file]:
             if each.id.kind != ARGO_APPLICATION:
@@ -117,7 +117,7 @@ def argo_folders_of(documents: Mapping[str, tuple[Declared, ...]]) -> Iterator[A
 
 
 def copied_folders_of(documents: Mapping[str, tuple[Declared, ...]]) -> Iterator[CopiedFolder]:
-    """Yield the folders that ArtifactGenerators copy, of whatever source."""
+    """Yield the folders that ArtifactGenerators copy, from any source."""
     for file in sorted(documents):
         for each in documents[file]:
             if each.id.kind == ARTIFACT_GENERATOR:

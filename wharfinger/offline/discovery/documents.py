@@ -22,7 +22,7 @@ _LIST: Final = "List"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong with a file."""
+    """A problem with a file."""
 
     place: Place
     message: str
@@ -44,7 +44,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The objects of one file, and what is wrong with it."""
+    """The objects of one file, and its problems."""
 
     documents: tuple[Document, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -80,7 +80,7 @@ def read_documents(data: bytes, file: str, texts: ParsedTexts | None = None) -> 
 
 
 def is_manifest(value: JsonObject) -> bool:
-    """Return whether a document is an object for a cluster, and no configuration of kustomize."""
+    """Return whether a document is an object for a cluster, and not a configuration of kustomize."""
     api, kind = value.get("apiVersion"), value.get("kind")
     if not isinstance(api, str) or not isinstance(kind, str) or not api or not kind:
         return False
@@ -88,7 +88,7 @@ def is_manifest(value: JsonObject) -> bool:
 
 
 def flattened(value: JsonValue) -> list[JsonValue]:
-    """Return the items of a list of objects, such as a ``List`` or a ``SecretList``; another value alone.
+    """Return the items of a list of objects, such as a ``List`` or a ``SecretList``; any other value as the only item.
 
     Items of a typed list need not name their type. kubectl and Helm treat lists in the same way.
     """
@@ -115,7 +115,7 @@ def is_encrypted(obj: JsonObject) -> bool:
 
 
 def without_encryption(obj: JsonObject) -> JsonObject:
-    """Return an object that SOPS encrypted with a placeholder for each encrypted value, and without SOPS's own field."""
+    """Return an encrypted object of SOPS, with a placeholder for each encrypted value and without the field of SOPS itself."""
     plain = {key: _placeheld(value, key) for key, value in obj.items() if key != SOPS}
     data = plain.get("data")
     if obj.get("kind") == "Secret" and isinstance(data, dict):

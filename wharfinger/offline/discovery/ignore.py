@@ -1,7 +1,7 @@
-"""Files that leave other files out of a tree: ``.sourceignore`` and ``.krmignore``, with the patterns of ``.gitignore``.
+"""Files that exclude other files from a tree: ``.sourceignore`` and ``.krmignore``, with the patterns of ``.gitignore``.
 
-A pattern with a slash before its end is matched against the path from the file's own folder, one without against each name;
-a slash at the end means folders only; ``!`` takes back an earlier match. Nothing under an ignored folder is looked at.
+A pattern with a slash before its end is matched against the path relative to the file's folder, any other pattern against each
+name; a slash at the end means folders only; ``!`` cancels an earlier match. Ignored folders are not entered.
 """
 
 import os
@@ -41,7 +41,7 @@ def read_patterns(folder: Path, base: str) -> tuple[Pattern, ...]:
 
 
 def is_ignored(patterns: tuple[Pattern, ...], path: str, *, is_folder: bool) -> bool:
-    """Return whether a path, relative to the root, is left out; the last pattern that matches decides."""
+    """Return whether a path, relative to the root, is ignored; the last pattern that matches decides."""
     for pattern in reversed(patterns):
         if pattern.folders_only and not is_folder:
             continue

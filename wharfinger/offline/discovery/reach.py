@@ -1,7 +1,7 @@
-"""The files that a build of a folder reads, as far as ``kustomization.yaml`` files tell: resources, components and bases.
+"""The files that a build of a folder reads, according to its ``kustomization.yaml`` files: resources, components and bases.
 
-A folder with a ``kustomization.yaml`` has the files that it lists. A folder without one has all manifests below it, but from
-a subfolder with a ``kustomization.yaml`` only the files that it lists. The answer needs no build, so it is also known for builds
+A folder with a ``kustomization.yaml`` has the files that this lists. A folder without one has all manifests below it, but only
+the listed files of subfolders with a ``kustomization.yaml``. Nothing is built for this, so the files are also known for builds
 that fail.
 """
 
@@ -76,7 +76,7 @@ class Reach:
 
 
 def normal_path(text: str) -> str | None:
-    """Return a ``spec.path`` without ``./`` and ``..``; "." is the root, None a path that leaves it."""
+    """Return a ``spec.path`` without ``./`` and ``..``; "." for the root, None for a path outside of it."""
     parts: list[str] = []
     for part in text.strip().split("/"):
         if part == "..":

@@ -1,10 +1,9 @@
-"""The discovery of a tree: the objects that an offline run begins with, and the files that declare all others.
+"""The discovery of a tree: the objects with which an offline run starts, and the files that declare all others.
 
-Everything below the given paths is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or
-that a ``kustomization.yaml`` lists. But the objects of a Kustomization come into being when it is built, as in a cluster; so
-of the files below a ``spec.path`` only the *bootstrap* files are loaded: a Kustomization that lies in the folder it builds
-itself, and its source. Everything else there is in the *existence index* (`Tree.declared`), which names the file of an
-object that a run lacks.
+Everything below the given paths is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or that a
+``kustomization.yaml`` lists. But the objects of a Kustomization are created when it is built, as in a cluster. So only the
+*bootstrap* objects below a ``spec.path`` are loaded: a Kustomization that lies in the folder that it builds, and its source. All
+objects are in the *existence index* (`Tree.declared`), from which messages take the file of an object that a run lacks.
 
 A folder with a ``kustomization.yaml`` that no Flux Kustomization builds is built as a whole (`Tree.folders`), so files that
 it does not list do not count, and its namespace and generators apply. All other files are loaded as they are.
@@ -60,7 +59,7 @@ class Tree:
     problems: tuple[Problem, ...]
     """The mistakes in files that are loaded."""
     hidden_problems: tuple[Problem, ...]
-    """The mistakes in files that a Kustomization or a folder builds; they count only for a build of the file."""
+    """The mistakes in files that a Kustomization or a folder builds; they matter only if the file is built."""
     local_sources: frozenset[Id]
     """The GitRepositories that stand for the tree itself."""
     local_addresses: frozenset[str] = frozenset()
@@ -71,7 +70,7 @@ class Tree:
     named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
     limit: Path = ANYWHERE
-    """The folder that all files which its kustomizations load must lie in."""
+    """All files that its kustomizations load must lie in this folder."""
 
     def is_below(self, file: str, folder: str) -> bool:
         """Return whether a file lies below a folder of the tree."""
@@ -86,11 +85,11 @@ def discover(
     limit: Path | None = None,
     texts: ParsedTexts | None = None,
 ) -> Tree:
-    """Discover the tree at ``paths``, folders or files in any order; ``root`` is what ``spec.path`` is relative to.
+    """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
-    Without ``root`` it is `root_of` the paths. ``repository`` is that of the tree; by default it is the one at the root.
-    ``limit`` is the folder that all loaded files must lie in: by default that of the git repository, else the root.
-    ``texts`` knows what was read before. Blocking. Raises TreeError.
+    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. All loaded files must lie
+    in the folder ``limit``: by default that of the git repository, else the root. ``texts`` has the files that were parsed
+    before. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
@@ -127,14 +126,14 @@ class _Scan:
         return set().union(*self.lists.values())
 
     def given(self, relative: str) -> None:
-        """Read a folder or a file that the caller names, even if it lies in a folder that does not show it."""
+        """Read a folder or a file that the caller names, even if a folder around it was read and ignores it."""
         if self._is_folder(relative):
             self._read(relative)
         elif relative not in self.documents:
             self.file(relative)
 
     def folder(self, relative: str) -> None:
-        """Read a folder, unless it lies in one that was read."""
+        """Read a folder, unless it was read already, as part of another or by itself."""
         if not is_below_any(relative, self.seen):
             self._read(relative)
 
@@ -169,7 +168,7 @@ class _Scan:
         self.documents[relative] = tuple(found)
 
     def follow(self) -> None:
-        """Read the folders that the Kustomizations of the tree build, until there are no others."""
+        """Read the folders and files that builds of the tree need, until there are no further ones."""
         while True:
             wanted = sorted(each for each in self._built() | self.listed if not is_below_any(each, self.seen))
             if not wanted:
@@ -210,9 +209,9 @@ class _Scan:
     ) -> set[Id]:
         """Return the Kustomizations of the tree itself that build the folder in which they lie.
 
-        That of a FluxInstance is one, too, if the paths have to do with the folder that it builds.
-        Every file lies below the root. So one that builds the root counts only if no other one builds its file: a
-        base without a path, which a patch adds, does not build the root.
+        The Kustomization of a FluxInstance is included if one of the paths lies in the folder that it builds, or the folder in a
+        path. Every file lies below the root. So a Kustomization that builds the root is included only if no other one builds its
+        file: it may be a base whose path is added by a patch.
         """
         own = [each for each in flux if each.is_of(local)]
         found = {each.id for each in own if each.lies_inside}
@@ -225,7 +224,7 @@ class _Scan:
         return found
 
     def tree(self, paths: tuple[str, ...]) -> Tree:
-        """Sort the documents into loaded ones, built ones, and ones that are only known."""
+        """Return the tree: which documents are loaded at the start, and which only a build creates."""
         flux = tuple(kustomization_folders(self.documents))
         local = self._local_sources(flux)
         argo = tuple(argo_folders_of(self.documents))
@@ -280,7 +279,7 @@ class _Scan:
         )
 
     def _leave_out_synced(self, bootstrap: AbstractSet[Id]) -> None:
-        """Leave out what a FluxInstance stands for if the tree does not begin with it, or if a file declares it."""
+        """Leave out objects made from a FluxInstance if the tree does not start with them, or if a file declares them."""
         written = {each.id for documents in self.documents.values() for each in documents if not each.is_synced}
         for file, documents in self.documents.items():
             self.documents[file] = tuple(
@@ -290,7 +289,7 @@ class _Scan:
     def _folders(self, paths: tuple[str, ...], built: set[str]) -> tuple[str, ...]:
         """Return the topmost folders with a kustomization.yaml below ``paths`` that nothing else builds.
 
-        In a tree with Flux Kustomizations, a folder counts only if it is one of the paths, or if some of these lie in it.
+        In a tree with Flux Kustomizations, a folder counts only if it is one of the paths, or if it contains Flux Kustomizations.
         """
         flux = [each.file for each in kustomization_folders(self.documents)]
         found: list[str] = []
@@ -303,7 +302,7 @@ class _Scan:
         return tuple(found)
 
     def _local_addresses(self, local: frozenset[Id], argo: tuple[ArgoFolder, ...]) -> frozenset[str]:
-        """Return the addresses of the tree itself: remotes and sources, else Applications that build themselves."""
+        """Return the addresses of the tree itself, from remotes and sources, else from Applications that build themselves."""
         urls = {_url_of(each) for documents in self.documents.values() for each in documents if each.id in local}
         found = (self.repository.addresses | {plain_address(url) for url in urls}) - {""}
         return frozenset(found or {each.address for each in argo if each.is_bootstrap})
@@ -336,14 +335,14 @@ class _Scan:
 
 
 def _url_of(declared: Declared) -> str:
-    """Return the address of a source; "" if it has none that can be read: its controller reports that."""
+    """Return the address of a source; "" if it has no valid one, which its controller reports."""
     spec = declared.document.object.get("spec")
     url = spec.get("url") if isinstance(spec, dict) else None
     return url if isinstance(url, str) else ""
 
 
 def _ref_of(declared: Declared) -> JsonObject:
-    """Return the revision that a source names; empty if it names none that can be read."""
+    """Return the revision that a source names; empty if it names no valid one."""
     spec = declared.document.object.get("spec")
     ref = spec.get("ref") if isinstance(spec, dict) else None
     return {key: value for key, value in ref.items() if value} if isinstance(ref, dict) else {}
@@ -363,7 +362,7 @@ def _overlap(path: str, folder: str) -> bool:
 
 
 def _hides(each: _Builder, paths: tuple[str, ...], bootstraps: AbstractSet[Id]) -> bool:
-    """Return whether the files of a folder come into being only when it is built."""
+    """Return whether the objects of a folder are created only when it is built."""
     return each.id in bootstraps or not any(is_below(path, each.folder) for path in paths)
 
 
@@ -378,7 +377,7 @@ def _not_built_by_others(paths: tuple[str, ...], builders: Sequence[_Builder]) -
 
 
 def root_of(*paths: Path) -> Path:
-    """Return the root of a tree at some paths: the one that each of them has, or without any the folder around them.
+    """Return the root of a tree at some paths: their common root or, outside of repositories, the nearest folder around them.
 
     Blocking. Raises TreeError if they have different ones.
     """
@@ -395,10 +394,10 @@ def root_of(*paths: Path) -> Path:
 
 
 def _own_root(path: Path) -> Path:
-    """Return the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
+    """Return the root for one path: the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
 
-    A tree may be kept in a folder of a larger repository, as an example or a test. It is found by a Kustomization that builds
-    the folder in which it lies, as after ``flux bootstrap``: the root is the folder to which its ``spec.path`` is relative.
+    But a tree may lie in a folder of a larger repository, as an example or a test. If the path has a Kustomization that builds
+    the folder of its own file, as after ``flux bootstrap``, the root is the folder to which its ``spec.path`` is relative.
     """
     top = repository_above(path) or path
     if path == top or not path.is_dir():
@@ -421,7 +420,7 @@ def repository_above(path: Path) -> Path | None:
 def _root_for(file: Path, folder: str, top: Path) -> Path | None:
     """Return the folder below ``top`` to which ``folder``, the ``spec.path`` of a Kustomization in ``file``, is relative.
 
-    None: the Kustomization does not build the folder in which it lies.
+    Return None if the Kustomization does not build the folder in which it lies.
     """
     if folder == ".":
         return None

@@ -1,8 +1,8 @@
 """The files of a tree in a fixed order, independent of the file system.
 
-Folders of charts and packages are named and not entered: they are material for renders, not manifests. A folder with a manifest
-in a file such as ``package.yaml`` is an ordinary one. Hidden folders,
-ignored paths, links to folders, links that leave the tree, pipes and devices are skipped.
+Folders of charts and packages are listed but not entered: they are input for renders, not manifests. A folder with a manifest in
+a file such as ``package.yaml`` is an ordinary one. Hidden folders, ignored paths, links to folders, links that leave the tree,
+pipes and devices are skipped.
 """
 
 import os
@@ -79,7 +79,7 @@ class _Walk:
 
 
 def _is_package(path: Path, texts: ParsedTexts | None) -> bool:
-    """Return whether a file describes a chart or a package; a manifest of that name is an ordinary file. Raises OSError."""
+    """Return whether a file describes a chart or a package, and is not a manifest of the same name. Raises OSError."""
     with path.open("rb") as file:
         data = file.read(MAX_PACKAGE_FILE)
     return not read_documents(data, path.name, texts).documents
@@ -96,7 +96,7 @@ def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
 
 
 def list_tree(root: Path, below: str = "", texts: ParsedTexts | None = None) -> Listing:
-    """List a folder ``below`` the tree's root ("" is the root), without what it and folders above it ignore.
+    """List a folder ``below`` the tree's root ("" is the root), without paths that it or a folder above it ignores.
 
     Blocking. Raises TreeError.
     """

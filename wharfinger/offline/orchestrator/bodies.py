@@ -1,10 +1,10 @@
 """The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
 
-A body publishes nothing before it is done. Its objects are put into the store and emitted with its outcome, without an await
-in between, so that no other body sees a part of it. Objects that it made before and makes no more are removed.
+A body publishes nothing before it is done. Then its objects are stored and emitted with its outcome, without an await in between,
+so that no other body sees only some of them. Objects that it made in its last run and not in this one are removed.
 
-Two producers of one object: the one with the lower id owns it, whichever came first, and a warning names both. An object
-that is rendered replaces one that a file declares.
+If two producers make the same object, the one with the lower id owns it, whichever came first, and a warning names both. A
+rendered object replaces one that a file declares.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ from wharfinger.runtime.fixpoint.model import (
 _NUL: Final = b"\\u0000"
 """A NUL character in JSON."""
 _MAX_PATH: Final = 200
-"""The most characters of a path in a message."""
+"""The largest number of characters of a path in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Made:
 
 
 class TreeBodies:
-    """The bodies of one run, and their results. All on one thread."""
+    """The bodies of one run, and their results. Not thread-safe."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class TreeBodies:
         self._controllers = controllers
         self.progress = progress or RunProgress()
         self.world = world
-        """The world of the convergence in progress; each has its own."""
+        """The world of the current convergence; each convergence has its own."""
         self._loops: dict[Id, tuple[Id, ...]] = {}
         self._kept = set(SCHEDULABLE | DATA)
         """The kinds of rendered objects that are put into the store. All others are output only, until a node names one."""
@@ -125,7 +125,7 @@ class TreeBodies:
         return False
 
     def _keep(self, kinds: set[str]) -> None:
-        """Put objects of these kinds into the store from now on, because a node waits for one; add those that exist already."""
+        """Put objects of these kinds into the store from now on, because a node waits for one; add objects made before."""
         new = kinds - self._kept
         if not new:
             return
@@ -142,7 +142,7 @@ class TreeBodies:
             self.made[who] = replace(made, published=(*made.published, *found))
 
     def _derived(self, who: Id, failed: tuple[Id, ...]) -> Status:
-        """Return the status of a derived failure; the members of one cycle all report the cycle itself."""
+        """Return the status of a derived failure; each member of a dependency cycle reports the cycle itself."""
         loop = self._loops.get(who)
         if loop is not None and any(each in loop for each in failed):
             start = loop.index(who)
@@ -178,7 +178,7 @@ class TreeBodies:
         )
 
     def _with_stand_ins(self, produced: Produced, gate: Gate) -> Produced:
-        """Add stand-ins for Secrets that a cluster makes of the objects, and a warning for each one that the node has read."""
+        """Add stand-ins for Secrets that a cluster makes from the objects, and a warning for each stand-in that the node read."""
         namespace = produced.namespace or self._tree.namespace
         made = (
             stand_in(obj, object_id(obj, namespace).namespace) for obj in produced.objects if may_have_stand_in(obj)
@@ -225,7 +225,7 @@ class TreeBodies:
 
 
 def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
-    """Return whether an object that ``who`` makes replaces the stored one: a stand-in never replaces a Secret."""
+    """Return whether an object that ``who`` makes replaces the stored one. A stand-in never replaces a real Secret."""
     if before.id.kind == SECRET and is_stand_in(obj) != is_stand_in(before.object):
         return is_stand_in(before.object)
     return before.producer is None or before.producer >= who

@@ -40,7 +40,7 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 
 
 def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id]:
-    """Return the objects that are not printed, each with what makes it: a node, or the file of what a cluster makes it of."""
+    """Return the objects that are not printed, each with its producer: a node, or the file of the object it is made from."""
     found: dict[Id, Id] = {}
     for each in store.list(SECRET):
         if is_stand_in(each.object) and each.producer is None and each.place is not None:
@@ -107,7 +107,7 @@ def _failures(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 
 
 def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place | None:
-    """Return the place of the failure's cause if that is known, else of the object, or of its producer if it has no file."""
+    """Return the place of a failure: that of its cause if known, else of the object, else of the object's producer."""
     if (found := bodies.places.get(who)) is not None:
         return found
     if (declared := tree.declared.get(who)) is not None:
@@ -123,7 +123,7 @@ def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place
 def _orphans(tree: Tree, store: ObjectStore) -> dict[Id, Place]:
     """Return the nodes that files declare and that are not in the store, because nothing builds these files.
 
-    A node whose file is built is no orphan: the build may have given it another name or namespace, or may have failed.
+    A node is no orphan if a build reads its file: the build may have changed the name or namespace, or may have failed.
     """
     lost = {
         who: document.place

@@ -8,7 +8,7 @@ kind       a kind in any case, with its group or without: ``helmrelease``, ``Hel
 namespace  the namespace in which the object would be applied
 name       the name of the object
 label      ``label=KEY`` or ``label=KEY=VALUE``
-path       the file that declares the object, or what makes it; or a folder around that file, relative to the root
+path       the file that declares the object or its producer, or a folder around that file; relative to the root
 =========  ========================================================================================================
 """
 
@@ -35,7 +35,7 @@ class FilterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An object that a filter may choose; ``file`` is "" if no file is known, not even that of what makes it."""
+    """An object that a filter may choose; ``file`` is "" if neither it nor its producers have a known file."""
 
     id: Id
     labels: Mapping[str, str]
@@ -44,14 +44,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter: for each of its keys the values, of which an object must have one."""
+    """One filter: an object must match one of the values of each of its keys."""
 
     text: str
     terms: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
     def names_nodes(self) -> bool:
-        """True if it chooses only objects that are built themselves: everything else can be made by any of them."""
+        """True if it chooses only kinds that are built themselves. An object of another kind can be made by any node."""
         kinds = dict(self.terms).get("kind", ())
         return bool(kinds) and all(each.casefold() in _NODES for each in kinds)
 
@@ -60,7 +60,7 @@ class Filter:
         return all(any(_has(candidate, key, value) for value in values) for key, values in self.terms)
 
     def nearest(self, candidates: Iterable[Candidate]) -> str:
-        """Return why the filter chooses none of these objects, with the nearest values that there are."""
+        """Return why the filter chooses none of these objects, with the most similar values of the objects."""
         left = list(candidates)
         applied: list[str] = []
         for key, values in self.terms:
@@ -113,7 +113,7 @@ def unmatched(filters: Sequence[Filter], candidates: Sequence[Candidate]) -> tup
 
 
 def _hint(candidates: Sequence[Candidate], key: str, values: Sequence[str]) -> str:
-    """Return the values that objects have for a key, the nearest ones if some are near; "" if there are none."""
+    """Return a hint with the values that objects have for a key, only similar ones if there are any; "" without values."""
     known = sorted({text for each in candidates for text in _texts(each, key)})
     close = [text for value in values for text in difflib.get_close_matches(value, known, MOST_NAMED)]
     if close:

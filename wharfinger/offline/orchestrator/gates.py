@@ -1,7 +1,7 @@
-"""The judgement of packages at the end of a run: whether they may be on, by the daemon's own gates.
+"""The check at the end of a run whether packages may be enabled, by the daemon's own gates.
 
-A package whose requirements are not met is not applied by the daemon, so its manifests are left out of the result, and its
-failure says why. If it names a package that failed, its failure is derived from that one.
+The daemon does not apply a package whose requirements are not met, so its manifests are left out of the result, and its failure
+gives the reason. If it names a package that failed, its failure is derived from that one.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 
 async def judged(result: Result, loaded: Mapping[Id, Loaded], facts: Facts, tree: Tree) -> Result:
-    """Return the result without the manifests of packages that may not be on, and with their failures."""
+    """Return the result without the manifests of packages that may not be enabled, and with their failures."""
     built = {who: each for who, each in loaded.items() if who not in result.failed}
     definitions = {(each.spec.package, each.spec.version): each.definition for each in built.values()}
 

@@ -1,8 +1,8 @@
-"""The build of what filters choose: releases that are neither chosen nor needed are not rendered.
+"""A build for filters: it does not render releases that the filters do not choose and that no chosen object needs.
 
-It works only for filters that name kinds which are built themselves: a Deployment may be made by any release. The tree is
-surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`): all Kustomizations are built, and
-releases only record what they read. If the survey cannot tell, the whole tree is built.
+It works only for filters for kinds that are built themselves, such as HelmRelease: a Deployment may be made by any release. The
+tree is surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`): all Kustomizations are built,
+and releases only record their inputs. If the survey is not sufficient, the whole tree is built.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 async def build_narrowed(config: Config, tools: Tools) -> Result:
-    """Build at least what the filters of ``config`` choose and need; the result is not filtered yet. Raises TreeError."""
+    """Build at least the objects that the filters choose, and their dependencies; the result is unfiltered. Raises TreeError."""
     whole = replace(config, filters=())
     if config.filters and all(each.names_nodes for each in config.filters):
         async with open_orchestrator(whole, tools) as orchestrator:
@@ -31,7 +31,7 @@ async def build_narrowed(config: Config, tools: Tools) -> Result:
 
 
 def wanted_releases(orchestrator: Orchestrator, surveyed: Surveyed, filters: Sequence[Filter]) -> frozenset[Id] | None:
-    """Return the releases to render after a survey; None if a filter matches nothing that is known."""
+    """Return the releases to render after a survey; None if a filter matches no object of the survey."""
     objects = orchestrator.store.list()
     candidates = [Candidate(each.id, labels_of(each.object), _file_of(each, orchestrator)) for each in objects]
     if unmatched(filters, candidates):

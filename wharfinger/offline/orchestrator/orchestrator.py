@@ -87,12 +87,12 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 MAX_REFIRES: Final = 32
-"""The refires of one node in one run; the engine has the same limit for changes that it finds itself."""
+"""The largest number of refires of one node in one run; the engine has the same limit for changes that it finds itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The tree to build, and how. ``root`` is what ``spec.path`` is relative to; None finds it.
+    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``, which is found if it is None.
 
     The tree is at ``path`` and at all ``others``, whatever their order.
     """
@@ -108,12 +108,12 @@ class Config:
     repository: Repository | None = None
     """The repository of the tree; None finds it at the root."""
     limit: Path | None = None
-    """The folder that all files which kustomizations load must lie in; None is that of the git repository, else the root."""
+    """All files that kustomizations load must lie in this folder; None: that of the git repository, else the root."""
     others: tuple[Path, ...] = ()
     pack: tuple[Path, ...] = ()
-    """The paths whose pack in the cache is used; empty: those of the tree. Several versions of a tree can share a pack."""
+    """The paths whose pack in the cache is used; if empty, those of the tree. Several versions of a tree can share a pack."""
     filters: tuple[Filter, ...] = ()
-    """The filters of the result; empty: it holds everything."""
+    """The filters of the result; if empty, it has everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Tools:
 class Surveyed:
     """The inputs of each release that was not rendered, and what each node reads.
 
-    ``unsearched`` are those of these releases whose charts may make nodes: they would have to be fetched first.
+    ``unsearched`` are the releases that may make nodes: this is unknown until their charts are fetched.
     """
 
     inputs: Mapping[Id, str]
@@ -180,7 +180,7 @@ class Orchestrator:
 
     @property
     def filter(self) -> tuple[Filter, ...]:
-        """The filters of the result; empty: it has everything."""
+        """The filters of the result; if there are none, it has everything."""
         return self._config.filters
 
     @property
@@ -232,7 +232,7 @@ class Orchestrator:
             self.store.add(BOOTSTRAP_SOURCE, {"kind": "GitRepository", "spec": {"url": "the working tree"}})
 
     async def run(self) -> Result:
-        """Run the controllers to their fixpoint, and return the result, or what the filters choose of it. Raises TreeError."""
+        """Run the controllers to their fixpoint, and return the result, or the part that the filters choose. Raises TreeError."""
         try:
             await self.bootstrap()
             build = self._prepared()
@@ -255,11 +255,11 @@ class Orchestrator:
         return self._outcome
 
     async def survey(self, *, strict: bool = False) -> Surveyed | None:
-        """Build everything but releases, and return the inputs of these; None if the tree must be built as a whole.
+        """Build everything except releases, and return the inputs of the releases; None if the tree must be built as a whole.
 
-        ``strict``: releases of fetched charts are rendered, too, unless it is known that these charts make no nodes.
-        The tree must be built as a whole if anything fails, or if a node reads an object that does not exist: a release
-        may make it. Raises TreeError.
+        With ``strict``, releases of fetched charts are rendered, too, unless it is known that these charts make no nodes. The
+        tree must be built as a whole if anything fails, or if a node reads an object that does not exist: a release may make it.
+        Raises TreeError.
         """
         try:
             await self.bootstrap()
@@ -280,7 +280,7 @@ class Orchestrator:
     async def finish(self, releases: Collection[Id]) -> Result | None:
         """After `survey`, render some of the releases, with the sources that they read, and return the result.
 
-        None if the tree must be built as a whole: a release has made a node that reads a source which was not fetched.
+        Return None if the tree must be built as a whole, because a release has made a node that reads an unfetched source.
         """
         build = self._build
         if build is None or build.survey is None:
@@ -310,14 +310,14 @@ class Orchestrator:
                 await trio.to_thread.run_sync(lambda: shutil.rmtree(self._work, ignore_errors=True))
 
     async def _converged(self, build: "_Build", seeds: Sequence[Id]) -> Report:
-        """Run the nodes of ``seeds``, and all that these create, until nothing is left to do."""
+        """Run the nodes of ``seeds``, and all nodes that these create, until nothing is left to do."""
         world = World()
         build.bodies.world = world
         build.bodies.progress.known.update(seeds)
         refires: Counter[Id] = Counter()
 
         def changed(change: Change, who: Id) -> None:
-            """Report changes from outside of the bodies, and what has no producer: the set of Modules, and selections."""
+            """Report changes that no body made, and emit the data without a producer: the set of Modules, and selections."""
             stored = self.store.get(who)
             if change is Change.ADDED and stored is not None and stored.producer is None:
                 world.arrived(Emission(who, stored.digest, runnable=who.kind in SCHEDULABLE))
@@ -361,7 +361,7 @@ class Orchestrator:
         return [each.id for each in self.store.list() if each.id.kind in SCHEDULABLE]
 
     def _prepared(self, survey: Survey | None = None) -> "_Build":
-        """Return the controllers of a build; with ``survey`` they begin with a survey."""
+        """Return the controllers of a build, which starts with ``survey`` if there is one."""
         tree, tools, options = self.tree, self._tools, self._config.options
         desk = Desk(tree, self.store, options, self._work, self._config.retries, texts=tools.packs.texts)
         charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions, tools.makers)

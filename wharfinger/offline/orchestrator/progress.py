@@ -1,4 +1,4 @@
-"""The progress of builds: how many nodes are done, and what is being done now. Pure."""
+"""The progress of builds: the number of nodes that are done, and the current work. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -8,12 +8,12 @@ from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, PACKA
 from wharfinger.runtime.fixpoint.model import Id
 
 MOST_SHOWN: Final = 2
-"""The nodes that are named; of all others the number is shown."""
+"""The largest number of nodes that are named; the other nodes are only counted."""
 
 
 @dataclass(slots=True)
 class RunProgress:
-    """The progress of one tree. ``active`` are the nodes that are worked on, in the order in which they were begun."""
+    """The progress of one tree. ``active`` are the running nodes, in the order in which they were started."""
 
     known: set[Id] = field(default_factory=set)
     done: set[Id] = field(default_factory=set)
@@ -26,7 +26,7 @@ class RunProgress:
         self.active[who] = None
 
     def end(self, who: Id, *, done: bool) -> None:
-        """Record that work on a node ends; ``done`` False: it waits for another one."""
+        """Record that work on a node ends; ``done`` is False if the node waits for another one."""
         self.active.pop(who, None)
         if done:
             self.done.add(who)
@@ -34,7 +34,7 @@ class RunProgress:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a command, which may build several trees. ``step`` is what the command does at the moment."""
+    """The progress of a command, which may build several trees. ``step`` is the current step of the command."""
 
     step: str = ""
     runs: list[RunProgress] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The scope of kinds: with a namespace or without, as far as Kubernetes and the definitions in a tree tell it."""
+"""The scope of kinds: namespaced or not, if Kubernetes or a definition in the tree defines the kind."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -27,7 +27,7 @@ _BUILT_IN: Final = frozenset(
 
 
 class Scopes:
-    """The scope of each kind, as far as Kubernetes and the definitions in the tree tell it."""
+    """The scope of each kind that Kubernetes or a definition in the tree defines."""
 
     def __init__(self, objects: Iterable[JsonObject]) -> None:
         self._custom: dict[tuple[str, str], bool] = {}
@@ -41,7 +41,7 @@ class Scopes:
         self.cluster_scoped = frozenset(kind for kind, namespaced in self._custom.items() if not namespaced)
 
     def is_namespaced(self, obj: JsonObject) -> bool | None:
-        """Return whether objects of this kind have a namespace; None if nothing tells."""
+        """Return whether objects of this kind have a namespace; None if that is unknown."""
         group, kind = group_of(find_str(obj, "apiVersion")), find_str(obj, "kind")
         if is_cluster_scoped(group, kind, self.cluster_scoped):
             return False

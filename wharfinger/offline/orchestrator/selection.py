@@ -2,11 +2,11 @@
 
 =========  =================================================================================================================
 chosen     the objects that match, and everything that a matching node makes, directly or not
-needed     the nodes that make these objects, and that they depend on, directly or not
+needed     the nodes that make these objects, and the nodes that they depend on, directly or not
 =========  =================================================================================================================
 
-Both are built, and their failures count. Only the chosen objects are returned. The result is the same as if the whole tree
-was built first, but :mod:`wharfinger.offline.orchestrator.narrowing` does not render all of it.
+Both are built, and their failures count. Only the chosen objects are returned. The result is the same as from a build of the
+whole tree, but :mod:`wharfinger.offline.orchestrator.narrowing` does not render all of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ def check_filters(filters: Sequence[Filter], *results: Result) -> None:
 
 
 def selection_of(result: Result, filters: Sequence[Filter]) -> Selection:
-    """Return what filters choose."""
+    """Return the objects that the filters choose, and the nodes that these need."""
     candidates = candidates_of(result)
     matching = {each.id for each in candidates if any(one.matches(each) for one in filters)}
     made = {who: tuple(each.id for each in several) for who, several in result.manifests.items()}
@@ -75,7 +75,7 @@ def selected(result: Result, selection: Selection) -> Result:
 
 
 def closure(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> set[Id]:
-    """Return everything that can be reached along edges, with its start."""
+    """Return everything that can be reached along edges, including the start."""
     found, pending = set(start), list(start)
     while pending:
         for each in edges.get(pending.pop(), ()):
@@ -86,13 +86,13 @@ def closure(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> set[Id]
 
 
 def needs_of(chosen: AbstractSet[Id], reads: Mapping[Id, Iterable[Id]], makers: Mapping[Id, Iterable[Id]]) -> set[Id]:
-    """Return what these objects read and what makes them, directly or not, without the objects themselves."""
+    """Return the nodes and data that these objects read or are made by, directly or not, without the objects themselves."""
     edges = {who: (*reads.get(who, ()), *makers.get(who, ())) for who in {*reads, *makers}}
     return closure(chosen, edges) - chosen
 
 
 def candidates_of(result: Result) -> list[Candidate]:
-    """Return everything that a filter may choose: objects, nodes, and what files declare and nothing builds."""
+    """Return everything that a filter may choose: objects, nodes, and objects that files declare but nothing builds."""
     files = _Files(result.places)
     makers = _makers_of(result)
     found: dict[Id, Candidate] = {}
@@ -115,7 +115,7 @@ def labels_of(obj: JsonObject) -> dict[str, str]:
 
 
 class _Files:
-    """The files of objects. A build may give an object another namespace, so that only its kind and name are known."""
+    """The files of objects. A build may change an object's namespace, so an object is also found by its kind and name."""
 
     def __init__(self, places: Mapping[Id, Place]) -> None:
         self._places = places
@@ -145,7 +145,7 @@ class _Files:
 
 
 def _makers_of(result: Result) -> dict[Id, Id]:
-    """Return the producer of each object, also of one that a file declares; of several the first one counts."""
+    """Return the producer of each object, or the first of several; objects that files declare are included."""
     found = dict(result.makers)
     for producer in sorted(result.manifests):
         for each in result.manifests[producer]:

@@ -1,7 +1,7 @@
 """The builds of two versions of a tree, in which releases with the same inputs on both sides are not rendered.
 
-Both trees are surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`). Then releases
-that exist on one side only, or whose inputs differ, are rendered on both. If a survey cannot tell, both trees are built as a
+Both trees are surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`). Then releases that
+exist on one side only, or whose inputs differ, are rendered on both. If a survey is not sufficient, both trees are built as a
 whole.
 """
 
@@ -16,7 +16,7 @@ from wharfinger.runtime.fixpoint.model import Id
 class Sides:
     """Both builds. ``unchanged`` are the releases that were not rendered, because their inputs are the same.
 
-    ``unsearched`` are those of them that may make nodes: their charts were not fetched, so such nodes are not compared.
+    ``unsearched`` are the unchanged releases that may make nodes: their charts were not fetched, so such nodes are not compared.
     """
 
     before: Result
@@ -45,7 +45,7 @@ async def build_sides(before: Version, after: Version, *, everything: bool = Fal
 
 
 async def _narrowed(before: Version, after: Version) -> Sides | None:
-    """Build what differs; return None if a survey cannot tell what that is."""
+    """Build the releases that differ; return None if the surveys are not sufficient to find them."""
     async with (
         open_orchestrator(before.config, before.tools) as old,
         open_orchestrator(after.config, after.tools) as new,

@@ -1,7 +1,7 @@
-"""The build of one package: a chart, a package folder, or an archive of a chart, without any resource that asks for it.
+"""The build of one package that no resource requests: a chart, a package folder, or an archive of a chart.
 
-The values that the caller gives are the package's settings, and the namespace and the name of the release are options. The
-objects are as rendered: nothing is added to them, so those of a chart are what ``helm template`` prints.
+The values that the caller gives are the package's settings, and the namespace and the name of the release are options. Nothing is
+added to the rendered objects, so those of a chart are the same as from ``helm template``.
 """
 
 import re
@@ -50,7 +50,7 @@ _CHART_PLACE: Final = re.compile(
 class PackageRequest:
     """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name.
 
-    ``limit`` is the folder that all its links must lead into: by default that of the git repository, else the package's own.
+    The targets of all links must lie in the folder ``limit``: by default that of the git repository, else the package's own.
     """
 
     path: Path
@@ -117,7 +117,7 @@ def _check_links(folder: Path, limit: Path | None) -> None:
 
 
 def _read(folder: Path, request: PackageRequest) -> Loaded:
-    """Read a package, and make the resource that would ask for it. Blocking."""
+    """Read a package, and make a resource that requests it. Blocking."""
     definition = read_definition(folder, name=own_name(folder), version="")
     name = request.name or (definition.chart.name if definition.chart is not None else definition.name)
     is_module = definition.type is PackageType.MODULE or definition.layout is Layout.MODULE_FOLDER

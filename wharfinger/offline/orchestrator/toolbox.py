@@ -1,7 +1,7 @@
 """The programs, pools and folders that offline commands work with, opened once for a command.
 
-The cache folder is shared by all commands of a user: renders, git commits and charts are content-addressed and complete or
-absent there. The store of packages belongs to one process at a time; a second process works with a temporary one.
+All commands of a user share the cache folder: its renders, git commits and charts are content-addressed, and each is complete or
+absent. The store of packages belongs to one process at a time; a second process works with a temporary one.
 """
 
 import os
@@ -50,7 +50,7 @@ _SCRATCH: Final = "wharfinger-build-"
 class ToolOptions:
     """The programs to use, and where files are cached.
 
-    ``engine`` None: charts are rendered by ``helm`` alone. ``kubectl`` None: only the engine builds kustomizations.
+    If ``engine`` is None, ``helm`` alone renders charts. If ``kubectl`` is None, only the engine builds kustomizations.
     """
 
     helm: Path
@@ -108,7 +108,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
 
 
 def _proxies() -> Proxies:
-    """Return the proxies of the environment. Raises StoreError for one that cannot be used, as for all tools here."""
+    """Return the proxies of the environment. Raises StoreError for one that cannot be used, like all functions here."""
     try:
         return read_proxies(os.environ)
     except RegistryError as error:
@@ -123,6 +123,6 @@ async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
 
 
 def find_program(name: str) -> Path | None:
-    """Return the absolute path of a program on PATH, or of the file that ``name`` is; None if there is none."""
+    """Return the absolute path of a program: ``name`` is searched on PATH, or is a path itself. None if it does not exist."""
     found = shutil.which(name)
     return None if found is None else Path(found).absolute()  # it is run in other folders

@@ -1,11 +1,12 @@
-"""Packs: the cache entries and the parsed texts that the last build of a tree has used, together in one entry of the cache.
+"""Packs: a pack is one cache entry that has all cache entries and parsed texts that the last build of a tree used.
 
-A build without a change uses an entry for each release and each kustomization, and reads each file of the tree. With the pack
-that is one read, and files are only compared with their digests. Everything in a pack has the key that it has outside: a
-digest of all that it depends on. So an old pack, or one of another tree, can be of little use, but never wrong.
+A build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of the tree. With a
+pack, it reads one entry, and only compares files with their digests. Everything in a pack has the same key as outside of it: a
+digest of all that it depends on. So an old pack, or one of another tree, may be of little use, but is never wrong.
 
-A pack is written at the end of a build that has used more than a few things which are not in it. Results that are not in a pack
-are found in the cache as ever; a pack with an old value of an entry would hide the new one, so it is always written anew.
+A pack is written at the end of a build that used more than a few entries which are not in it. Results that are not in a pack are
+read from the cache one by one. A pack with an old value of an entry would hide the new value, so such a pack is always written
+again.
 """
 
 import hashlib
@@ -23,13 +24,13 @@ from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.rendering.entry_cache import EntryCache
 
 FORMAT: Final = 1
-"""The version of packs. Raise it if the meaning of a text of YAML changes; then old packs are not found."""
+"""The version of packs. Raise it if the parsed form of YAML texts changes; then old packs are not found."""
 MAX_BYTES: Final = 32 * 1024 * 1024
 """The largest pack that is written."""
 _TOLERATED: Final = 16
-"""A pack is not written if it lacks at most one of so many parts: to write it costs more than to do without these."""
+"""A pack is not written again if at most one part in this many is missing: writing costs more than the missing parts."""
 _SPARE: Final = 2
-"""A pack with so many times more parts than a build used is written anew, without the others."""
+"""A pack with this many times more parts than a build has used is written again, without the unused parts."""
 
 
 class _Pack(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ def pack_name(paths: Sequence[Path]) -> str:
 
 
 class TreePacks:
-    """The packs of the trees that are built with one cache; without ``entries`` nothing is kept."""
+    """The packs of the trees that are built with one cache; without ``entries`` nothing is stored."""
 
     def __init__(self, entries: EntryCache | None = None) -> None:
         self.texts = ParsedTexts()
@@ -59,7 +60,7 @@ class TreePacks:
         self._packs: dict[str, _Pack] = {}
 
     async def open(self, name: str) -> None:
-        """Read a pack, and take over what is in it. A pack that is damaged or absent is empty."""
+        """Read a pack, and use its content from now on. A damaged or absent pack counts as empty."""
         if self._entries is None or name in self._packs:
             return
         self._packs[name] = _EMPTY
@@ -92,7 +93,7 @@ class TreePacks:
 
 
 def _suffices(known: _Pack, pack: _Pack) -> bool:
-    """Return whether a known pack has nearly everything in another one, no old value of an entry, and not much more."""
+    """Return whether a known pack has nearly everything of another pack, no old value of an entry, and not much else."""
     size, known_size = (len(each.texts) + len(each.entries) for each in (pack, known))
     lacks = len(pack.texts.keys() - known.texts.keys()) + len(pack.entries.keys() - known.entries.keys())
     if lacks * _TOLERATED > size or known_size > _SPARE * size:

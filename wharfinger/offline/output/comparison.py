@@ -1,7 +1,7 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made nothing there, so its objects would all look added or deleted, and so would the
-objects of producers among them. They are left out, and the comparison names the producers instead.
+A producer that failed on one side made nothing there. So all of its objects would look added or deleted, and so would objects
+that these objects make in turn. They are left out, and the comparison names the producers instead.
 
 The values of Secrets are never shown: only whether they differ.
 """
@@ -32,7 +32,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """One object that differs; None is the side on which it does not exist. Values of Secrets are hidden."""
+    """One object that differs; the side on which it does not exist is None. Values of Secrets are hidden."""
 
     id: Id
     before: JsonObject | None
@@ -50,9 +50,9 @@ class ObjectChange:
 class Comparison:
     """All objects that differ, sorted by id.
 
-    ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that these make, directly or
-    not, and that exist on one side only. ``unsearched`` are releases with equal inputs whose charts were not fetched, and may
-    make nodes.
+    ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that exist on one side only, and
+    that the incomparable ones make, directly or not. ``unsearched`` are releases with equal inputs whose charts were not fetched,
+    and may make nodes.
     """
 
     changes: tuple[ObjectChange, ...]
@@ -95,7 +95,7 @@ def _below(failed: set[Id], before: Result, after: Result) -> set[Id]:
 
 
 def images_of(obj: JsonObject | None) -> frozenset[str]:
-    """Return the images of the containers in an object, wherever its pods are described."""
+    """Return the images of all containers in an object, at any depth."""
     return frozenset(_images(obj))
 
 

@@ -1,4 +1,4 @@
-"""Changes that a reviewer must not overlook: lost data, refused updates, and rights that grow. Pure."""
+"""Changes that a reviewer must not overlook: lost data, refused updates, and additional rights. Pure."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -86,7 +86,7 @@ def _subjects(obj: JsonObject | None) -> set[str]:
 
 
 def _items(value: JsonValue) -> list[JsonValue]:
-    """Return the entries of a list; a value of another shape has none: a server refuses it."""
+    """Return the entries of a list; empty for any other value, because a server refuses it."""
     return value if isinstance(value, list) else []
 
 

@@ -16,7 +16,7 @@ _SHORTEST_FENCE: Final = 3
 
 
 def diff_markdown(comparison: Comparison) -> str:
-    """Return the comparison as Markdown. Text from the tree cannot end its block, nor become markup."""
+    """Return the comparison as Markdown. Text from the tree is escaped: it cannot end its block or become markup."""
     return "".join(f"{line}\n" for line in _document(comparison))
 
 
@@ -57,5 +57,5 @@ def _code(text: str) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """Return more backticks in a row than the text has."""
+    """Return a fence: a longer run of backticks than any in the text."""
     return "`" * max(least, 1 + max((len(found) for found in _TICKS.findall(text)), default=0))

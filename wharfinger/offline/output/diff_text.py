@@ -20,7 +20,7 @@ MOST_NAMED: Final = 5
 
 
 def unified(comparison: Comparison, *, coloured: bool = False) -> str:
-    """Return a unified diff for each object that differs; it contains nothing else that a terminal would obey."""
+    """Return a unified diff for each object that differs; apart from colours, it has no control characters for terminals."""
     lines = (printable(line) for change in comparison.changes for line in unified_lines(change))
     return "".join(f"{_coloured(line) if coloured else line}\n" for line in lines)
 
@@ -45,7 +45,7 @@ def summary_lines(comparison: Comparison) -> list[str]:
 
 
 def diff_json(comparison: Comparison) -> str:
-    """Return the comparison as ASCII JSON, which contains nothing that a terminal would obey."""
+    """Return the comparison as ASCII JSON, without control characters for terminals."""
     old, new = changed_images(comparison.changes)
     changes: list[JsonValue] = [
         {

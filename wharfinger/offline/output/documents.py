@@ -21,7 +21,7 @@ def json_documents(manifests: Iterable[Manifest]) -> str:
 
 
 def ordered(obj: JsonObject) -> JsonObject:
-    """Return an object with its keys in one order: identity first, everything else by name."""
+    """Return an object with its keys in a fixed order: its identity first, then all others by name."""
     first: JsonObject = {key: _sorted(obj[key]) for key in _FIRST if key in obj}
     return first | {key: _sorted(obj[key]) for key in sorted(obj) if key not in _FIRST}
 

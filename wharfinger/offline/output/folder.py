@@ -1,7 +1,7 @@
 """Manifests as a folder: one file for each producer, and an index of the files.
 
-The index marks a folder as ours: a build into a folder that has one replaces its files and deletes those that are not built
-any more. A folder with other files and without an index is refused, so that a typing mistake overwrites nothing.
+The index marks the folder of an earlier build: a build into such a folder replaces its files, and deletes files that are not
+built any more. A folder with other files and without an index is refused, so that a mistyped path overwrites nothing.
 """
 
 import re
@@ -18,7 +18,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class FolderError(Exception):
-    """The output folder cannot be written, or is not one of an earlier build."""
+    """The output folder cannot be written, or is not that of an earlier build."""
 
 
 def file_of(producer: Id) -> str:
@@ -51,7 +51,7 @@ def write_folder(folder: Path, manifests: Mapping[Id, tuple[Manifest, ...]]) -> 
 
 
 def _old_files(folder: Path) -> set[str]:
-    """Return the files of the earlier build. Raises FolderError for a folder of somebody else, OSError."""
+    """Return the files of the earlier build. Raises OSError, and FolderError for a folder with other files."""
     index = folder / INDEX
     if not index.is_file():
         if any(folder.iterdir()):

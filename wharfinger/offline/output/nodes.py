@@ -1,4 +1,4 @@
-"""The nodes of a tree after a build: what became of each, what made it, and what it depends on. Pure.
+"""The nodes of a tree after a build: the state, the maker and the dependencies of each node. Pure.
 
 A node is an object that is built: a source, a Kustomization, a release, a package. Objects that are only printed are no nodes;
 they appear as dependencies where a node reads them.
@@ -20,21 +20,21 @@ class NodeState(StrEnum):
     BUILT = "built"
     FAILED = "failed"
     BLOCKED = "blocked"
-    """It failed because something that it needs failed or does not exist."""
+    """It failed because an object that it needs failed or does not exist."""
     SKIPPED = "skipped"
     ORPHAN = "orphan"
-    """A file declares it, and nothing builds that file."""
+    """A file declares it, but nothing builds that file."""
     DATA = "data"
-    """It is not built, but read: a ConfigMap, a Secret."""
+    """It is only read, not built: a ConfigMap, a Secret."""
     ABSENT = "absent"
-    """A node depends on it, and it is not in the tree."""
+    """A node depends on it, but it is not in the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. ``objects`` is the number of objects that it makes; ``made_by`` None: only files declare it, or nothing does.
+    """One node. ``objects`` is the number of objects that it makes; ``made_by`` is None if no node makes it.
 
-    ``message`` says why it is not built. ``depends_on`` are the nodes and data that it looked at, sorted.
+    ``message`` is the reason why it is not built. ``depends_on`` are the nodes and data that it read, sorted.
     """
 
     id: Id

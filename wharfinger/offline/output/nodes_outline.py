@@ -1,4 +1,4 @@
-"""The graph of a tree as text: each node below the node that makes it, with what it depends on. Pure.
+"""The graph of a tree as text: each node below the node that makes it, with its dependencies. Pure.
 
 A node that several nodes make stands below the first one. Names come from the tree and are untrusted.
 """
@@ -12,7 +12,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def nodes_outline(nodes: Sequence[Node]) -> str:
-    """Return one line for each node, indented below its maker; data and what is absent are named by their readers."""
+    """Return one line for each node, indented below its maker. Data and absent objects are only named in their readers' lines."""
     listed = {each.id: each for each in nodes if each.state not in {NodeState.DATA, NodeState.ABSENT}}
     states = {each.id: each.state for each in nodes}
     below: dict[Id | None, list[Node]] = {}
@@ -22,7 +22,7 @@ def nodes_outline(nodes: Sequence[Node]) -> str:
 
 
 def _parent(node: Node, listed: Mapping[Id, Node]) -> Id | None:
-    """Return the maker of a node; None for a root. A circle of makers is cut at its lowest id."""
+    """Return the maker of a node; None for a root. A cycle of makers starts at its lowest id."""
     seen = {node.id}
     above = node.made_by
     while above is not None and above in listed:

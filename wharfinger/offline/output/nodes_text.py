@@ -4,7 +4,8 @@ Shape of the documents; empty fields are left out::
 
     {nodes: [{kind, group, namespace, name, state, objects, file, line, madeBy, dependsOn: [<name>], message}]}
 
-An edge of a graph points at what a node depends on; a dashed one at what made it. Names come from the tree and are untrusted.
+An edge of a graph points from a node to a dependency; a dashed edge points to its maker. Names come from the tree and are
+untrusted.
 """
 
 import json
@@ -37,7 +38,7 @@ _COLOURS: Final = {
 
 
 def nodes_table(nodes: Sequence[Node], terminal_columns: int | None) -> str:
-    """Return one line for each node; data and what is absent are left out. ``terminal_columns``: see `layout`."""
+    """Return one line for each node, without data and absent objects. For ``terminal_columns`` see `layout`."""
     rows = [_row(each) for each in nodes if each.state in _LISTED]
     return "".join(f"{line}\n" for line in layout(_HEADER, rows, terminal_columns))
 
@@ -53,7 +54,7 @@ def nodes_json(nodes: Sequence[Node]) -> str:
 
 
 def nodes_yaml(nodes: Sequence[Node]) -> str:
-    """Return the nodes as YAML; as JSON, which is YAML too, if a terminal would obey something in it."""
+    """Return the nodes as YAML; if it has control characters for terminals, return JSON, which is YAML too."""
     text = write_yaml(_document(nodes))
     return text if text.replace("\n", "").isprintable() else nodes_json(nodes)
 
@@ -126,7 +127,7 @@ def _numbers(nodes: Sequence[Node]) -> dict[Id, str]:
 
 
 def _edges(nodes: Sequence[Node], ids: dict[Id, str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield the ends of each edge, and True if it points at what made the node. A maker that is also read has one edge."""
+    """Yield the ends of each edge, and True if it points to the node's maker. A maker that is also a dependency has one edge."""
     for node in nodes:
         yield from ((ids[node.id], ids[each], False) for each in node.depends_on)
         if node.made_by is not None and node.made_by in ids and node.made_by not in node.depends_on:

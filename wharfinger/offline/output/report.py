@@ -1,4 +1,4 @@
-"""The report of a build for people: root causes with what they block, then orphans and warnings."""
+"""The report of a build for people: root causes with the nodes that they block, then orphans and warnings."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from wharfinger.offline.store.identity import shown
 from wharfinger.runtime.fixpoint.model import Id
 
 MOST_BLOCKED: Final = 10
-"""The blocked objects that are named under one cause."""
+"""The largest number of blocked objects that are named under one cause."""
 
 
 def report_text(result: Result) -> str:

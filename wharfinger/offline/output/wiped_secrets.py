@@ -1,7 +1,7 @@
 """Manifests without the values of Secrets, for output that others may see.
 
-Each value becomes a placeholder such as ``..PLACEHOLDER_password..``, as the values that SOPS encrypted do. Only Secrets
-are treated: a value that a chart also writes elsewhere, as into an environment variable, stays there.
+Each value becomes a placeholder such as ``..PLACEHOLDER_password..``, like a value that SOPS encrypted. Only Secrets are changed:
+a value that a chart also writes elsewhere, for example into an environment variable, stays there.
 """
 
 import base64
@@ -32,7 +32,7 @@ def wiped(manifest: Manifest) -> Manifest:
 
 
 def without_copies(secret: JsonObject) -> JsonObject:
-    """Return a Secret without the annotation in which ``kubectl apply`` keeps a copy of it."""
+    """Return a Secret without the annotation with the copy of it that ``kubectl apply`` writes."""
     annotations = find(secret, "metadata", "annotations")
     metadata = secret.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(annotations, dict) or LAST_APPLIED not in annotations:

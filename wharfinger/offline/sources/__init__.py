@@ -1,5 +1,4 @@
-"""The fetching of sources: local working trees, git repositories, OCI registries, and Helm repositories; the cache
-folder that they share with results.
+"""Fetchers of sources (local working trees, git repositories, OCI registries, Helm repositories), and the cache folder.
 
 May import ``store``.
 """

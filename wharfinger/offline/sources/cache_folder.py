@@ -8,9 +8,9 @@ git        mirrors of git repositories: a folder for each
 packages   the store of packages, which manages its own files; only its size is measured here
 =========  ============================================================================================================
 
-Everything else can be fetched or built again, so any entry may be removed at any time. Other processes see an entry whole or not
-at all: a folder is renamed before its files are removed. A folder's modification time is that of
-its last use, to the hour. A folder that was used within the last IN_USE_S stays, because a build may read it.
+Apart from the packages, everything can be fetched or built again, so any entry may be removed at any time. Other processes see an
+entry whole or not at all: a folder is renamed before its files are removed. A folder's modification time is that of its last use,
+to the hour. A folder that was used within the last IN_USE_S seconds is kept, because a build may read it.
 """
 
 import os
@@ -39,7 +39,7 @@ NAMES: Final = ("results", *_FOLDERS, "packages")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder that is removed as a whole. ``used`` is when it was used last, in seconds."""
+    """A file or folder that is removed as a whole. ``used`` is the time of its last use, in seconds."""
 
     path: Path
     bytes: int
@@ -82,7 +82,7 @@ def statistics(cache: Path) -> dict[str, AreaStatistics]:
 
 
 def collect(cache: Path, *, max_bytes: int, unused_s: float) -> Removed:
-    """Remove entries that were not used for ``unused_s``, then the longest unused ones until ``max_bytes`` are left.
+    """Remove entries that were not used for ``unused_s``, then the least recently used ones until ``max_bytes`` are left.
 
     Blocking. Raises OSError.
     """

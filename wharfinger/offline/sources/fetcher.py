@@ -16,14 +16,14 @@ from wharfinger.runtime.fixpoint.model import Id
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The files of a source. ``revision`` changes whenever they may have changed; "" is a folder that may change any time."""
+    """The files of a source. ``revision`` changes if the files may have changed; "" means that they may change at any time."""
 
     folder: Path
     revision: str
 
 
 class SourceError(Exception):
-    """A source cannot be fetched. ``transient``: another attempt may succeed without a change."""
+    """A source cannot be fetched. ``transient`` is True if another attempt may succeed without a change."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class OfflineError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A source to fetch: its id, its object, and the data of the Secret that it names (None: it names none)."""
+    """A source to fetch: its id, its object, and the data of the Secret that it names (None if it names none)."""
 
     id: Id
     object: JsonObject
@@ -47,5 +47,5 @@ class Fetcher(Protocol):
     """A fetcher of one kind of source. Raises SourceError."""
 
     async def fetch(self, request: SourceRequest, /) -> Artifact:
-        """Fetch the source, or return what an earlier fetch of the same revision left."""
+        """Fetch the source, or return the files of an earlier fetch of the same revision."""
         ...

@@ -4,7 +4,7 @@
 Flux has it. A mirror that has the wanted commit already is not fetched again. Folders are complete or absent: files are written
 beside the place, then renamed.
 
-Git runs as :mod:`wharfinger.packages.git.git_program` says. Only local repositories are reached if the network is forbidden.
+:mod:`wharfinger.packages.git.git_program` runs Git. If the network is forbidden, only local repositories are fetched.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""Charts of Helm repositories that HTTP serves: the index, and the archives that it names.
+"""Charts of Helm repositories over HTTP: the index, and the archives that it names.
 
-The index is read as the daemon reads it (:mod:`~wharfinger.packages.sources.helm_repository`). If the index has the digest of
-an archive, the archive is verified, and its chart is kept by that digest.
+The index is read as the daemon reads it (:mod:`~wharfinger.packages.sources.helm_repository`). If the index has the digest of an
+archive, the archive is verified, and its chart is cached by that digest.
 """
 
 import hashlib
@@ -87,7 +87,7 @@ class HelmRepositories:
 
 
 def _unpacked(cache: Path, data: bytes, digest: str, what: str) -> Path:
-    """Unpack an archive below ``cache`` unless it is there; return the chart's folder. Blocking. Raises SourceError."""
+    """Unpack an archive below ``cache`` unless that was done; return the chart's folder. Blocking. Raises SourceError."""
     place = cache / digest
     if (folder := _chart_in(place)) is not None:
         return folder

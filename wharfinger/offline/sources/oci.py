@@ -17,7 +17,7 @@ from wharfinger.packages.store.store import Store
 
 
 class OciFetcher:
-    """A fetcher of OCIRepositories and of charts in registries; the logins of ``sources`` are for those that name no Secret."""
+    """A fetcher of OCIRepositories and charts in registries; a source that names no Secret uses the logins of ``sources``."""
 
     def __init__(self, store: Store, *, network: bool = True, sources: Network | None = None) -> None:
         self._store = store

@@ -1,7 +1,7 @@
 """The identity of an object in a tree of manifests: its kind with its API group, its namespace and its name.
 
-It is the id of the fixpoint engine, so that the same value names a node, a dependency and an object. The version is not part
-of it: two versions of a kind are the same object.
+It is also the id in the fixpoint engine, so the same value names a node, a dependency and an object. The version is not part of
+it: two versions of a kind are the same object.
 """
 
 from functools import lru_cache
@@ -35,7 +35,7 @@ def is_cluster_scoped(group: str, kind: str, custom: frozenset[tuple[str, str]] 
 
 
 def object_id(obj: JsonObject, namespace: str = "", custom: frozenset[tuple[str, str]] = frozenset()) -> Id:
-    """Return the id of an object; ``namespace`` is that of an object of a namespaced kind that names none."""
+    """Return the id of an object; ``namespace`` is the default for objects of namespaced kinds."""
     kind, is_scoped = _kind(find_str(obj, "apiVersion"), find_str(obj, "kind"), custom)
     own = find_str(obj, "metadata", "namespace") or namespace
     return Id(kind, "" if is_scoped else own, find_str(obj, "metadata", "name") or _generated_name(obj))
@@ -51,7 +51,7 @@ def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tu
 def naming_problem(who: Id) -> str:
     """Return why an API server would refuse the name or the namespace of an object; "" if it would not.
 
-    A name becomes a segment of a path: of a request, and of files here (``IsValidPathSegmentName`` of apimachinery).
+    A name becomes a segment of the path of a request, and here of a file, too (``IsValidPathSegmentName`` of apimachinery).
     """
     if who.namespace and not is_label(who.namespace):
         return f"metadata.namespace: {who.namespace!r} cannot be a namespace; correct it"

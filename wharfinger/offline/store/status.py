@@ -14,7 +14,7 @@ class State(StrEnum):
     PENDING = "pending"
     READY = "ready"
     SKIPPED = "skipped"
-    """It is ready because nothing is to be done, for example because it is suspended. The message says why."""
+    """It is ready because there is nothing to do, for example because it is suspended. The message is the reason."""
     FAILED = "failed"
     """It failed by itself: a primary failure, the root cause of others."""
     BLOCKED = "blocked"
@@ -31,7 +31,7 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """True if dependents may go on."""
+        """True if the dependents may run."""
         return self.state in {State.READY, State.SKIPPED}
 
     @property

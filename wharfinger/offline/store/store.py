@@ -1,8 +1,8 @@
-"""The central store of objects: those that files declare and those that nodes render, with events for listeners.
+"""The central store of objects, which are declared by files or rendered by nodes, with events for listeners.
 
-Objects in it are never changed in place: to change an object, add another one with the same id. To add an object that is
-equal to the stored one (numbers compared by value) is no event. A refire makes an object's node run again; its status is
-Pending before the event, so that no listener sees the old one.
+Objects in it are never changed in place: to change an object, add another one with the same id. Adding an object that is equal to
+the stored one (numbers compared by value) causes no event. A refire makes an object's node run again; its status is set to
+Pending before the event, so that no listener sees the old status.
 
 Listeners run inside the call that caused the event, in the order of their subscription, and must not block.
 """
@@ -44,7 +44,7 @@ class Change(StrEnum):
     """The kind of an event."""
 
     ADDED = "added"
-    """The object is new, or its content differs from before."""
+    """The object is new, or its content has changed."""
     REFIRED = "refired"
     REMOVED = "removed"
     STATUS = "status"
@@ -54,7 +54,7 @@ Listener: TypeAlias = Callable[[Change, Id], None]
 
 
 class ObjectStore:
-    """The objects and statuses of one run. All on one thread."""
+    """The objects and statuses of one run. Not thread-safe."""
 
     def __init__(self) -> None:
         self._objects: dict[Id, Stored] = {}
@@ -64,9 +64,9 @@ class ObjectStore:
     def add(
         self, who: Id, obj: JsonObject, *, place: Place | None = None, producer: Id | None = None
     ) -> tuple[Stored, bool]:
-        """Add an object; return it as stored, and whether it is new or differs from before.
+        """Add an object; return the stored object, and whether it is new or has changed.
 
-        An object that is added again without a place keeps the one it had: it is still declared there.
+        An object that is added again without a place keeps its place: the same file still declares it.
         """
         before = self._objects.get(who)
         stored = Stored(who, obj, checksum(obj), place or (before.place if before else None), producer)
@@ -77,29 +77,29 @@ class ObjectStore:
         return stored, changed
 
     def remove(self, who: Id) -> None:
-        """Remove an object and its status; one that is not there is no event."""
+        """Remove an object and its status. If it does not exist, there is no event."""
         self._statuses.pop(who, None)
         if self._objects.pop(who, None) is not None:
             self._tell(Change.REMOVED, who)
 
     def refire(self, who: Id) -> None:
-        """Have the node of an object run again; nothing happens for an unknown object."""
+        """Run the node of an object again; do nothing for an unknown object."""
         if who in self._objects:
             self._statuses[who] = PENDING
             self._tell(Change.REFIRED, who)
 
     def set_status(self, who: Id, status: Status) -> None:
-        """Set the status of a node; an equal one is no event."""
+        """Set the status of a node; if it is the same as before, there is no event."""
         if self._statuses.get(who) != status:
             self._statuses[who] = status
             self._tell(Change.STATUS, who)
 
     def get(self, who: Id) -> Stored | None:
-        """Return an object; None if it is not there."""
+        """Return an object; None if it does not exist."""
         return self._objects.get(who)
 
     def status(self, who: Id) -> Status:
-        """Return the status of a node; one that was never set is Pending."""
+        """Return the status of a node; Pending if it was never set."""
         return self._statuses.get(who, PENDING)
 
     def list(self, kind: str = "") -> tuple[Stored, ...]:
@@ -107,7 +107,7 @@ class ObjectStore:
         return tuple(self._objects[who] for who in sorted(self._objects) if not kind or who.kind == kind)
 
     def statuses(self) -> Iterable[tuple[Id, Status]]:
-        """Return the statuses of objects that are there, sorted by id."""
+        """Return the statuses of existing objects, sorted by id."""
         return tuple((who, self._statuses[who]) for who in sorted(self._statuses) if who in self._objects)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""An author's tests of what a package or a tree builds: their files, and the judgement of a build by them.
+"""An author's tests of the objects that a package or a tree builds: the files with tests, and their verdicts.
 
 May import ``orchestrator`` and below.
 """

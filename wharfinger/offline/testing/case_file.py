@@ -17,7 +17,7 @@ A file has one document with a list ``tests``. It is no manifest, so it has neit
       expect:
       - fails: name a colour
 
-Unknown fields are refused, so that a misspelt expectation is not one that always holds.
+Unknown fields are refused; otherwise a misspelt expectation would always be met.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ MAX_FILE: Final = 1024 * 1024
 
 
 class CaseFileError(Exception):
-    """A file with tests cannot be read, or says something that is no test."""
+    """A file with tests cannot be read, or has something other than tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many objects exist; ``kind`` "" counts all."""
+    """This number of objects of a kind exists; if ``kind`` is "", all objects are counted."""
 
     kind: str
     count: int
@@ -85,7 +85,7 @@ Expectation: TypeAlias = Matches | Absent | Count | Fails
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test: values over those of the command line, and what is expected of the build."""
+    """One test: values that override those of the command line, and the expected results of the build."""
 
     file: str
     name: str

@@ -1,8 +1,8 @@
-"""The judgement of a build by the expectations of a test. Pure.
+"""The comparison of a build with the expectations of a test. Pure.
 
-Fields match as in kuttl and Chainsaw: an object may have more members than expected, a null expects an absent member. A list must
-have the expected items in the same order, unless all expected items have a ``name``: these are compared with the items of the
-same name, such as containers, ports and variables, and the list may have more.
+Fields match as in kuttl and Chainsaw: an object may have more members than expected, and null expects an absent member. A list
+must have the expected items in the same order. But if all expected items have a ``name`` (containers, ports, variables), each is
+compared with the item of the same name, and the list may have more items.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from wharfinger.offline.store.kinds import SECRET
 from wharfinger.offline.testing.case_file import Absent, Case, Count, Expectation, Fails, Matches, ObjectName
 
 MOST_SHOWN: Final = 200
-"""The most characters of a value in a message."""
+"""The largest number of characters of a value in a message."""
 MOST_PROBLEMS: Final = 20
 
 
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def judged(case: Case, result: Result) -> Verdict:
-    """Judge a build. A failure of the build that no expectation names is a problem, too."""
+    """Return the verdict about a build. A failure of the build that no expectation names is a problem, too."""
     texts = [each.text for each in case.expectations if isinstance(each, Fails)]
     problems = [
         f"the build failed: {failure}"

@@ -1,15 +1,15 @@
 """The check of a package before anybody installs it.
 
-It finds everything that the daemon would refuse, and problems that the daemon would not report.
+It reports everything that the daemon would refuse, and other problems, which the daemon would not report.
 
 `check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
 CRDs), and checks ``values.yaml`` as for a user without settings. Then it goes further: it compiles every program of a
 conversion, converts the examples in the package, and checks given settings as it would check an Application's. It does not
 run hooks; ``wharfinger hook config`` runs one.
 
-The result is a list of `CheckFinding`. A bad package raises nothing; an error is raised only if the answer cannot be
-determined now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, in case the
-machine was busy, but an author must know.
+The result is a list of `CheckFinding`. A bad package raises no error; an error is raised only if the answer cannot be determined
+now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, because the machine may be busy,
+but the author has to fix it.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ _CHECKED_BY_HELM: Final = (
 
 
 class Severity(StrEnum):
-    """An error keeps a package, or settings, from being installed; a warning does not."""
+    """The severity of a finding: an error prevents the installation of the package or the settings, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -206,7 +206,7 @@ def _read(folder: Path) -> Definition:
 
 
 def own_name(folder: Path) -> str:
-    """Return the name in the package's own files, or else the name of its folder without the number before a module's name.
+    """Return the name in the package's own files, else the name of its folder, without a module's weight.
 
     Blocking. Raises ArtifactError.
     """
@@ -236,5 +236,5 @@ def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iter
 
 
 def _error(message: str) -> CheckFinding:
-    """Return an error whose message names its place itself."""
+    """Return a finding for an error whose message already names its place."""
     return CheckFinding(Severity.ERROR, "", " ".join(message.split()))

@@ -1,8 +1,8 @@
-"""Conversion of settings that were written for an older version of a package's schema to the newest version.
+"""Conversion of settings for an older version of a package's schema to the newest version.
 
 A schema changes: a setting is renamed, another becomes a list. Users should not have to edit their settings on the day of an
-upgrade. So the schema has a version (``x-config-version`` in its file, 1 by default), and the package contains a conversion
-from each version to the next, as modules of Deckhouse do::
+upgrade. So the schema has a version (``x-config-version`` in its file, 1 by default), and the package contains a conversion from
+each version to the next, as in modules of Deckhouse::
 
     # openapi/conversions/v2.yaml
     version: 2
@@ -10,12 +10,12 @@ from each version to the next, as modules of Deckhouse do::
       - .auth.enabled = .auth.enable | del(.auth.enable)
     description: {en: auth.enable is called auth.enabled}
 
-Settings are converted if the resource says which version they are written for (``spec.settingsVersion``). Without a version,
-they are taken for the newest.
+Settings are converted if the resource says which version they are written for (``spec.settingsVersion``). Without a version, they
+count as written for the newest.
 
-Invariants. The chain is gapless from 2 to the newest version, or the package is refused when it is read, with the name of
-the missing file. Every program's result is an object, or nothing is converted, and the error names the program and its
-version. Only the user's settings are converted, before defaults; no settings need no conversion.
+Invariants. The chain must be gapless from 2 to the newest version, else the package is refused when it is read, with the name of
+the missing file. Every program's result must be an object, else nothing is converted, and the error names the program and its
+version. Only the user's settings are converted, before defaults are added; empty settings are not converted.
 
 The programs are foreign code. `JqRunner` runs them, each bounded in size and time; the bound for all of them together is
 here.
@@ -70,7 +70,7 @@ class JqRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The step to ``version`` from the version before; ``description`` says what changes, by language."""
+    """The step to ``version`` from the version before; ``description`` describes the changes, by language."""
 
     version: int
     programs: tuple[str, ...]

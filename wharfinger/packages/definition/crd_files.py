@@ -1,4 +1,4 @@
-"""The CRDs of a package: ``crds/`` read as it is, without Helm (spec hook-protocol §5.7).
+"""The CRDs of a package: ``crds/`` is read directly, without Helm (spec hook-protocol §5.7).
 
 Helm could read the CRDs of a chart. But the ``.helmignore`` of a module folder often leaves ``crds/`` out, because its
 operator applies them itself, and the folder also has files that are no CRDs; their names begin with ``doc-`` or ``_``.

@@ -1,6 +1,6 @@
 """The definition of a package, read once from the files of its tree when the package is loaded.
 
-There are four layouts, distinguished by the files that are there, in this order:
+There are four layouts, distinguished by the files in the folder, in this order:
 
 ==============  ==========================================================  =======================================
 layout          has                                                         installed by
@@ -15,8 +15,8 @@ MANIFESTS       ``kustomization.yaml``, or else manifests (``*.yaml``) at   eith
                 its top, and none of these
 ==============  ==========================================================  =======================================
 
-The content of the files must be right, or the package is refused here, with the file and the field: an error found later
-would reach no user. Folders such as ``hooks/`` are only noted; the part that runs them reads them.
+If the content of a file is not valid, the package is refused here, with the file and the field, because no user would see an
+error that is found later. Folders such as ``hooks/`` are only noted; the part that runs them reads them.
 """
 
 from collections.abc import Mapping
@@ -117,7 +117,7 @@ class Definition:
     batch_hooks: tuple[str, ...] = ()
     """Executables that contain several hooks, as paths in the package. The package declares them itself."""
     exclusive_group: str = ""
-    """The group of Modules of which only one may be on; "" if it is in none."""
+    """Its group of Modules; only one Module of a group may be on. "" if it is in no group."""
 
     @property
     def camel(self) -> str:
@@ -150,10 +150,9 @@ class Definition:
 def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool = False) -> Definition:
     """Read the package in ``tree``, which was requested by ``name`` (a path's last part) and ``version`` ("": any).
 
-    Both are defaults if the package does not state its own, and must agree with those that it states. A plain chart's name
-    and version are its own. ``in_modules_dir`` says that the tree is in a directory of module folders; then it is a module
-    folder, chart or not, as it is if its name has a weight. Blocking. Raises ArtifactError naming a file relative to the
-    package.
+    Both must be the same as the package's own name and version, and stand in for a missing one. A plain chart always keeps its
+    own name and version. A tree in a directory of module folders (``in_modules_dir``), or with a weight in its name, is a module
+    folder, even if it is a chart. Blocking. Raises ArtifactError naming a file relative to the package.
     """
     name = name.rpartition("/")[2]
     files = open_files(tree, name)
@@ -191,7 +190,7 @@ def _manifests(files: PackageFiles, name: str, version: str) -> Definition:
 
 
 def _plain(layout: Layout, chart: Chart, *, crds: bool) -> Definition:
-    """Return the definition of a package that has nothing but objects."""
+    """Return the definition of a package that has only objects."""
     return Definition(
         layout=layout,
         type=None,
@@ -294,7 +293,7 @@ def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None
 
 
 def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart: Chart | None) -> str:
-    """Return the package's own version, else the requested one; all versions that can be compared must be the same.
+    """Return the package's own version, else the requested one. All of them that are comparable must be the same.
 
     A chart's version is independent of the package's, and is used only if nothing else is a version.
     """

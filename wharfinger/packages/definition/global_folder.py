@@ -1,4 +1,4 @@
-"""The folder of global hooks, addon-operator's layout for hooks that belong to no module and are seen by all of them.
+"""The folder of global hooks, in addon-operator's layout: hooks that belong to no module, with values for all modules.
 
 It has hooks (in ``hooks/``, or directly in the folder if there is no ``hooks/``) and the schemas of the global values in
 ``openapi/{config-values,values}.yaml``. It is read as a package named ``global`` that has nothing to install, so its hooks

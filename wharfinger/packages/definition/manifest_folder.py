@@ -1,8 +1,8 @@
 """Packages without a chart: a folder of plain manifests, or one with a ``kustomization.yaml`` at its top.
 
-Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below; files in JSON are for other tools, as Flux has it.
-Names that begin with a dot are left out. Each document must be an object: a file that is silently skipped would be a missing
-object. A folder with a ``kustomization.yaml`` is built by kustomize, which says itself what belongs to it.
+Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below; JSON files are not, as in Flux. Names that begin with
+a dot are left out. Each document must be an object: silently skipping a file could lose an object. Kustomize builds a folder with
+a ``kustomization.yaml``, and decides which files belong to it.
 """
 
 import os
@@ -26,7 +26,7 @@ MAX_TOTAL: Final = 64 * 1024 * 1024
 _NO_MANIFESTS: Final = frozenset({"changelog.yaml", "changelog.yml"})
 """Files at the top that describe the package."""
 _MARKERS: Final = frozenset({CHART_FILE, PACKAGE_FILE, MODULE_FILE, *KUSTOMIZATION_FILES})
-"""Files that make a folder below the top something else than manifests."""
+"""Files that mark a folder below the top as something other than manifests."""
 
 
 def is_kustomization(files: PackageFiles) -> bool:
@@ -35,15 +35,14 @@ def is_kustomization(files: PackageFiles) -> bool:
 
 
 def is_manifest_folder(files: PackageFiles) -> bool:
-    """Return whether a folder that is no other package has a manifest at its top. Raises ArtifactError."""
+    """Return whether a folder without another layout has a manifest at its top. Raises ArtifactError."""
     return any(files.has_file(name) for name in files.names("", limit=MAX_FILES) if _is_manifest(name))
 
 
 def read_manifests(files: PackageFiles) -> tuple[tuple[str, JsonObject], ...]:
-    """Return the objects of plain manifests, each with its file, in the order of the files' paths. The items of a ``List`` are
-    objects of their own.
+    """Return the objects of plain manifests, each with its file, in the order of the files' paths.
 
-    Blocking. Raises ArtifactError naming the file.
+    The items of a ``List`` are objects of their own. Blocking. Raises ArtifactError naming the file.
     """
     found: list[tuple[str, JsonObject]] = []
     first: dict[tuple[str, str, str, str], str] = {}

@@ -4,9 +4,9 @@ A module folder has no file that names its kind. It is recognised by files that 
 ``openapi/`` or ``enabled``. Without a Chart.yaml, which would make it a plain chart, ``templates/``, ``crds/``, or a
 ``values.yaml`` with a section named after the module count as well.
 
-Its ``values.yaml`` is written in one of two ways. Either it has a section under the module's key (``sysctlTuner:``), and
-only the operator's own keys are read beside it. Or it is flat, and all of it is the module's: then there is no such section,
-no flag of the module (``sysctlTunerEnabled``) and no ``global``.
+Its ``values.yaml`` is written in one of two ways. Either it has a section under the module's key (``sysctlTuner:``), and the only
+other keys that are read are the operator's own. Or it is flat: it has no such section, no flag of the module
+(``sysctlTunerEnabled``) and no ``global``, and all of it belongs to the module.
 
 The name is in kebab-case, and the key of its values is the same name in camelCase. Each must convert back to the other,
 because hooks and templates know only the key. A number before the name is a weight: ``002-sysctl-tuner`` is sysctl-tuner,
@@ -57,7 +57,7 @@ def check_module_name(name: str) -> None:
 
 
 def is_module_folder(files: PackageFiles, name: str) -> bool:
-    """Return whether a folder without ``package.yaml`` is a module folder, not a plain chart or neither."""
+    """Return whether a folder without ``package.yaml`` is a module folder."""
     if files.has_folder(HOOKS_FOLDER) or files.has_folder(SCHEMA_FOLDER) or files.has_file(ENABLED_SCRIPT):
         return True
     if files.has_file(CHART_FILE):

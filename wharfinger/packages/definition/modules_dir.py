@@ -1,6 +1,6 @@
 """Directories of module folders, as addon-operator uses them: the modules in them, and the files beside the modules.
 
-Every folder in such a directory is a module, also a link to a folder. ``values.yaml`` belongs to the directory itself (spec
+Every folder in such a directory, or link to a folder, is a module. ``values.yaml`` belongs to the directory itself (spec
 hook-protocol §5.4 to §5.6)::
 
     modules/
@@ -10,9 +10,9 @@ hook-protocol §5.4 to §5.6)::
       002-sysctl-tuner/    values.yaml may have the last two as well: its section counts more, its flag less
 
 If several modules have the same name, the first one counts: earlier directories come before later ones, and folders of one
-directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at
-all, because a partial one would look as if the other modules were gone. A problem of one module is a warning. If a module
-exists but cannot be read, its name is in ``broken``, so that it does not count as removed.
+directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at all,
+because a partial result would look as if the other modules were removed. A problem of one module is a warning. If a module exists
+but cannot be read, its name is in ``broken``, so that it does not count as removed.
 """
 
 import os
@@ -46,7 +46,7 @@ MAX_ENTRIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """The folder of a module. ``folder`` is its name in ``dir``, including the weight that ``name`` is without."""
+    """The folder of a module. ``folder`` is the folder's name in ``dir``, with the weight; ``name`` has no weight."""
 
     name: str
     weight: int
@@ -138,7 +138,7 @@ class _Reading:
             self._enabled[name] = own_flag
 
     def _flag(self, module: FoundModule, at: int) -> bool | None:
-        """Return whether the module is on, by its own directory, then the other directories, then the module itself."""
+        """Return whether the module is on: its own directory decides, else the other directories, else the module itself."""
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))
             if flag is not None:

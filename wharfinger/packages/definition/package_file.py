@@ -1,8 +1,7 @@
 """``package.yaml``, and ``module.yaml`` of older packages: the package's description of itself.
 
-Every key is known. An unknown key is refused with the key it was probably meant to be: if a misspelt ``requirements`` were
-skipped, a package would be installed where it must not be. The rules are those of spec runtime §10.2, in both of its
-spellings.
+An unknown key is refused, and the error suggests the key that was probably meant: if a misspelt ``requirements`` were skipped, a
+package would be installed where it must not be. The rules are those of spec runtime §10.2, in both of its spellings.
 
 ``module.yaml`` has rules of its own: it always belongs to a Module, and may have keys for catalogues and other tools; these
 are known by name and ignored.

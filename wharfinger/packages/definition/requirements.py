@@ -1,8 +1,8 @@
 """The requirements of a package: versions of Kubernetes and of the platform, modules, and applications.
 
-:mod:`~wharfinger.packages.definition.requirements_reader` reads them as they are written. An application without a namespace
-is in the namespace in which the package is installed. Only the caller that installs the package knows that namespace, so
-reading keeps names as they are written, and `resolved` turns them into the scheduler's names: a module's own name,
+:mod:`~wharfinger.packages.definition.requirements_reader` reads them as they are written. An application without a namespace is
+in the namespace in which the package is installed. Only the caller that installs the package knows that namespace, so the reader
+keeps names as they are written, and `resolved` turns them into the scheduler's names: a module's own name,
 ``<namespace>.<instance>`` of an application. The requirements of the resource itself, ``spec.dependsOn``, are added
 (`with_depends_on`).
 
@@ -36,7 +36,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyGroup:
-    """A group of packages: at least one must be there (any-of), or none may be (none-of)."""
+    """A group of packages: at least one must be installed (any-of), or none may be (none-of)."""
 
     name: str
     description: str
@@ -57,7 +57,7 @@ class ApplicationNeeds:
 class Requirements:
     """All requirements of a package. A version of None means that any version is accepted.
 
-    The four lists have modules only; once `resolved`, all packages.
+    The four lists have only modules; those of `resolved` requirements have applications, too.
     """
 
     kubernetes: VersionConstraint | None = None
@@ -149,7 +149,7 @@ def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn])
     """Return `resolved` requirements with those of the resource added, all of them mandatory.
 
     If the package requires the same package as well, both constraints apply. A package that it excludes stays excluded: the
-    requirement is never met, and the gates of the package report why.
+    requirement is never met, and the gates of the package report the reason.
     """
     if requirements.applications is not None:
         raise AssertionError("requirements are resolved before what a resource depends on is added")
@@ -206,7 +206,7 @@ def _placed_group(group: DependencyGroup, namespace: str) -> DependencyGroup:
 
 
 def _joined(first: tuple[DependencyGroup, ...], second: tuple[DependencyGroup, ...]) -> tuple[DependencyGroup, ...]:
-    """Return both groups, with unique names, because messages and dumps name a group by them."""
+    """Return all groups of both, with unique names, because messages and dumps identify a group by its name."""
     names = {group.name for group in (*first, *second)}
     taken = {group.name for group in first}
     joined = list(first)

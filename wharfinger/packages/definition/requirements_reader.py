@@ -50,7 +50,7 @@ _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
 def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
     """Read ``requirements`` in either form; ``where`` is its path. ``legacy`` reads it as in ``module.yaml``.
 
-    ``of_module`` says that a module has them: a Module has no namespace, so it must name applications with their
+    ``of_module`` is True for requirements of a module: a Module has no namespace, so it must name applications with their
     namespaces. Raises ShapeError or ConstraintError with the path of the problem.
     """
     known = ("kubernetes", "platform", "deckhouse", "modules", "bootstrapped" if legacy else "applications")

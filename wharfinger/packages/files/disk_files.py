@@ -1,7 +1,7 @@
-"""Operations of the store on files, synchronous: publish by rename, verify, list, delete. They run in threads.
+"""The store's synchronous operations on files: publish by rename, verify, list, delete. They run in threads.
 
-A folder or file is published by a rename. Before it, the content is synced to the disk (fsync of files and folders); after
-it, the name is (fsync of the folder that has it). Every error of the disk becomes a StoreError that says what to do.
+A folder or file is published by a rename. Before the rename, its content is synced to the disk (fsync of files and folders);
+after the rename, its name (fsync of the folder around it). Every disk error becomes a StoreError that names a remedy.
 """
 
 import errno

@@ -26,12 +26,12 @@ class PackageFiles:
     root: Path
 
     def has_file(self, name: str) -> bool:
-        """Return whether there is such a file."""
+        """Return whether the package has this file."""
         path = self._inside(name)
         return path is not None and path.is_file()
 
     def has_folder(self, name: str) -> bool:
-        """Return whether there is such a folder."""
+        """Return whether the package has this folder."""
         path = self._inside(name)
         return path is not None and path.is_dir()
 

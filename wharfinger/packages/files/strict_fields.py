@@ -1,8 +1,8 @@
-"""Accessors for hand-written documents in which every key is known: a misspelt key must not pass silently.
+"""Accessors for hand-written documents that refuse unknown keys, so that a misspelt key is not silently ignored.
 
-The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. These have the whole path, so that a
-message leads to the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError, to which the reader adds the name
-of the file.
+The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. The accessors here know the whole path,
+so that a message leads to the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError; the reader of the file adds
+its name.
 """
 
 import difflib
@@ -13,7 +13,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, typ
 
 _SHOWN: Final = 60
 _LONGEST_GUESS: Final = 40
-"""The length of the longest unknown key for which a similar known key is searched; longer ones are no typing mistakes."""
+"""The length of the longest unknown key for which a similar known key is searched; longer ones are not typos."""
 
 
 def at(where: str, key: str | int) -> str:

@@ -1,4 +1,4 @@
-"""Git repositories, reached by the ``git`` program: how it is run, and what is read from a repository elsewhere.
+"""Git repositories: runs of the ``git`` program, and reads from remote repositories.
 
 May import ``digest`` and ``errors``, beside the parts below.
 """

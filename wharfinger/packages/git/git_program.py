@@ -1,8 +1,8 @@
 """Runs of ``git``, without the user's configuration, hooks and prompts, and within limits.
 
 A login is passed in the environment, never on the command line, where every user of the machine could read it. It is for one
-server: with a login, no redirect is followed. A key for ssh is in a file that only this user can read; with it, ssh uses neither
-its configuration nor an agent nor other keys, and only the given host keys.
+server: with a login, no redirect is followed. A key for ssh is in a file that only this user can read. With such a key, ssh uses
+no configuration, no agent and no other keys, and accepts only the given host keys.
 """
 
 import base64
@@ -54,7 +54,7 @@ class GitLogin:
 
 @dataclass(frozen=True, slots=True)
 class SshFiles:
-    """The files for ssh: a private key, and the keys of the hosts that it may be shown to."""
+    """The files for ssh: a private key, and the public keys of the hosts that it may be used for."""
 
     key: Path
     known_hosts: Path
@@ -62,7 +62,7 @@ class SshFiles:
 
 @dataclass(frozen=True, slots=True)
 class GitAccess:
-    """The way to a server: a login, a file with the authorities to trust in place of the system's, and the files for ssh."""
+    """The access to a server: a login, a file with the authorities to trust instead of the system's, and the files for ssh."""
 
     login: GitLogin | None = None
     authorities: Path | None = None
@@ -73,7 +73,7 @@ ANYBODY: Final = GitAccess()
 
 
 class GitProgram:
-    """The program ``git`` on PATH. ``environ`` is the environment of this process, of which git gets a part."""
+    """The program ``git`` on PATH. It gets a part of ``environ``, which is the environment of this process by default."""
 
     def __init__(self, environ: Mapping[str, str] | None = None, *, file_bytes: int | None = None) -> None:
         """``file_bytes`` is the size of the largest file that a run may write, None for no limit."""
@@ -83,7 +83,7 @@ class GitProgram:
     async def run(
         self, repository: Path, *arguments: str, index: Path | None = None, access: GitAccess = ANYBODY
     ) -> Outcome:
-        """Run git in a folder and return how it ended. ``index`` is the index file to use. Raises RegistryError."""
+        """Run git in a folder and return its outcome. ``index`` is the index file to use. Raises RegistryError."""
         environment = {key: self._environ[key] for key in _KEPT if key in self._environ} | {
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -109,7 +109,7 @@ class GitProgram:
     async def checked(
         self, repository: Path, *arguments: str, index: Path | None = None, access: GitAccess = ANYBODY
     ) -> Outcome:
-        """Run git and return how it ended. Raises RegistryError also if it failed, with its message."""
+        """Run git and return its outcome. If git fails, raise RegistryError with its message."""
         outcome = await self.run(repository, *arguments, index=index, access=access)
         if not outcome.ok:
             raise failure(arguments[0], outcome)
@@ -140,7 +140,7 @@ def is_local(url: str) -> bool:
 
 
 def _ssh_command(files: SshFiles) -> str:
-    """Return the command by which git runs ssh with these files only."""
+    """Return the command with which git runs ssh; ssh uses only these files."""
     options = {
         "BatchMode": "yes",
         "IdentitiesOnly": "yes",

@@ -1,8 +1,8 @@
-"""A git repository elsewhere, read without a clone that stays: its tags, and the files of one commit.
+"""A remote git repository, read without a lasting clone: its tags, and the files of one commit.
 
-Only the wanted commit is fetched (``--depth 1``), into a repository that is deleted afterwards. A server that cannot do that is
-asked for everything. The files are read as an archive, whose size is bounded, and not checked out: a small repository can name
-one folder so often that its files would fill every disk.
+Only the wanted commit is fetched (``--depth 1``), into a repository that is deleted afterwards. If the server does not support
+that, everything is fetched. The files are not checked out, but read as an archive of bounded size: a small repository can
+reference one folder so often that its files would fill every disk.
 """
 
 import re
@@ -19,7 +19,7 @@ _WANTED: Final = "refs/wharfinger/wanted"
 _TAGS: Final = "refs/tags/"
 _PEELED: Final = "^{}"
 _NO_SHALLOW: Final = re.compile(r"does not support shallow|unadvertised object|not our ref", re.IGNORECASE)
-"""Parts of messages of servers that cannot send one commit alone."""
+"""Parts of the messages of servers that cannot send a single commit."""
 
 
 async def list_tags(git: GitProgram, url: str, access: GitAccess = ANYBODY) -> dict[str, str]:

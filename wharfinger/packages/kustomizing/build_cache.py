@@ -1,13 +1,12 @@
-"""A cache of kustomizations that were built, by the content of all files that a build has read.
+"""A cache of built kustomizations; the key is the content of all files that a build has read.
 
-Only a build tells which files it reads. So there are two kinds of entries. The first kind belongs to the name of a folder, and
-has at most MAX_LISTS lists of paths: each list is what one build of the folder has looked at. The second kind has the objects.
-Its key is a checksum of such a list and of what is at each path: the digest of a file, a folder, or nothing. A build that looks
-at the same paths and finds the same there gives the same objects. Paths are relative to the folder, so it does not matter where
-the tree lies.
+Which files a build reads is known only after it. So there are two kinds of entries. The first kind belongs to the name of a
+folder, and has at most MAX_LISTS lists: the paths that earlier builds of the folder have read. The second kind has the objects.
+Its key is a checksum of such a list and of the state of each path: the digest of a file, a folder, or nothing. If a build reads
+the same paths in the same states, its objects are the same. Paths are relative to the folder, so it does not matter where the
+tree lies.
 
-Files are read without a thread: they are small, and a second thread of Python that works at the same time costs more than
-they do.
+Files are read without a thread: they are small, so another running Python thread would cost more than the reads.
 """
 
 import hashlib
@@ -40,7 +39,7 @@ _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 class BuildKey:
     """The request: the builder's version, the name of the folder, and the files that are made for the build.
 
-    ``start`` is what paths are relative to.
+    Paths are relative to ``start``.
     """
 
     version: str
@@ -56,7 +55,7 @@ class BuildKey:
 
 
 class BuildCache:
-    """Objects by the content that they were built from."""
+    """Built objects by the content of the files that they were built from."""
 
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
@@ -64,7 +63,7 @@ class BuildCache:
         """A caller holds the lock of its key's digest while it looks for objects and builds them."""
 
     async def get(self, key: BuildKey) -> tuple[JsonObject, ...] | None:
-        """Return the objects that a build would give now; None if that is not known."""
+        """Return the objects that a build would return now; None if they are not cached."""
         digest = key.digest
         lists = await self._lists(digest)
         if not lists:
@@ -76,7 +75,7 @@ class BuildCache:
         return None
 
     async def put(self, key: BuildKey, seen: Mapping[str, str], objects: tuple[JsonObject, ...]) -> None:
-        """Keep the objects of a build that has ``seen`` these states of paths."""
+        """Store the objects of a build that has ``seen`` these states of paths."""
         digest = key.digest
         states = _relative(seen, key.start)
         paths = sorted(states)
@@ -113,7 +112,7 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return the content's key for each list of paths, from the files that are at the paths now. Blocking."""
+    """Return the key of the objects for each list of paths, from the current state of the paths. Blocking."""
     known: dict[str, str] = {}
     base = f"{start}/"
     return [_content_key(digest, {path: _state_of(base, path, known) for path in paths}) for paths in lists]

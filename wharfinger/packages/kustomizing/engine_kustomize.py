@@ -1,8 +1,8 @@
-"""The builder that lets the resident chart engine build, with the cache of builds in front of it.
+"""The builder that uses the resident chart engine, with a cache of its builds.
 
-The engine has kustomize's own library, and answers what ``kubectl kustomize`` would, without the start of a program. It builds
-kustomizations only if its library has the version of ``kubectl``'s kustomize, or if there is no ``kubectl``, so the result does
-not depend on which of them builds. The engine has no network: ``kubectl`` builds a kustomization that names something remote.
+The engine has kustomize's own library, and returns the same as ``kubectl kustomize``, without starting a program. It builds
+kustomizations only if its library has the version of ``kubectl``'s kustomize, or if there is no ``kubectl``, so both builders
+give the same result. The engine has no network: ``kubectl`` builds a kustomization that names something remote.
 """
 
 from pathlib import Path
@@ -26,15 +26,15 @@ from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
 
 _PLACE: Final = ".wharfinger-overlay"
-"""The name of the folder for the files of a build; it exists in the engine only."""
+"""The name of the folder for the files of a build; it exists only in the engine."""
 FORBIDDEN: Final = "a package is built without a network"
-"""The reason in messages of a builder that may not reach anything outside of a package."""
+"""The reason in messages of a builder that may not access anything outside of a package."""
 _REMOTE: Final = f"{FORBIDDEN}, and its kustomization names something that is not in it; copy that into the package"
 _NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 
 
 class EngineKustomize:
-    """A builder that uses the engine if it has the kustomize of ``kubectl``, or if there is no ``kubectl``; else ``kubectl``."""
+    """A builder that uses the engine if ``kubectl`` has the same kustomize or does not exist; otherwise it runs ``kubectl``."""
 
     def __init__(
         self, engine: ChartEngine, kubectl: KubectlKustomize, versions: ProgramVersions, cache: BuildCache
@@ -80,7 +80,7 @@ class EngineKustomize:
 def kustomize_builder(
     engine: ChartEngine | None, kubectl: Path | None, scratch: Path, entries: EntryCache
 ) -> KustomizeBuilder:
-    """Return the builder of packages and of patches, without a network: the engine, or ``kubectl`` without one."""
+    """Return the builder of packages and of patches, without a network: the engine, or ``kubectl`` if there is no engine."""
     program = KubectlKustomize(
         kubectl if engine is None else None,
         scratch,
@@ -94,7 +94,7 @@ def kustomize_builder(
 
 
 def _asked(what: Kustomization, version: str) -> tuple[BuildKey, Path]:
-    """Return what identifies a build, and the folder in which it happens. Blocking."""
+    """Return the key of a build, and the folder in which it runs. Blocking."""
     match what:
         case Folder():
             place = start = what.folder.resolve()

@@ -1,6 +1,6 @@
-"""The inputs of a kustomize builder: a folder with a ``kustomization.yaml``, or a kustomization that is made for a build.
+"""The inputs of a kustomize builder: a folder with a ``kustomization.yaml``, or a kustomization generated for a build.
 
-A kustomization that is made lies in a folder of its own, the *place*, which the builder chooses. It need not be on the disk.
+A generated kustomization lies in a folder of its own, the *place*, which the builder chooses. It need not be on the disk.
 """
 
 import os
@@ -27,7 +27,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A kustomization over a folder, which is never written to.
+    """A generated kustomization over a folder, which it does not change.
 
     ``resources`` are paths in the folder. ``fields`` are all other fields; the components in them are paths in the folder, too.
     """
@@ -49,13 +49,13 @@ class Overlay:
         return {FILE_NAME: write_yaml(document)}
 
     def base(self, place: Path) -> str:
-        """Return the path of the folder from ``place``."""
+        """Return the path of the folder, relative to ``place``."""
         return os.path.relpath(self.folder.resolve(), place)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """A kustomization of one file with manifests, and ``fields`` that change them."""
+    """A generated kustomization of one file with manifests, and ``fields`` that change them."""
 
     name: str
     text: str
@@ -70,9 +70,9 @@ Kustomization: TypeAlias = Folder | Overlay | Manifests
 
 
 def patches_name_files(what: Kustomization) -> bool:
-    """Return whether a kustomization that is made has patches that kustomize would read from files.
+    """Return whether a generated kustomization has patches that kustomize would read from files.
 
-    Entries that are texts name files, too: kustomize takes such a list for ``patchesStrategicMerge``.
+    Entries that are texts name files, too: kustomize reads such a list as ``patchesStrategicMerge``.
     """
     if isinstance(what, Folder):
         return False

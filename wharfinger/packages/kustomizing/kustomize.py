@@ -1,7 +1,7 @@
-"""The seam of kustomize builds, and the builder that runs ``kubectl kustomize``.
+"""The interface of kustomize builders, and the builder that runs ``kubectl kustomize``.
 
-A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as Flux allows it. The program gets
-no configuration of the user. If the network is forbidden, it gets the address of a proxy that does not exist.
+A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as in Flux. The program does not
+get the user's configuration. If the network is forbidden, it gets the address of a proxy that does not exist.
 """
 
 import os
@@ -39,7 +39,7 @@ MISSING: Final = "this kustomization needs kubectl, which is not on PATH; instal
 
 
 class KustomizeError(Exception):
-    """A folder cannot be built. ``transient``: the program was cut off, so another attempt may succeed."""
+    """A folder cannot be built. If ``transient``, the program was terminated, so another attempt may succeed."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -57,9 +57,8 @@ class KustomizeBuilder(Protocol):
 class KubectlKustomize:
     """A builder that runs ``kubectl kustomize`` for each build.
 
-    ``program`` None: there is none, and every build fails. ``scratch`` is a folder for kustomizations that are made;
-    ``at_once`` is the number of builds at the same time. ``forbidden`` is the reason in messages without ``network``,
-    ``missing`` that without a program.
+    If ``program`` is None, every build fails, with the message ``missing``. ``scratch`` is a folder for generated kustomizations;
+    at most ``at_once`` builds run at the same time. Without ``network``, messages give the reason ``forbidden``.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class KubectlKustomize:
 
     @property
     def is_there(self) -> bool:
-        """False if there is no program; then every build is a KustomizeError."""
+        """True if there is a program. Without it, every build raises KustomizeError."""
         return self._program is not None
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
@@ -98,7 +97,7 @@ class KubectlKustomize:
             return await self._built(what, place)
 
     async def version(self, versions: ProgramVersions) -> str:
-        """Return the version of kustomize in the program, such as ``v5.8.1``; "" if it does not tell one."""
+        """Return the version of kustomize in the program, such as ``v5.8.1``; "" if the program does not print one."""
         return "" if self._program is None else await versions.told(self._program, self._ask_version)
 
     async def _ask_version(self) -> str:
@@ -139,13 +138,13 @@ class KubectlKustomize:
 
 
 def check_patches(what: Kustomization) -> None:
-    """Check that the patches of an object's own fields name no files, which lie anywhere. Raises KustomizeError."""
+    """Check that the patches of an object's own fields name no files, which could lie anywhere. Raises KustomizeError."""
     if patches_name_files(what):
         raise KustomizeError("patches: path names a file; write the patch into the field patch")
 
 
 async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s: float) -> tuple[JsonObject, ...]:
-    """Return what kustomize has built at ``place``; it had ``wall_s`` seconds. Raises KustomizeError."""
+    """Return the objects that kustomize has built at ``place`` within ``wall_s`` seconds. Raises KustomizeError."""
     if outcome.ending is Ending.DEADLINE:
         raise KustomizeError(f"kustomize took longer than {wall_s:g} s and was ended", transient=True)
     if outcome.ending is Ending.OUTPUT_LIMIT:
@@ -157,7 +156,7 @@ async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s:
 
 
 def _write(what: Overlay | Manifests, folder: Path) -> Path:
-    """Write the files of a kustomization that is made; return the folder as kustomize names it. Blocking."""
+    """Write the files of a generated kustomization; return the folder as kustomize names it. Blocking."""
     place = folder.resolve()
     for name, text in what.files(place).items():
         (place / name).write_text(text)

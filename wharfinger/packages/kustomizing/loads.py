@@ -1,9 +1,9 @@
-"""The files that a kustomization or a chart loads, checked before it is built: they lie in the source, and are not too large.
+"""Check the files that a kustomization or a chart loads, before a build: they must lie in the source, and not be too large.
 
 Flux builds each source in a file system of its own, so a kustomization cannot load what lies outside. Builders here see the whole
 disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is checked, links
-included, and so are the files of its generators and transformers. Kustomize removes ``..`` from a path before it follows links,
-and the system afterwards, so both files are checked.
+included, and so are the files of its generators and transformers. Kustomize resolves ``..`` in a path before it follows links,
+the operating system afterwards; so the files of both readings are checked.
 """
 
 import os
@@ -27,9 +27,9 @@ _PLUGINS: Final = ("generators", "transformers", "validators")
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
-"""The start of an address that kustomize reads itself. Go's clients reach this machine past every proxy."""
+"""The start of an address that kustomize itself fetches. Go's clients do not use a proxy for addresses of this machine."""
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
-"""Parts of which the text of an object has at least one."""
+"""The text of an object has at least one of these parts."""
 _NO_PATHS: Final = frozenset(
     {
         "apiVersion", "buildMetadata", "commonAnnotations", "commonLabels", "generatorOptions", "images", "kind", "labels",
@@ -42,7 +42,7 @@ _NO_PATHS: Final = frozenset(
 class LoadError(Exception):
     """A kustomization names a file that must not be loaded. ``file`` is the kustomization.
 
-    ``is_outside``: the file is there, and lies outside of the limit.
+    ``is_outside`` is True if the file exists, and lies outside of the limit.
     """
 
     def __init__(self, message: str, file: Path, *, is_outside: bool = False) -> None:
@@ -74,10 +74,9 @@ def check_loads(
     paths: "RealPaths | None" = None,
     texts: ParsedTexts | None = None,
 ) -> None:
-    """Check everything that a build of a folder would load; ``more`` are further paths, relative to it.
+    """Check everything that a build of a folder would load; ``more`` are further paths, relative to the folder.
 
-    ``limit`` is the folder that all files must lie in. ``paths`` and ``texts`` are those of the whole run.
-    Blocking. Raises LoadError.
+    All files must lie in the folder ``limit``. ``paths`` and ``texts`` are those of the whole run. Blocking. Raises LoadError.
     """
     paths = paths or RealPaths()
     top = paths.of(str(limit.absolute()))
@@ -100,9 +99,9 @@ def check_loads(
 
 
 def check_links(folder: Path, limit: Path) -> None:
-    """Check the links in a chart's folder: none leads out of ``limit``, because Helm follows links, or to a folder.
+    """Check that no link in a chart's folder leads out of ``limit``, because Helm follows links, or to a folder.
 
-    What a folder elsewhere contains is not in the digest of the chart. Blocking. Raises LoadError.
+    The digest of the chart does not include the content of a linked folder. Blocking. Raises LoadError.
     """
     top = os.path.realpath(limit)
     for place, folders, files in os.walk(folder):
@@ -166,7 +165,7 @@ def _texts(value: JsonValue, field: str = "") -> Iterator[str]:
 
 
 class RealPaths:
-    """The real paths of files, for one run that looks at many files of the same folders: each name is looked at once."""
+    """A cache of the real paths of files, for one run that reads many files of the same folders: each name is resolved once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -207,7 +206,7 @@ class RealPaths:
 
 
 def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
-    """Return the real paths of the files that a text may name: with ``..`` removed from the text, and as the system reads it."""
+    """Return the real paths of the files that a text may name: with ``..`` resolved first, and as the system resolves it."""
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
     for path in {os.path.normpath(joined): None, joined: None}:
@@ -219,7 +218,7 @@ def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
 
 
 def _checked(place: str, text: str, top: str, kustomization: Path, paths: RealPaths) -> tuple[str, ...]:
-    """Check one text; return the folders that it names, if they have a kustomization, too. Raises LoadError."""
+    """Check one text; return the folders that it names and that have a kustomization of their own. Raises LoadError."""
     if _REPOSITORY_HERE.match(text):
         told = f"names {text!r}, a repository outside of the source; copy it into the source"
         raise LoadError(told, kustomization)

@@ -1,8 +1,8 @@
 """The renderer of packages without a chart: plain manifests as they are, kustomizations built by kustomize.
 
-It stands before the renderer of charts, and passes all other requests on. Before kustomize reads anything, everything that the
-kustomization names is checked (:mod:`wharfinger.packages.kustomizing.loads`): a package is built from its own files only, and no
-other place of the machine, nor of the network, is reached.
+It passes requests for charts on to the renderer of charts. Before kustomize reads anything, everything that the kustomization
+names is checked (:mod:`wharfinger.packages.kustomizing.loads`): a package is built only from its own files, not from other files
+of the machine or from the network.
 
 The text of the release is written in the form of Helm's output, so hooks (``helm.sh/hook``) are found as in a chart.
 """
@@ -25,7 +25,7 @@ from wharfinger.packages.rendering.helm_output import read_output
 from wharfinger.packages.rendering.renderer import KeyedRenderer, Rendered, RenderRequest
 
 PLAIN: Final = "manifests 1"
-"""The identity of the reader of plain manifests. Raise the number if it makes something else of the same files."""
+"""The identity of the reader of plain manifests. Raise the number if it gives another result for the same files."""
 _PACKAGE: Final = "package"
 """The name of the package's folder in messages of kustomize."""
 
@@ -41,7 +41,7 @@ class ManifestRenderer:
         self._builder = builder
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return what a render depends on besides the request; None for a kustomization, whose builder has a cache of its own.
+        """Return what a render depends on in addition to the request; None for a kustomization: its builder has its own cache.
 
         Raises RenderError.
         """

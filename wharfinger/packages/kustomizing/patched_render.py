@@ -1,11 +1,11 @@
-"""Patches over a rendered chart: applied by kustomize to its objects and its Helm hooks, and written back into the manifest.
+"""Patches of a rendered chart: kustomize applies them to the objects and Helm hooks, which are written back into the manifest.
 
-Kustomize refuses two objects of one kind and name, which the hooks of different events often are, so such objects are built in
-groups. It ignores a target that matches nothing, so a build with *probes* comes first: patches with the same targets, each of
-which marks its objects with an annotation. A patch whose probe marks nothing is tried once more after the patches before it,
-because they may have made what it selects.
+Kustomize refuses two objects with the same kind and name, and hooks of different events often have the same name. So such objects
+are built in separate groups. Kustomize ignores a target that matches nothing. So a build with *probes* runs first: patches with
+the same targets, each of which marks its objects with an annotation. If a probe marks nothing, it is tried once more after the
+patches before it, because they may change an object so that the target matches.
 
-A patch may delete an object (``$patch: delete``). It may not give one another kind, name or namespace.
+A patch may delete an object (``$patch: delete``). It may not change an object's kind, name or namespace.
 """
 
 import re
@@ -32,14 +32,14 @@ _UNNAMED: Final = "not-important"
 _NO_BUILDER: Final = "patches need kustomize: install kubectl, or build the chart engine (`make engine`)"
 
 Identity = tuple[str, str, str, str]
-"""The group and version, kind, namespace and name of an object, by which kustomize tells objects apart."""
+"""The group and version, kind, namespace and name of an object, with which kustomize distinguishes objects."""
 
 
 async def patched(rendered: Rendered, patches: Sequence[Patch], builder: KustomizeBuilder | None) -> Rendered:
     """Apply patches to the objects and the Helm hooks of a render, but not to the definitions in ``crds/``.
 
-    Raises PatchError, which names the patch: it matches nothing or cannot be applied, or there is no kustomize (``builder``
-    None). Raises RenderError if the manifest is invalid.
+    Raises PatchError with the name of the patch if it matches nothing or cannot be applied, or if there is no kustomize
+    (``builder`` is None). Raises RenderError if the manifest is invalid.
     """
     if not patches:
         return rendered
@@ -59,14 +59,14 @@ async def patched(rendered: Rendered, patches: Sequence[Patch], builder: Kustomi
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The patches in the form of kustomize, over groups of objects of different identities."""
+    """The patches in kustomize's form, and the objects in groups: the identities within a group are unique."""
 
     builder: KustomizeBuilder
     patches: tuple[JsonObject, ...]
     groups: tuple[dict[Identity, JsonObject], ...]
 
     async def check_targets(self) -> None:
-        """Check that each patch has an object. Raises PatchError."""
+        """Check that each patch matches an object. Raises PatchError."""
         probes = [_probe(index, patch) for index, patch in enumerate(self.patches)]
         unmatched = set(range(len(probes))) - await self._marked(probes)
         for index in sorted(unmatched):
@@ -77,7 +77,7 @@ class _Work:
                 raise PatchError(f"{FIELD}[{index}]: no object of the chart matches {target}; correct the target")
 
     async def applied(self) -> dict[int, JsonObject | None]:
-        """Return the objects that change, by the identity of the Python object before; None: it is deleted. Raises PatchError."""
+        """Return the changed objects (None if deleted) by the ``id()`` of the Python object before. Raises PatchError."""
         changed: dict[int, JsonObject | None] = {}
         for group in self.groups:
             built = await self._build(group, self.patches)
@@ -95,7 +95,7 @@ class _Work:
         return changed
 
     async def _marked(self, patches: Sequence[JsonObject]) -> set[int]:
-        """Return the numbers of the probes whose marks are on an object after these patches."""
+        """Return the numbers of the probes that have marked an object after these patches."""
         found: set[int] = set()
         for group in self.groups:
             for obj in await self._build(group, patches):
@@ -117,7 +117,7 @@ class _Work:
         return await self.builder.build(Manifests(FIELD, text, {"patches": list[JsonValue](patches)}))
 
     async def _named(self, text: str, patches: Sequence[JsonObject], error: KustomizeError) -> PatchError:
-        """Return the error with the first patch that fails, found by halving: a build fails if one with fewer patches does."""
+        """Return the error with the first patch that fails, found by bisection over the number of patches in a build."""
         low, high, said = 0, len(patches), error
         while high - low > 1:
             middle = (low + high) // 2
@@ -131,7 +131,7 @@ class _Work:
 
 
 def identity_of(obj: JsonObject) -> Identity:
-    """Return the identity of an object for kustomize, to which no namespace is the default one."""
+    """Return the identity of an object for kustomize, which reads a missing namespace as ``default``."""
     namespace = find_str(obj, "metadata", "namespace") or "default"
     return find_str(obj, "apiVersion"), find_str(obj, "kind"), namespace, find_str(obj, "metadata", "name")
 
@@ -143,7 +143,7 @@ def _objects_of(rendered: Rendered) -> list[JsonObject]:
 
 
 def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject], ...]:
-    """Return objects in as few groups as their identities allow. Objects without a name cannot be patched, and are left out."""
+    """Return objects in the fewest groups with unique identities, without objects that have no name and cannot be patched."""
     groups: list[dict[Identity, JsonObject]] = []
     for obj in objects:
         identity = identity_of(obj)
@@ -157,7 +157,7 @@ def _grouped(objects: Iterable[JsonObject]) -> tuple[dict[Identity, JsonObject],
 
 
 def _kustomize_patch(patch: Patch) -> JsonObject:
-    """Return a patch for kustomize: with a target, and with the fields that kustomize wants in any strategic merge patch."""
+    """Return a patch for kustomize: with a target, and with the fields that kustomize requires in a strategic merge patch."""
     body = read_yaml(patch.patch.encode(), what=FIELD, limits=YamlLimits(MAX_PATCH_BYTES))
     if not isinstance(body, dict):  # as JSON, because kustomize takes a list that begins with a bracket for JSON
         return {**patch.document, "patch": encode_json(body).decode()}

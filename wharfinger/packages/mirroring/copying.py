@@ -1,7 +1,7 @@
 """The copy of one artifact by digest: an index with all its images, a manifest with all its blobs, and their signatures.
 
-Blobs are copied before the manifest that names them, and the tag last. So a copy that was interrupted continues where it
-stopped: blobs that are there are not copied again, and an artifact whose tag is right is complete.
+Blobs are copied before the manifest that names them, and the tag last. So an interrupted copy continues where it stopped:
+existing blobs are not copied again, and an artifact is complete if its tag points to it.
 """
 
 from dataclasses import dataclass, field
@@ -21,20 +21,20 @@ SIGNATURE_SUFFIXES: Final = (".sig", ".att", ".sbom")
 
 
 class StreamTarget(WritableRegistry, Protocol):
-    """A registry that blobs of any size can be copied to. Raises PackageError."""
+    """A registry to which blobs of any size can be copied. Raises PackageError."""
 
     async def has_blob(self, repository: str, blob: Descriptor) -> bool:
-        """Return whether a blob is there, in its size."""
+        """Return whether there is a blob with this digest and size."""
         ...
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry, verified, without keeping it in memory."""
+        """Copy a blob from another registry; verify it, and do not hold it in memory."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The repositories of an artifact: where it is, and where its copy will be."""
+    """The source and target repositories of an artifact's copy."""
 
     source: Registry
     source_repository: str
@@ -44,7 +44,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Sums:
-    """The artifacts and the bytes that were copied, or would be, and those that were there."""
+    """Counters of a copy: artifacts and bytes that were (or would be) copied, and artifacts that existed already."""
 
     artifacts: int = 0
     present: int = 0
@@ -53,7 +53,7 @@ class Sums:
 
 
 async def copy_artifact(ends: Ends, reference: str | Digest, sums: Sums, *, dry_run: bool) -> Descriptor:
-    """Copy an artifact with everything that belongs to it, unless it is there. Raises PackageError."""
+    """Copy an artifact with everything that belongs to it, unless the target has it. Raises PackageError."""
     descriptor, data = await ends.source.document(ends.source_repository, reference)
     tag = reference if isinstance(reference, str) else ""
     await _copy_related(ends, descriptor, sums, dry_run=dry_run)
@@ -81,7 +81,7 @@ async def _is_there(ends: Ends, descriptor: Descriptor, tag: str) -> bool:
 async def _copy_content(
     ends: Ends, descriptor: Descriptor, data: bytes, sums: Sums, *, dry_run: bool, depth: int
 ) -> None:
-    """Copy what a manifest or an index names."""
+    """Copy the manifests and blobs that a manifest or an index names."""
     what = f"{ends.source_repository}@{descriptor.digest}"
     manifests, blobs = named_by(data, what, index=is_index(descriptor.media_type))
     if manifests and depth >= MAX_DEPTH:

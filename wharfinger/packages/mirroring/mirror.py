@@ -1,7 +1,7 @@
-"""The mirror of a repository of packages: which packages, versions and images are copied, and where to.
+"""The mirror of a repository of packages: the packages, versions and images that are copied, and their targets.
 
 The package ``web`` of ``SRC`` becomes ``DST/web``. The image ``registry.example:5000/team/app`` becomes
-``DST/images/registry.example_5000/team/app``, so a rule in registries.conf for each host leads nodes to the copies.
+``DST/images/registry.example_5000/team/app``, so nodes find the copies with one rule for each host in registries.conf.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -50,7 +50,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Mirror:
-    """The copy of packages to ``target`` at ``path``. With ``dry_run`` nothing is written, and everything is counted."""
+    """A copy of packages to ``target``, below ``path``. With ``dry_run`` nothing is written, but everything is counted."""
 
     source: End
     target: StreamTarget
@@ -62,7 +62,7 @@ class Mirror:
     _images: dict[str, PackageReference] = field(default_factory=dict)
 
     async def run(self, packages: Sequence[Wanted]) -> AsyncGenerator[str, None]:
-        """Copy packages, and then the images that they name; yield a line about each. Raises PackageError."""
+        """Copy packages, then the images that they name; yield a line about each copy. Raises PackageError."""
         for wanted in packages:
             tags = [wanted.tag] if wanted.tag else await self._tags(wanted.name)
             for tag in tags:
@@ -97,7 +97,7 @@ class Mirror:
         return self._line(text, descriptor, before)
 
     async def _note_images(self, ends: Ends, descriptor: Descriptor) -> None:
-        """Note the images that a package names, and copy those of its own repository."""
+        """Record the images that a package names, and copy those in its own repository."""
         manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
         what = f"{ends.source_repository}@{descriptor.digest}"
         if manifest.config.media_type == HELM_CONFIG:
@@ -117,7 +117,7 @@ class Mirror:
 
 
 async def names_of(source: Registry, path: str) -> list[str]:
-    """Return the packages of a registry: the tags of the repository above them are their names. Raises PackageError."""
+    """Return the names of the packages of a registry, which are the tags of the repository above them. Raises PackageError."""
     try:
         return [name for name in await source.tags(path) if is_repository(name)]
     except ArtifactNotFoundError as error:
@@ -152,5 +152,5 @@ async def _blob(ends: Ends, blob: Descriptor, most: int, what: str) -> bytes:
 
 
 def _is_related(tag: str) -> bool:
-    """Return whether a tag is for signatures and referrers of an artifact; those are copied with the artifact."""
+    """Return whether a tag is for signatures or referrers of an artifact, which are copied with the artifact."""
     return tag.startswith("sha256-") and (tag.endswith(SIGNATURE_SUFFIXES) or len(tag) == len("sha256-") + 64)

@@ -1,4 +1,4 @@
-"""The network as it is: proxies of the environment, authorities to trust, client certificates, and the route of a request.
+"""The network around this process: proxies from the environment, trusted authorities, client certificates, and routes.
 
 May import ``errors``.
 """

@@ -1,7 +1,7 @@
-"""TLS of connections to a server: the authorities to trust, and the certificate by which the server knows this client.
+"""TLS of connections to a server: the authorities to trust, and the certificate that identifies this client.
 
-The system's authorities are trusted, with those of a repository added. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` name other files
-for the system's. A client's key is read from memory: it is never written to a disk.
+The system's authorities are trusted, with those of a repository added. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` name files to use
+instead of the system's. A client's key is read from memory: it is never written to a disk.
 """
 
 import os
@@ -40,9 +40,9 @@ class Tls:
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return one context for many connections: reading the system's authorities takes 20 ms, in which nothing else runs.
+    """Return one context for many connections: reading the system's authorities takes 20 ms, during which nothing else runs.
 
-    Blocking. Raises RegistryError for PEM text that is none.
+    Blocking. Raises RegistryError for text that is not PEM.
     """
     paths = ssl.get_default_verify_paths()
     return _context(tls, (_changed_ns(paths.cafile), _changed_ns(paths.capath)))

@@ -1,8 +1,8 @@
 """The address of a package: ``registry.example:5000/charts/podinfo:1.2.3``, as users write it and as the protocol needs it.
 
-The grammar is that of OCI references (distribution's ``reference`` package, OCI distribution spec 1.1 §"Pulling manifests"):
-a registry (host, optional port), a repository of lower-case components, then a tag, a ``@sha256:`` digest, or both, in which
-case the digest decides. There is no default registry, so that a typing mistake cannot send a request to a foreign host.
+The grammar is that of OCI references (distribution's ``reference`` package, OCI distribution spec 1.1 §"Pulling manifests"): a
+registry (host, optional port), a repository of lower-case components, then a tag, a ``@sha256:`` digest, or both (then the digest
+decides). There is no default registry, so that a mistyped address cannot send a request to a foreign host.
 
 The scheme is https. Plain http is used for loopback hosts (a registry on the same machine), for addresses with ``http://``,
 and if the caller passes ``insecure``.
@@ -72,7 +72,7 @@ class RepositoryAddress:
 
 @dataclass(frozen=True, slots=True)
 class PackageReference:
-    """A package in a repository, by tag (may be empty) or by digest (which then decides)."""
+    """A package in a repository, by tag (may be empty) or by digest (which has priority)."""
 
     repository: RepositoryAddress
     tag: str = ""

@@ -1,7 +1,7 @@
 """The errors for answers of registries, transient or permanent.
 
-Transient: 5xx, 408, 429, and everything the network does. Permanent until something changes: 404, 401, 403 and other 4xx.
-The registry's own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
+Transient: 5xx, 408, 429, and all network errors. Permanent until something changes: 404, 401, 403 and other 4xx. The registry's
+own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
 """
 
 import ssl
@@ -23,7 +23,7 @@ _TRANSIENT: Final = frozenset({408, 425, 429})
 
 
 def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> RegistryError:
-    """Return the error for an answer that is no success; ``what`` names the request and the registry."""
+    """Return the error for an unsuccessful answer; ``what`` names the request and the registry."""
     said = quote(body)
     tail = f": {said}" if said else ""
     if status == 404:

@@ -40,7 +40,7 @@ class Credentials:
     username: str
     password: str = field(repr=False)
     identity_token: str = field(default="", repr=False)
-    """An OAuth2 refresh token; if it is set, a token realm gets it in place of name and password."""
+    """An OAuth2 refresh token; if it is set, a token realm gets it instead of name and password."""
 
     realms: tuple[str, ...] = ()
     """The hosts outside of the registry's own domain whose token realms may get the login."""
@@ -71,7 +71,7 @@ class BearerChallenge:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token, and the number of seconds from its answer for which it may be used."""
+    """A bearer token, and the number of seconds after its receipt for which it may be used."""
 
     value: str = field(repr=False)
     lifetime: float
@@ -82,7 +82,7 @@ class Token:
 
 
 def read_challenges(headers: list[str]) -> tuple[BasicChallenge | BearerChallenge, ...]:
-    """Return the challenges of WWW-Authenticate headers that can be answered here, Bearer first; all others are left out."""
+    """Return the supported challenges of WWW-Authenticate headers, Bearer first."""
     found: list[BasicChallenge | BearerChallenge] = []
     for header in headers:
         found.extend(_read_header(header[:MAX_CHALLENGE]))

@@ -1,14 +1,14 @@
 """The login of a registry from Docker's configuration, as ``docker login`` writes it and as Secrets of Kubernetes carry it.
 
 There are two forms: ``config.json`` (``.dockerconfigjson``), with one entry for each registry in ``auths``, and the older
-``.dockercfg``, which is such a map itself. Keys are as users typed them: ``registry.example``,
-``https://registry.example/v1/``, ``registry.example:5000/team``, ``*.example.com``. The most specific matching key counts: a
-longer path first, then a host without a wildcard.
+``.dockercfg``, which is only the map of such entries. Keys are as users typed them: ``registry.example``,
+``https://registry.example/v1/``, ``registry.example:5000/team``, ``*.example.com``. The most specific matching key wins: a longer
+path first, then a host without a wildcard.
 
-Helpers that store passwords elsewhere (``credsStore``, ``credHelpers``) are programs. `read_helper` names the one for a registry;
-:mod:`~wharfinger.packages.registry.docker_logins` runs it, but never one that a Secret names. Messages contain nothing from the
-file except an entry's key. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider
-for paths and wildcards.
+Helpers that store passwords elsewhere (``credsStore``, ``credHelpers``) are programs. `read_helper` returns the helper for a
+registry; :mod:`~wharfinger.packages.registry.docker_logins` runs it, but never a helper that a Secret names. Messages contain
+nothing from the file except an entry's key. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider for
+paths and wildcards.
 """
 
 import base64
@@ -46,7 +46,7 @@ class DockerConfigError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The registry and path that a key of the file is for."""
+    """The registry and path that a key of the file names."""
 
     host: str
     port: str
@@ -96,10 +96,10 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A credential helper for a registry. ``server`` is what it is asked for.
+    """A credential helper for a registry. ``server`` is the name by which it knows the registry.
 
-    ``is_named``: the file names the registry, so a helper that cannot be run is an error. Docker asks the helper in
-    ``credsStore`` for every other registry, too, from which most users need no login.
+    ``is_named`` is True if the file names the registry; then it is an error if the helper cannot be run. Docker asks the helper
+    in ``credsStore`` for all other registries, too, but most users need no login for them.
     """
 
     name: str
@@ -127,14 +127,14 @@ def read_helper(data: bytes, registry: RegistryAddress) -> Helper | None:
 
 
 def server_name(registry: RegistryAddress) -> str:
-    """Return the name by which a helper is asked for a registry."""
+    """Return the name by which a helper knows a registry."""
     return _HUB_SERVER if registry.host in _HUB else str(registry)
 
 
 def read_helper_answer(data: bytes) -> Credentials | None:
     """Return the login that a credential helper has printed; None if it is empty.
 
-    Raises DockerConfigError, which contains nothing of the answer.
+    Raises DockerConfigError, which does not quote the answer.
     """
     try:
         answer = as_object(decode_json(data, max_bytes=MAX_DOCKER_CONFIG, what="answer"), "answer")

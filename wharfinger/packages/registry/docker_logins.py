@@ -1,10 +1,10 @@
 """The logins of this machine's user, as Docker keeps them: in ``config.json``, and in the credential helpers that it names.
 
 A helper is the program ``docker-credential-NAME`` on PATH. It gets the name of the registry on its standard input and prints a
-user name and a secret in JSON. It runs with the environment of this process, because its own settings are there. Nothing that it
-prints is in any message. Source: the documentation of docker-credential-helpers, and docker/cli's ``cli/config/credentials``.
+user name and a secret in JSON. It runs with the environment of this process, because it reads its settings from there. Messages
+never quote its output. Source: the documentation of docker-credential-helpers, and docker/cli's ``cli/config/credentials``.
 
-A login goes to a registry over https or on this machine only, unless the caller allows plain HTTP.
+A login is sent only over https or to a registry on this machine, unless the caller allows plain HTTP.
 """
 
 import os
@@ -34,12 +34,12 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
 REMEMBERED_S: Final = 300.0
-"""Seconds for which the answer of a helper is used again; the tokens of cloud registries are valid for an hour at least."""
+"""Seconds for which the answer of a helper is reused; tokens of cloud registries are valid for at least an hour."""
 FAILED_S: Final = 10.0
-"""Seconds for which the failure of a helper is used again, so that many packages do not wait for it one after the other."""
+"""Seconds for which the failure of a helper is reused, so that many packages do not wait for it one after the other."""
 LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024, stderr_bytes=4096, term_grace_s=1.0)
 _NO_LOGIN: Final = (b"credentials not found", b"no credentials", b"no basic auth credentials")
-"""The beginnings of what helpers print for a registry that they have no login for."""
+"""The beginnings of the messages that helpers print for a registry without a login."""
 
 
 def default_file() -> Path:
@@ -66,7 +66,7 @@ class DockerLogins:
     def __init__(
         self, file: Path, *, ledger: ProcessLedger | None = None, limits: Limits = LIMITS, plain: bool = False
     ) -> None:
-        """``plain``: a login may go over plain HTTP to another machine."""
+        """``plain`` allows sending a login over plain HTTP to another machine."""
         self._file = file
         self._ledger = ledger
         self._limits = limits
@@ -93,7 +93,7 @@ class DockerLogins:
             raise RegistryError(f"{self._file}: {error}", transient=False) from error
 
     def forget(self, registry: RegistryAddress) -> None:
-        """Ask the helper of a registry again for the next login, because its last one was refused."""
+        """Forget the remembered login from a registry's helper because it was refused; ask the helper again next time."""
         server = server_name(registry)
         for helper in [each for each in self._remembered if each.server == server]:
             del self._remembered[helper]
@@ -111,7 +111,7 @@ class DockerLogins:
             raise RegistryError(f"{self._file}: cannot be read: {error.strerror}", transient=False) from error
 
     async def _asked(self, helper: Helper) -> Credentials | None:
-        """Return the login that a helper has, also if it has answered before. Raises RegistryError, ProcessError."""
+        """Return the login from a helper, or its remembered answer. Raises RegistryError, ProcessError."""
         known = self._remembered.get(helper)
         if known is not None and trio.current_time() < known.until:
             if known.error is not None:
@@ -156,12 +156,12 @@ class DockerLogins:
 
 
 def _found(program: str) -> str | None:
-    """Return the absolute path of a program on PATH, which may name relative folders; None if it is not there. Blocking."""
+    """Return the absolute path of a program on PATH (folders on PATH may be relative); None if it does not exist. Blocking."""
     path = shutil.which(program)
     return None if path is None else str(Path(path).absolute())
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a file, one byte more than is allowed at most. Blocking. Raises OSError."""
+    """Return the content of a file, at most one byte more than is allowed. Blocking. Raises OSError."""
     with path.open("rb") as file:
         return file.read(MAX_DOCKER_CONFIG + 1)

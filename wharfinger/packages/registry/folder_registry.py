@@ -1,11 +1,10 @@
 """A registry that is a folder of package folders, for an author at work: each package is packed when it is requested.
 
-A package has one version, the one in its own files, and so one tag; no other tag is found. A package without a version is
-found under any tag. The same files give the same digest, and changed files another. The package of a digest that was
-returned is kept as long as this registry is open, or until another package is requested, so that a read that has begun can
-be finished.
+A package has one version, which is in its own files, and so one tag; no other tag is found. A package without a version is found
+under any tag. The same files give the same digest, and changed files a different one. The package that was returned last is kept
+until another package is requested or this registry is closed, so that a read that has begun can be finished.
 
-A folder of global hooks is no folder of packages: it is the package ``global-hooks`` itself, unless it contains a package of
+A folder of global hooks is not a folder of packages, but the package ``global-hooks`` itself, unless it contains a package of
 that name.
 """
 
@@ -38,7 +37,7 @@ class FolderRegistry:
         self._packed: tuple[str, Package] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the package as its files are now; raise ArtifactNotFoundError if ``tag`` is not its version."""
+        """Return the package from its current files; raise ArtifactNotFoundError if ``tag`` is not its version."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         package = await self._pack(repository)
@@ -64,7 +63,7 @@ class FolderRegistry:
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream the config or the layer of the package that was requested last, or as it is now."""
+        """Stream the config or the layer of the package, as it was requested last, else from its current files."""
         package = self._kept(repository) or await self._pack(repository)
         what = f"{self._root / repository}@{blob.digest}"
         for one in (package.config, package.layer):
@@ -79,7 +78,7 @@ class FolderRegistry:
         return (tag,) if tag else ()
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return the manifest of the package as its files are now, by tag or by digest."""
+        """Return the manifest of the package from its current files, by tag or by digest."""
         digest = reference if isinstance(reference, Digest) else (await self.resolve(repository, reference)).digest
         await self.manifest(repository, digest)
         manifest = (self._kept(repository) or await self._pack(repository)).manifest
@@ -104,7 +103,7 @@ class FolderRegistry:
 
 
 def _pack(root: Path, repository: str) -> Package:
-    """Pack the package as it is in the folder now. Blocking."""
+    """Pack the package from its current files. Blocking."""
     folder = root / repository
     if folder.is_dir():
         return pack_package(folder, repository.rpartition("/")[2])

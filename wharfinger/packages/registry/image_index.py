@@ -1,8 +1,8 @@
 """Indexes: one name for several manifests, one of which is the package for this machine.
 
-Builders that know platforms push an index even if there is only one image, with attestations beside it. The choice
-(image-spec 1.1 §"Image Index") is the only image there is, or else the first one for Linux on this machine's architecture. A
-package's files are seldom bound to an architecture, so the architecture of a single image does not matter.
+Builders for several platforms push an index even for a single image, with attestations beside it. If there is only one image, it
+is chosen; otherwise the first one for Linux on this machine's architecture (image-spec 1.1 §"Image Index"). A package's files are
+seldom bound to an architecture, so the architecture of a single image does not matter.
 """
 
 import platform
@@ -39,7 +39,7 @@ def running_architecture() -> str:
 
 
 def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = "") -> Descriptor:
-    """Return the manifest of an index to use; "" is the running machine's architecture.
+    """Return the manifest of an index for an architecture; "" is that of this machine.
 
     Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are no index or no entry fits.
     """
@@ -54,7 +54,7 @@ def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = 
 
 
 def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descriptor:
-    """Return the entry to use of those listed in an index. Raises FormatError, DigestError, ArtifactError."""
+    """Return the entry of an index to use. Raises FormatError, DigestError, ArtifactError."""
     architecture = architecture or running_architecture()
     if len(listed) > MAX_MANIFESTS:
         raise ArtifactError(f"{len(listed)} manifests; at most {MAX_MANIFESTS} are read")
@@ -68,7 +68,7 @@ def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descript
 
 
 def referrers_tag(digest: Digest) -> str:
-    """Return the tag of the index of what refers to an artifact, in registries without the API for it (OCI 1.1)."""
+    """Return the tag of the index of an artifact's referrers, for registries without the referrers API (OCI 1.1)."""
     return f"sha256-{digest.hex}"
 
 
@@ -83,7 +83,7 @@ def read_referrers(data: bytes, what: str) -> tuple[tuple[str, Descriptor], ...]
 
 
 def _is_attestation(entry: JsonObject) -> bool:
-    """Return whether an entry is an attestation, which buildx adds beside an image to say how it was built."""
+    """Return whether an entry is an attestation, which buildx adds beside an image to describe its build."""
     return find(entry, "annotations", _ATTESTATION) is not None
 
 

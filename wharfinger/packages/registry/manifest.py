@@ -1,8 +1,8 @@
 """OCI image manifests, read as untrusted data.
 
 `read_manifest` is the only reader. It takes the bytes and the descriptor by which they were requested, checks that the bytes
-match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For all other bytes it raises a
-PackageError (a fuzz test checks that). Sizes and counts are bounded before anything is built.
+match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For bytes that are not valid it
+raises a PackageError (a fuzz test checks that). Sizes and counts are bounded before anything is built.
 
 It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools
 write; :mod:`wharfinger.packages.registry.image_index` reads indexes of them. It does not read schema 1, embedded ``data``,
@@ -59,7 +59,7 @@ MAX_MANIFEST: Final = 4 * 1024 * 1024
 MAX_LAYERS: Final = 1_000
 MAX_ANNOTATIONS: Final = 1_000
 MAX_BLOB: Final = 64 * 1024**3
-"""The largest size that a descriptor may announce, in bytes; a larger one is an error, or no package."""
+"""The largest size that a descriptor may announce, in bytes; a larger one is an error, or does not belong to a package."""
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
 
@@ -118,14 +118,14 @@ def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotatio
 
 
 def is_chart(manifest: Manifest) -> bool:
-    """Return whether it is a Helm chart, as `helm push` makes it, and not an image."""
+    """Return whether the manifest is that of a Helm chart, as from `helm push`, and not of an image."""
     return manifest.config.media_type == HELM_CONFIG or any(one.media_type == HELM_CHART for one in manifest.layers)
 
 
 def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
-    """Return the layers with the package: the one with a chart's archive, or all of an image, the lowest first.
+    """Return the layers with the package: the layer with a chart's archive, or all layers of an image, the lowest first.
 
-    Raises ArtifactError that names the layers it has.
+    Raises ArtifactError, which names the layers of the manifest, if there is no such layer.
     """
     what = f"manifest {manifest.descriptor.digest}"
     if is_chart(manifest):
@@ -159,7 +159,7 @@ def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
 
 
 def manifest_fields(manifest: Manifest) -> JsonObject:
-    """Return all fields that were read of a manifest, for a record; `manifest_from_fields` is the inverse."""
+    """Return all fields of a manifest, for a record; `manifest_from_fields` is the inverse."""
     return {
         "descriptor": _descriptor_json(manifest.descriptor),
         "artifactType": manifest.artifact_type,

@@ -108,7 +108,7 @@ class OciLayout:
         return Descriptor(manifest_media_type(data, ""), digest, len(data)), data
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return what refers to an artifact, from the tag that stands for it."""
+        """Return the referrers of an artifact, from the tag for them."""
         try:
             _, data = await self.document(repository, referrers_tag(digest))
         except ArtifactNotFoundError:
@@ -123,12 +123,12 @@ class OciLayout:
         return Descriptor(media_type, digest, len(data))
 
     async def has_blob(self, repository: str, blob: Descriptor) -> bool:
-        """Return whether a blob is there, unchanged."""
+        """Return whether there is an unchanged blob with this digest."""
         path = _blob_path(self._folder(repository), blob.digest)
         return await _run(f"{path}", partial(_is_there, path, blob.digest, blob.size))
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry into a file, which gets its name when all its bytes were verified."""
+        """Copy a blob from another registry into a file, which is given its name once all bytes are verified."""
         folder = self._folder(repository)
         what, path = f"push of {folder}@{blob.digest}", _blob_path(folder, blob.digest)
         await _run(what, partial(_prepare, folder))

@@ -1,7 +1,7 @@
 """A registry over the OCI distribution protocol: its requests, and the checks of their answers.
 
-Built on :class:`~wharfinger.packages.registry.wire.Wire`, which knows connections, redirects and credentials; this module
-knows manifests, blobs, tags and uploads (distribution spec 1.1). Its invariants:
+:class:`~wharfinger.packages.registry.wire.Wire` handles connections, redirects and credentials; this module handles manifests,
+blobs, tags and uploads (distribution spec 1.1). Its invariants:
 
 * every result matches its digest: manifests are hashed before they are read, blobs while they stream, and digests in a
   registry's headers are ignored;
@@ -58,7 +58,7 @@ class OciRegistry:
         return str(self._wire.base)
 
     async def check(self, repository: str) -> None:
-        """Ask whether this is a registry that accepts the login. Raises RegistryError if it is not."""
+        """Check that this is a registry, and that it accepts the login. Raises RegistryError if not."""
         await self._wire.ask(Ask("GET", "/v2/", _checked(repository), self._wire.name), max_bytes=MAX_MANIFEST)
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
@@ -119,7 +119,7 @@ class OciRegistry:
         return found, data
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return what refers to an artifact: by the API of OCI 1.1, or for older registries from the tag that stands for it."""
+        """Return the referrers of an artifact: from the API of OCI 1.1, or in older registries from the tag for them."""
         path = f"/v2/{_checked(repository)}/referrers/{digest}"
         what = f"referrers of {self._wire.name}/{repository}@{digest}"
         ask = Ask("GET", path, repository, what, accept=OCI_INDEX, accepted=(200, 400, 404, 405))
@@ -153,7 +153,7 @@ class OciRegistry:
         return descriptor
 
     async def has_blob(self, repository: str, blob: Descriptor) -> bool:
-        """Return whether the registry has a blob, in its size."""
+        """Return whether the registry has a blob with this digest and size."""
         path, what = f"/v2/{_checked(repository)}/blobs/{blob.digest}", f"{self._wire.name}/{repository}@{blob.digest}"
         ask = Ask("HEAD", path, repository, what, write=True, accepted=(200, 404))
         head = await self._wire.ask(ask, max_bytes=0)
@@ -185,7 +185,7 @@ class OciRegistry:
         return self._wire.own_url(location, what)
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
-        """Upload a manifest and point ``tag`` at it; its blobs must be there."""
+        """Upload a manifest and point ``tag`` at it; its blobs must have been uploaded."""
         if tag and not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         path = f"/v2/{_checked(repository)}/manifests/{tag or digest_of(manifest)}"

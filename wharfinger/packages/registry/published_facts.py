@@ -1,8 +1,8 @@
-"""The facts about a package that its registry tells without its files: requirements, changelog and deprecation.
+"""The facts about a package that a registry provides without the package's files: requirements, changelog, deprecation.
 
 They are copied from ``package.yaml`` and ``changelog.yaml`` into the configuration of the pushed image, so that a scan of a
 repository reads them with one small request. A changelog is a list of texts, or an object of such lists (``features``,
-``fixes``); if its keys are versions, only the part of the pushed version is copied. A broken changelog is left out, because it
+``fixes``); if its keys are versions, only the part for the pushed version is copied. A broken changelog is left out, because it
 must not prevent a push.
 """
 
@@ -20,7 +20,7 @@ MAX_FACTS: Final = 64 * 1024
 
 
 def published_facts(folder: Path, version: str) -> JsonObject:
-    """Return the facts of the package in ``folder``, which is pushed as ``version``; only those that it has. Blocking."""
+    """Return the facts that the package in ``folder`` has; it is pushed as ``version``. Blocking."""
     facts: JsonObject = {}
     package = _document(folder / PACKAGE_FILE)
     if isinstance(package, dict) and (needs := find_object(package, "requirements")):

@@ -81,8 +81,8 @@ class Package:
 async def load_package(source: Path, name: str = "") -> Package:
     """Pack a package's folder, or check a packed chart.
 
-    ``name`` is the name by which it will be requested; "" is the folder's own. Raises ArtifactError if it could not be
-    installed.
+    ``name`` is the name by which the package will be requested; "" is the folder's name. Raises ArtifactError if the package
+    could not be installed.
     """
     return await trio.to_thread.run_sync(pack_package, source, name)
 
@@ -101,7 +101,7 @@ async def push_chart(source: Path, registry: WritableRegistry, repository: str, 
 
 
 def pack_package(source: Path, name: str = "", version: str = "") -> Package:
-    """Do the work of `load_package`, blocking. With ``version``, a package that states another one is refused."""
+    """Do the work of `load_package`, blocking. With ``version``, a package that states another version is refused."""
     if not source.is_dir():
         return _packed_chart(source)
     definition = _definition(source, name or source.resolve().name, str(source), version)
@@ -159,7 +159,7 @@ def _chart(chart: Chart, archive: bytes) -> Package:
 
 
 def pack_image(definition: Definition, folder: Path) -> Package:
-    """Pack the files of a package that is no plain chart, with its definition. Raises ArtifactError. Blocking."""
+    """Pack the files of a package that is not a plain chart. Raises ArtifactError. Blocking."""
     chart = definition.chart if (folder / CHART_FILE).is_file() else None
     version = definition.version or (chart.version if chart else "")
     metadata: JsonObject = {

@@ -1,4 +1,4 @@
-"""The interface of a registry: packages come from there, and `package push` sends them there.
+"""The interface of a registry, from which packages are fetched, and to which `package push` uploads them.
 
 Implementations: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distribution protocol over httpx),
 :mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder),
@@ -47,7 +47,7 @@ class Registry(Protocol):
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
         """Return a manifest by digest, verified and read; an index is followed to its image for this machine.
 
-        The result's own descriptor names the manifest, so behind an index it is not ``digest``.
+        The descriptor in the result is that of the manifest, so if ``digest`` is that of an index, they differ.
         """
         ...
 

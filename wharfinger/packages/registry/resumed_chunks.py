@@ -1,9 +1,9 @@
-"""The chunks of a blob over several answers: a transfer that breaks off is continued where it stopped.
+"""The chunks of a blob from several responses: an interrupted transfer is resumed where it stopped.
 
-The rest is requested with ``Range`` (RFC 9110 §14). A server that does not know ranges sends the whole blob again, and the bytes
-that are here already are left out. The login is refreshed by the request itself, so a token that expires in the middle of
-a layer costs one request. Each continuation must bring bytes: after MAX_EMPTY in a row that brought none, the error is raised.
-The bytes are verified by the reader (:mod:`~wharfinger.packages.registry.verified_blob`), whichever answers they came in.
+The rest is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again, and the bytes
+that were received before are skipped. The request itself refreshes the login, so a token that expires in the middle of a layer
+costs one request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The reader
+(:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes, whichever responses they came in.
 """
 
 import re
@@ -21,10 +21,10 @@ _RANGE: Final = re.compile(r"bytes (?P<start>[0-9]{1,20})-[0-9]{1,20}/(?P<size>[
 
 
 class ResumedChunks:
-    """The bytes of a blob in order. It is no generator, because a generator must be closed if it ends early."""
+    """The bytes of a blob in order. It is not a generator, because a generator must be closed if it ends early."""
 
     def __init__(self, wire: Wire, ask: Ask, blob: Descriptor, stack: AsyncExitStack) -> None:
-        """``stack`` holds the open answer, and is closed by the caller."""
+        """``stack`` holds the open response; the caller closes it."""
         self._wire = wire
         self._ask = ask
         self._blob = blob
@@ -66,7 +66,7 @@ class ResumedChunks:
                 return chunk
 
     async def _request(self) -> None:
-        """Open the answer that continues at the offset."""
+        """Open the response that continues at the offset."""
         ask = self._ask
         if self._offset:
             ask = replace(ask, accepted=(200, 206), headers=(("Range", f"bytes={self._offset}-"),))
@@ -75,7 +75,7 @@ class ResumedChunks:
         self._chunks = incoming.chunks
 
     def _skipped(self, incoming: Incoming) -> int:
-        """Return the number of bytes of this answer that are here already. Raises DigestError for another blob."""
+        """Return the number of bytes of this response that were received before. Raises DigestError for another blob."""
         if incoming.status == 206:
             match = _RANGE.match(incoming.headers.get("content-range", ""))
             if match is None or int(match["start"]) != self._offset or match["size"] not in {"*", str(self._blob.size)}:

@@ -1,4 +1,4 @@
-"""A blob that is hashed while it streams: a caller that reads it to its end has the bytes that its descriptor names."""
+"""A blob that is hashed while it streams: a caller that reads it to its end gets exactly the bytes of its descriptor."""
 
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -87,7 +87,7 @@ class VerifiedBlob:
 
 
 class ReadChunks:
-    """The answers of ``read`` up to an empty one. It is no generator, because a generator must be closed if it ends early."""
+    """The results of ``read`` up to an empty one. It is not a generator, because a generator must be closed if it ends early."""
 
     def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:
         self._read = read

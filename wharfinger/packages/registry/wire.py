@@ -1,11 +1,11 @@
 """Requests to one registry: connections, redirects and authorization, each with its limits.
 
-It knows nothing else of the protocol. The httpx transport is used without the client around it. That leaves out what a
-registry must not get (cookies, credentials from the environment, redirects followed automatically) and the client's log
-lines, which contain whole URLs: redirects to object storage carry signatures in theirs. Invariants:
+It knows nothing else of the protocol. The httpx transport is used without the client around it. So there are no cookies, no
+credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
+redirects to object storage contain signatures. Invariants:
 
-* credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm it names, if that
-  is on its own host, in its own domain, or on a host that the user named;
+* credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm that it names, if
+  the realm is on its own host, in its own domain, or on a host that the user named;
 * https never turns into http, not even by a redirect or an upload location;
 * at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
@@ -100,10 +100,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The way to a registry: the proxies, the client's certificate, and the source of a newer login.
+    """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
-    ``renew`` is asked once for each request that was refused with 401. ``unasked``: the login is sent without a challenge, for
-    servers that answer 404 instead.
+    ``renew`` is called once for each request that was refused with 401. With ``unasked``, the login is sent without a challenge,
+    for servers that answer 404 instead of challenging.
     """
 
     client: ClientCertificate | None = None
@@ -158,7 +158,7 @@ class Wire:
 
     @asynccontextmanager
     async def exchange(self, ask: Ask) -> AsyncIterator[Incoming]:
-        """Send a request; its answer's body is read inside the block. Raises RegistryError."""
+        """Send a request; the body of the response is read inside the block. Raises RegistryError."""
         borrower = object()  # not the task: one task may hold a blob open while it asks for another
         await self._slots.acquire_on_behalf_of(borrower)
         try:
@@ -172,7 +172,7 @@ class Wire:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """Return a location that the registry names for itself, on its own scheme, host and port.
+        """Return a location in the registry, as named by the registry, with the scheme, host and port that are used here.
 
         Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises
         RegistryError for another host.
@@ -261,7 +261,7 @@ class Wire:
         return header if header and trio.current_time() < until else self._basic
 
     async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
-        """Prepare the answer to one of the challenges; return False if none can be answered, or ``sent`` was the answer."""
+        """Prepare the answer to one of the challenges; return False if there is no answer, or ``sent`` was it already."""
         self._tokens.pop((ask.repository, ask.write), None)
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
@@ -273,7 +273,7 @@ class Wire:
         return False
 
     async def _renew(self) -> bool:
-        """Replace a login that was refused by a newer one; return False if there is none."""
+        """Replace a refused login with a newer one; return False if there is none."""
         if self._access.renew is None:
             return False
         newer = await self._access.renew()
@@ -359,7 +359,7 @@ async def _read_all(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes | Non
 
 
 async def _error_body(response: httpx.Response, what: str) -> bytes:
-    """Return the body of an error answer, as far as it fits; the status is used even if the body breaks off."""
+    """Return the body of an error response, cut to the limit; the status is used even if the body is incomplete."""
     chunks = _chunks(response, what)
     try:
         return await _read_all(chunks, MAX_ERROR_BODY) or b""
@@ -370,7 +370,7 @@ async def _error_body(response: httpx.Response, what: str) -> bytes:
 
 
 async def _abandon(response: httpx.Response, chunks: AsyncIterator[bytes] | None) -> None:
-    """Discard an answer, read or not.
+    """Discard a response, read or not.
 
     The body is a chain of async generators four libraries deep. If it were left half read, the garbage collector would end
     them at some later time. Reading on inside a cancelled scope ends the whole chain here, and httpcore closes the

@@ -27,7 +27,7 @@ def add_templates(chart: Path, added: Mapping[str, str]) -> None:
 
 
 def is_added(source: str, name: str) -> bool:
-    """Return whether a document came from the template of that name, by the ``# Source`` above it."""
+    """Return whether a document came from the template of that name, according to its ``# Source`` line."""
     return source.partition("/")[2] == f"{TEMPLATES_FOLDER}/{name}"
 
 

@@ -1,16 +1,16 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
-Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays,
-and renders what ``helm template`` would, byte by byte. It also contains kustomize's library, and gives the results of
+Starting Helm takes 30 to 50 ms of processor time, rendering a small chart 3 ms. So a worker (the program of ``engine/``) keeps
+running, and renders the same as ``helm template``, byte by byte. It also contains kustomize's library, and gives the results of
 ``kubectl kustomize``, but never fetches anything. And it executes the templates of ResourceSets.
 
 Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
-replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is
-one. A chart that takes too long, answers too much or kills its worker costs that worker and its own render only, and so does a
-render whose caller is cancelled.
+replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is one.
+If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, only that worker and that
+render are lost.
 
-A worker has the environment, the memory limit and the folder of a run of Helm. It exits when its input ends, even while it
-renders, so it does not outlive the daemon.
+A worker has the same environment, memory limit and folder as a run of Helm. It exits when its input ends, even while it renders,
+so it does not outlive the daemon.
 """
 
 import base64
@@ -42,7 +42,7 @@ IDLE_S: Final = 60.0
 MAX_RENDERS: Final = 500
 MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time for a worker to end; it has nothing to clean up."""
+"""The time that a worker has to exit; it has nothing to clean up."""
 MAX_REQUEST: Final = 64 * 1024 * 1024
 """The largest size of a request, in bytes, as in the engine; a post-renderer's request has all manifests of a chart."""
 CHUNK_BYTES: Final = 64 * 1024
@@ -50,18 +50,18 @@ TEMPLATES: Final = "1"
 """The version of the requests and answers for templates."""
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
-"""The last bytes of messages that are kept, as of a run of Helm."""
+"""The number of bytes at the end of stderr that are kept, the same as for a run of Helm."""
 _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
-"""A stricter limit that is set already is kept."""
+"""A shell script that runs a program with a memory limit; it keeps a stricter limit that is set already."""
 _FRAME_PARTS: Final = 2
 """An answer has its output in base64, and messages of at most the same size."""
 _NO_USAGE: Final = Usage(0.0, 0.0, 0)
-"""A render has no usage of its own."""
+"""The resource usage of a single render is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """The limits of one render, and how many workers there are at a time."""
+    """The limits of one render, and the largest number of workers."""
 
     wall_s: float
     output_bytes: int
@@ -73,7 +73,7 @@ class EngineLimits:
 class EngineVersions:
     """The versions of the libraries in an engine, such as ``v4.3.1`` and ``v5.8.1``; an older engine has no kustomize: "".
 
-    ``has_templates``: it executes the templates of ResourceSets, too.
+    ``has_templates`` is True if the engine executes the templates of ResourceSets, too.
     """
 
     helm: str
@@ -83,7 +83,7 @@ class EngineVersions:
 
 @dataclass(slots=True)
 class ChartEngineStatistics:
-    """The live workers; requests, and workers that died or were ended while they worked on one, since the start."""
+    """Live workers, and since the start: requests, and workers that died or were terminated during a request."""
 
     workers: int = 0
     requests: int = 0
@@ -92,7 +92,7 @@ class ChartEngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FolderBuild:
-    """A build of a kustomization: the folder, or with ``files`` a folder of these files, which need not be there."""
+    """A build of a kustomization: a folder, or with ``files`` a folder of these files, which need not exist on the disk."""
 
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)
@@ -104,8 +104,8 @@ class FolderBuild:
 class EngineResult:
     """The result of a request: the exit code and stderr that the program would have had.
 
-    ``seen`` is all that a build depends on besides its request, if that is known: the sha256 of each file, or "folder" or
-    "absent", by path. ``is_remote``: the build failed because it needs a network.
+    ``seen`` is everything that a build depends on in addition to its request, by path: the sha256 of a file, "folder" or
+    "absent"; None if it is not known. ``is_remote`` is True if the build failed because it needs a network.
     """
 
     outcome: Outcome
@@ -129,7 +129,7 @@ class _Job:
         self.message = message
         self.done = trio.Event()
         self.abandoned = trio.Event()
-        """Set when the caller does not wait any more."""
+        """Set when the caller no longer waits."""
         self.result: EngineResult | ProcessError | None = None
 
     def finish(self, result: EngineResult | Outcome | ProcessError) -> None:
@@ -158,7 +158,7 @@ class ChartEngine:
         self._jobs: JobHandover[_Job] = JobHandover()
 
     async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:
-        """Render the chart in a folder; return what ``helm template`` would have ended with. Raises ProcessError."""
+        """Render the chart in a folder; return the outcome that ``helm template`` would have had. Raises ProcessError."""
         fields = {
             "release": request.release,
             "namespace": request.namespace,
@@ -215,7 +215,7 @@ class ChartEngine:
         self._jobs.close()
 
     async def _serve_from(self, first: _Job) -> None:
-        """Start a worker for ``first``, and let it render until it must end."""
+        """Start a worker for ``first``, and serve renders until the worker has to be replaced."""
         limited = ("/bin/sh", "-c", _LIMITED, str(self.limits.memory_bytes // 1024), str(self._program))
         command = Command(limited, self._folder, helm_environment(self._folder, self.limits.memory_bytes))
         renders = 0
@@ -234,7 +234,7 @@ class ChartEngine:
                 self.statistics.workers -= 1
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
-        """Send one request and read its answer; return False if the worker cannot be asked again."""
+        """Send one request and read its answer; return False if the worker must not be used again."""
         payload = None
         with trio.move_on_after(self.limits.wall_s):
             try:
@@ -267,7 +267,7 @@ class ChartEngine:
         return answer.heap <= MAX_HEAP
 
     async def _talk_until_abandoned(self, worker: Worker, job: _Job) -> bytes | None:
-        """Return the answer; None if the caller has left: then the worker is ended, so that it does not hold its slot."""
+        """Return the answer; None if the caller was cancelled: then the worker is terminated, to free its slot."""
         payload: bytes | None = None
         failure: FrameError | trio.BrokenResourceError | None = None
 
@@ -315,7 +315,8 @@ async def open_chart_engine(
 ) -> AsyncGenerator[ChartEngine, None]:
     """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
 
-    With ``versions`` the program is not asked for a version that is known. Raises RenderError if it cannot be run, ProcessError.
+    With ``versions`` the version of the program is not determined again if it is known. Raises ProcessError, and RenderError if
+    the program cannot be run.
     """
 
     async def ask() -> str:

@@ -1,11 +1,11 @@
 """The inputs of a chart's templates besides the values, found in the text of its files.
 
-Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. A use
-that is found need not be executed: a helper that no template includes is found, too. A use that is reported by mistake costs
-a render; a use that is missed would give a release outdated data.
+Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. Uses in
+code that is never executed are found, too, such as in a helper that no template includes. A use that is found by mistake costs a
+render; a use that is missed would give a release outdated data.
 
-``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart
-calls it, these are read, too.
+``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart calls
+``tpl``, these texts are searched, too.
 """
 
 import re
@@ -22,7 +22,7 @@ from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_
 from wharfinger.packages.rendering.template_actions import CAPABILITIES, VALUES, TemplateUse
 
 MAX_NAMES: Final = 50_000
-"""The largest number of names with dots that are kept for one chart."""
+"""The largest number of dotted names that are stored for one chart."""
 
 _DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
 _DECLARING: Final = (("Chart.yaml",), ("requirements.yaml",))
@@ -33,7 +33,7 @@ _CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
 class ChartUse:
     """The inputs that one chart can use.
 
-    ``names`` are the names with dots in its templates, among them the groups of API versions; None means any.
+    ``names`` are the dotted names in its templates, among them the groups of API versions; None means any.
     """
 
     lookup: bool = False
@@ -49,14 +49,14 @@ class ChartUse:
     values: frozenset[tuple[str, ...]] | None = field(default=frozenset(), repr=False)
     """The paths of values that templates and the conditions of sub-charts read; None means any."""
     charts: frozenset[str] = field(default=frozenset(), repr=False)
-    """The names and aliases of all charts in the chart, below which their own values are."""
+    """The names and aliases of all charts in the chart, which are the keys of their values."""
 
     def looks(self, values: JsonObject) -> bool:
         """Return whether the chart may read from the cluster when it is rendered with these values. Raises ShapeError."""
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":
-        """Return this use with that of texts in the values that ``tpl`` may render. Raises ShapeError."""
+        """Return this use together with the use of texts in the values, which ``tpl`` may render. Raises ShapeError."""
         if not self.tpl:
             return self
         encode_json(values)
@@ -115,11 +115,11 @@ EVERYTHING: Final = ChartUse(
     words=None,
     values=None,
 )
-"""The use that is assumed of a chart that is too large to be searched."""
+"""The use that is assumed for a chart that is too large to be searched."""
 
 
 def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
-    """Search a chart, and all charts in it. ``is_package`` leaves out files that are not the package's chart, as for Helm.
+    """Search a chart, and all charts in it. With ``is_package``, files outside of the package's chart are left out.
 
     Blocking.
     """
@@ -156,12 +156,12 @@ class _Charts:
 
     @property
     def keys(self) -> set[str]:
-        """Return the keys that values of charts are below."""
+        """Return the keys of the sections with the charts' values."""
         return self.own | {key for _, key in self.declared}
 
     @property
     def absent(self) -> set[str]:
-        """Return the keys of dependencies whose files are not there, so that it is not known what they read."""
+        """Return the keys of dependencies without files here, so that the values that they read are not known."""
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:
@@ -227,7 +227,7 @@ def _strings(value: JsonValue) -> Iterator[str]:
 
 
 def _speaks_of_capabilities(found: TemplateUse) -> bool:
-    """Return whether a template may reach the capabilities by their name, as in ``index . "Capabilities"``."""
+    """Return whether a template may access the capabilities by their name, as in ``index . "Capabilities"``."""
     return CAPABILITIES in found.literals
 
 

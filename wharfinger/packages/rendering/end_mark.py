@@ -1,10 +1,10 @@
 """An additional object that Helm sorts after all others of a chart, from an additional template.
 
 It has two uses. First, ``helm template`` trims the end of its output, where the last lines of a block scalar (``|+``) may be
-significant; with the mark at the end, it trims only the mark. Second, the mark ends a run that reads from the cluster once
-everything is rendered: otherwise Helm 4 would look up the kind of each object in the cluster, and refuse objects whose
-definition does not exist yet. With ``--output-dir`` each document is written to a file under the name of its template. A
-folder is in the place of the mark's file, so Helm stops at the mark and, with ``--debug``, still writes the hooks.
+significant; with the mark at the end, it trims only the mark. Second, the mark stops a run that reads from the cluster as soon as
+everything is rendered. Otherwise Helm 4 would look up the kind of each object in the cluster, and refuse objects without a
+definition. For this, ``--output-dir`` writes each document to a file with the name of its template. There is a folder in place of
+the mark's file, so Helm stops at the mark, but with ``--debug`` still writes the hooks.
 """
 
 import re
@@ -23,7 +23,7 @@ _WROTE: Final = re.compile(r"^wrote (.+)$", re.MULTILINE)
 
 
 def is_end(source: str) -> bool:
-    """Return whether a document is the mark, by the ``# Source`` above it."""
+    """Return whether a document is the mark, according to its ``# Source`` line."""
     return is_added(source, END_FILE)
 
 

@@ -1,8 +1,8 @@
-"""A cache of packed results by key, in memory and in a folder: of renders, and of kustomizations that were built.
+"""A cache of packed results by key, in memory and in a folder: results of renders and of builds of kustomizations.
 
-A key is a checksum of everything that the result depends on. So entries never become outdated, only unused: the longest unused
-entry is removed if there are too many or they are too large. In the folder (:mod:`wharfinger.packages.rendering.render_folder`)
-entries outlive the process, and other processes use them at the same time.
+A key is a checksum of everything that the result depends on. So entries never become outdated, only unused: the least recently
+used entry is removed if there are too many or they are too large. In the folder
+(:mod:`wharfinger.packages.rendering.render_folder`) entries outlive the process, and other processes use them at the same time.
 
 Only the caller knows the meaning of the bytes. If bytes from the folder cannot be read in spite of their digest, the caller
 drops them.
@@ -53,20 +53,20 @@ class Entry:
 class EntryCache:
     """Packed results by key. ``folder`` is made when needed.
 
-    ``short_lived`` is for a command, which does nothing else meanwhile: it reads and writes files without a thread for each, and
-    does not look at all files before it reads the first.
+    ``short_lived`` is for a command, which does nothing else meanwhile: files are read and written without threads, and the
+    folder is not scanned before the first read.
     """
 
     def __init__(self, folder: Path, limits: CacheLimits | None = None, *, short_lived: bool = False) -> None:
         limits = limits or CacheLimits()
         self.locks = KeyedLocks()
-        """A lock for each key; a caller that makes a result holds it, so that a second one waits and finds the result."""
+        """A lock for each key; a caller that computes a result holds it, so that other callers wait and find the result."""
         self._limits = limits
         self._folder = RenderFolder(folder, limits.disk_entries, limits.disk_bytes, scan_first=not short_lived)
         self._short_lived = short_lived
         self._memory: OrderedDict[str, bytes] = OrderedDict()
         self._unused: set[str] = set()
-        """The keys in memory that were only taken over, and not asked for yet."""
+        """The keys in memory that came from :meth:`learn`, and were not requested yet."""
         self._bytes = 0
         self._disk = trio.CapacityLimiter(1)
 
@@ -87,7 +87,7 @@ class EntryCache:
         return Entry(packed, in_memory=False)
 
     async def put(self, key: str, packed: bytes) -> None:
-        """Keep an entry, and forget others to stay within the limits."""
+        """Store an entry, and remove others to stay within the limits."""
         self._remember(key, packed)
         if self._short_lived:
             self._folder.put(key, packed)
@@ -95,7 +95,7 @@ class EntryCache:
             await trio.to_thread.run_sync(self._folder.put, key, packed, limiter=self._disk)
 
     async def drop(self, key: str) -> None:
-        """Forget an entry that is intact and still cannot be used."""
+        """Remove an entry that is intact, but cannot be used."""
         self.forget(key)
         if self._short_lived:
             self._folder.drop(key)
@@ -103,7 +103,7 @@ class EntryCache:
             await trio.to_thread.run_sync(self._folder.drop, key, limiter=self._disk)
 
     def learn(self, entries: Mapping[str, bytes]) -> None:
-        """Take over entries that :meth:`used` of another process has returned, as far as there is room for them in memory."""
+        """Add entries that :meth:`used` returned in another process, if there is room for them in memory."""
         room = self._limits.memory_bytes - self._bytes
         for key, packed in entries.items():
             if key not in self._memory and len(packed) <= room and len(self._memory) < self._limits.memory_entries:

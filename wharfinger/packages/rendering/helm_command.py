@@ -1,9 +1,9 @@
 """The command line of Helm: its arguments, and its environment. Pure.
 
-Two settings make a run cheaper. Most of the cost of a small render is Go's start, in which its garbage collector runs over
-some megabytes that are all still needed. ``GOGC=400`` lets it begin later, which saves a fifth of the processor time;
-GOMEMLIMIT below the limit of the run lets it begin in time for a big chart. And flags are read one by one: four hundred
-``--api-versions`` take 4 ms, the same in one flag hardly any.
+Two settings make a run cheaper. Most of the cost of a small render is Go's start, when its garbage collector scans some megabytes
+that are all still needed. With ``GOGC=400`` it starts later, which saves a fifth of the processor time; with GOMEMLIMIT below the
+limit of the run it still starts in time for a big chart. And flags are read one by one: four hundred ``--api-versions`` take 4
+ms, but one flag with all of them takes hardly any time.
 """
 
 import os
@@ -58,12 +58,12 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
 
 def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
-    """Return the arguments that let ``lookup`` read the cluster, and let nothing else come from there that need not.
+    """Return the arguments with which ``lookup`` reads the cluster, and as little else as possible does.
 
-    Helm 3 asks the cluster only for lookups, and takes the versions that it is given; Helm 4 takes versions from the
-    cluster. Documents are written to files below ``out``, where Helm is stopped before it checks each object as an
-    installation would (:mod:`wharfinger.packages.rendering.end_mark`): a render must not depend on whether an object's kind
-    is there, or whether the object fits a schema.
+    Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
+    Documents are written to files below ``out``, where Helm is stopped before it checks each object as an installation would
+    (:mod:`wharfinger.packages.rendering.end_mark`): a render must not depend on whether the cluster knows an object's kind, or
+    whether the object fits a schema.
     """
     return ["--dry-run=server", f"--kubeconfig={kubeconfig}", f"--output-dir={out}", "--debug"]
 

@@ -63,10 +63,10 @@ def split_documents(output: str) -> tuple[Document, ...]:
 
 
 def read_output(output: str) -> Rendered:
-    """Sort the documents into CRDs, hooks and objects, and rebuild the text that Helm stores of the objects.
+    """Sort the documents into CRDs, hooks and objects, and rebuild the text of the objects that Helm stores.
 
-    Objects inside a ``kind: List`` are separate objects, as Helm applies them; the object of the added template for the
-    notes is no hook. Raises RenderError naming the template.
+    Objects inside a ``kind: List`` are separate objects, as in Helm; the object of the added template for the notes is not a
+    hook. Raises RenderError naming the template.
     """
     notes = ""
     crds: list[JsonObject] = []

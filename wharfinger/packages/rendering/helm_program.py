@@ -1,8 +1,8 @@
 """The program Helm, run within limits, and its version.
 
-A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel compares with the
-heap that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm by exec. It
-also limits the processor time, so that an endless template ends by itself if the daemon that would cut it is killed.
+A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel compares with the heap
+that Go has mapped (RLIMIT_AS would also count memory that Go only reserves). A shell sets the limit, and becomes Helm by exec. It
+also limits the processor time, so that an endless template ends even if the daemon, which would stop it, is killed.
 """
 
 import os
@@ -30,13 +30,13 @@ NOT_RUN: Final = frozenset({126, 127})
 """The exit codes of a shell that cannot start Helm."""
 
 _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
-"""A stricter limit that is set already is kept."""
+"""A shell script that runs a program with limits; it keeps stricter limits that are set already."""
 _VERSION: Final = re.compile(r"v\d{1,4}\.\d{1,4}\.\d{1,4}[-+0-9A-Za-z.]{0,100}\Z")
 _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 
 
 class HelmProgram:
-    """One ``helm`` program; a run may take ``memory_bytes``. With ``versions`` it is not asked for a version that is known."""
+    """One ``helm`` program; a run may take ``memory_bytes``. With ``versions``, a known version is not determined again."""
 
     def __init__(
         self, path: Path, memory_bytes: int, ledger: ProcessLedger | None, versions: ProgramVersions | None = None
@@ -63,7 +63,7 @@ class HelmProgram:
     async def version(self, work: Callable[[], AbstractAsyncContextManager[Path]]) -> str:
         """Return the version, such as ``v4.3.1+gc0d08d0``; it is read again if the program changed. Raises RenderError.
 
-        ``work`` opens a folder for a run; it is called if the program has to be asked.
+        ``work`` opens a folder for a run; it is called only if the program has to be run.
         """
         known = self.known_version()
         if known:
@@ -78,7 +78,7 @@ class HelmProgram:
             return known
 
     def known_version(self) -> str:
-        """Return the version if it was asked for and the program is still the same, else "". Raises RenderError."""
+        """Return the version if it was determined before and the program has not changed, else "". Raises RenderError."""
         return self._version[1] if self._version is not None and self._version[0] == self._stamp() else ""
 
     def _stamp(self) -> tuple[int, ...]:

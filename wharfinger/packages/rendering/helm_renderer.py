@@ -1,19 +1,18 @@
-"""Rendering with the real ``helm template`` (helm 3 and 4): a child process that sees a chart, values, and nothing else.
+"""Rendering with the real ``helm template`` (helm 3 and 4): a child process that sees only a chart and values.
 
-A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no
-repositories, no kubeconfig, home and caches in a folder that is deleted after the run, and a proxy on which nothing listens,
-so that a JSON schema with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's
-folder is only read; of a package, Helm gets a folder of links to the chart's files
-(:mod:`wharfinger.packages.definition.chart_folder`). Values are passed in a file of mode 0600, never on the command line,
-where every user of the machine could read them.
+A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no repositories, no
+kubeconfig, home and caches in a folder that is deleted after the run, and a proxy on which nothing listens, so that a JSON schema
+with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's folder is only read; for a
+package, Helm gets a folder of links to the chart's files (:mod:`wharfinger.packages.definition.chart_folder`). Values are passed
+in a file of mode 0600, never on the command line, where every user of the machine could read them.
 
-The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig
-for that run, which can read only what the release may read, and its result may differ each time. A refused lookup fails the
-render, even if the template ignores it. Without access to a cluster everything is rendered offline: then a lookup finds
-nothing, as in ``helm template`` by hand.
+The exception is a chart that reads from the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
+that run, which allows only the reads that the release is allowed, and its result may differ each time. If a lookup is refused,
+the render fails, even if the template ignores the refusal. Without access to a cluster everything is rendered offline: then a
+lookup finds nothing, as with ``helm template`` on a command line.
 
-Errors: Helm's errors about chart or values are permanent. A run that was cut off (time, a signal) is transient, and so is
-every error of a render that reads from a cluster, because the next one may find other objects.
+Errors: Helm's errors about chart or values are permanent. The error of a run that was terminated (time limit, signal) is
+transient, and so is every error of a render that reads from a cluster, because the next render may find other objects.
 """
 
 import os
@@ -58,7 +57,7 @@ TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 MAX_KNOWN: Final = 4096
-"""The largest number of charts for which it is cached whether they read from the cluster."""
+"""The largest number of charts in the cache of which charts read from the cluster."""
 
 _NO_THREAD: Final = b"failed to create new OS thread"
 _OUT_OF_MEMORY: Final = re.compile(
@@ -67,14 +66,14 @@ _OUT_OF_MEMORY: Final = re.compile(
 _FATAL: Final = re.compile(rb"^(?:fatal error|panic): ([^\n]{1,200})", re.MULTILINE)
 _GOROUTINE: Final = re.compile(rb"^goroutine \d+ ", re.MULTILINE)
 FATAL_CODE: Final = 2
-"""The exit code of a Go program whose runtime gives up. It then prints the reason and the stacks of its goroutines."""
+"""The exit code of a Go program after a fatal error of its runtime, which prints the reason and the goroutines' stacks."""
 
 
 class ClusterLook(Protocol):
     """The access to a cluster for one run."""
 
     kubeconfig: JsonObject
-    """The first cluster in it is the one to use."""
+    """Helm uses the first cluster in it."""
 
     @property
     def refusal(self) -> str:
@@ -83,10 +82,9 @@ class ClusterLook(Protocol):
 
 
 ClusterAccess: TypeAlias = Callable[[str | None, str], AbstractAsyncContextManager[ClusterLook]]
-"""A function that opens access to the cluster for the namespace that may be read (None is the whole cluster), as a user (empty
-is the daemon itself).
+"""A function that opens access to one namespace of the cluster (None: to all of it), as a user ("": as the daemon itself).
 
-The caller gets the errors that it raises.
+Its errors are raised to the caller of the render.
 """
 
 
@@ -104,8 +102,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may read from; None renders offline.
-    ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each. ``versions`` knows the
-    versions of programs that were asked before.
+    ``engine`` renders all other charts if it has the version of ``helm``, instead of a process for each. ``versions`` are the
+    known versions of programs.
     """
 
     def __init__(
@@ -129,7 +127,7 @@ class HelmRenderer:
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return the version of Helm that renders; None if the chart reads from the cluster. Raises RenderError."""
+        """Return the version of the Helm that renders the chart; None if the chart reads from the cluster. Raises RenderError."""
         if await self._looks(request):
             return None
         version = await self._helm.version(self._workspace)
@@ -190,7 +188,7 @@ class HelmRenderer:
             return False  # such values are refused when they are written for helm
 
     async def _is_same_helm(self, engine: ChartEngine) -> bool:
-        """Return whether the engine has the version of ``helm``, so that it makes no difference which of them renders."""
+        """Return whether the engine has the version of ``helm``, so that both render the same."""
         version = await self._helm.version(self._workspace)
         return version.partition("+")[0] == engine.versions.helm
 
@@ -327,7 +325,7 @@ def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
 
 
 def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str], chart: Path) -> str:
-    """Return the output of helm. Raises a RenderError that says why there is none."""
+    """Return the output of helm. Raises RenderError with the reason if there is none."""
     release = f"release {request.release}"
     if outcome.ending is Ending.DEADLINE:
         raise RenderError(
@@ -363,7 +361,7 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
 
 
 def _fatal_error(outcome: Outcome) -> str | None:
-    """Return the reason if the runtime of a Go program gave up, such as ``stack overflow``."""
+    """Return the reason of a fatal error in the runtime of a Go program, such as ``stack overflow``."""
     found = _FATAL.search(outcome.stderr)
     if outcome.returncode != FATAL_CODE or found is None or not _GOROUTINE.search(outcome.stderr):
         return None

@@ -1,12 +1,12 @@
 """A chart's notes for users, from the same run of Helm that renders its objects.
 
 ``helm template`` renders ``templates/NOTES.txt`` with the other templates, but does not print it; ``helm install --dry-run``
-would print it, but accepts no API versions, and would be a second run. So Helm gets the chart as a folder of links with an
-additional template. That template includes the notes in an object that is marked as a test, so that Helm does not sort it
-among the objects and never looks for it in a cluster. The content is Base64, so that no text can break it.
+would print the notes, but accepts no API versions, and would be a second run. So Helm gets the chart as a folder of links with an
+additional template. That template includes the notes in an object that is marked as a test, so that Helm does not sort it among
+the objects and never looks for it in a cluster. The content is Base64, so that no text can break it.
 
-Files of a folder are rendered from the last name to the first, those of sub-charts before. The added template is rendered
-last. So if notes change values, the second rendering of the notes happens after everything else.
+The files of a folder are rendered from the last name to the first, after those of sub-charts. The added template is rendered
+last. So if notes change values, their second rendering runs after everything else.
 """
 
 import base64
@@ -52,7 +52,7 @@ def has_notes(chart: Path) -> bool:
 
 
 def is_notes(source: str) -> bool:
-    """Return whether a document came from the added template, by the ``# Source`` above it."""
+    """Return whether a document came from the added template, according to its ``# Source`` line."""
     return is_added(source, TEMPLATE_FILE)
 
 

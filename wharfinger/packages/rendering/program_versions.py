@@ -1,7 +1,7 @@
-"""The versions of programs, kept in the cache of results: starting a program of Go to ask for its version takes 50 ms.
+"""The versions of programs, stored in the cache of results: starting a Go program to get its version takes 50 ms.
 
-A version is kept only for a binary (ELF), under its path, inode, size and time of modification. A script may start another
-program the next time, so it is asked each time.
+A version is stored only for a binary (ELF), under its path, inode, size and time of modification. A script may start another
+program the next time, so it is run each time.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ class ProgramVersions:
         self._entries = entries
 
     async def told(self, program: Path, ask: Callable[[], Awaitable[str]]) -> str:
-        """Return the version of a program: the kept one, or what ``ask`` returns. Raises its errors; "" is not kept."""
+        """Return the version of a program: the stored one, or the result of ``ask``. Raises its errors; "" is not stored."""
         key = _key(program)  # a few bytes of a file: less work than a thread is
         if not key:
             return await ask()

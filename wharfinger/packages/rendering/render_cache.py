@@ -1,13 +1,13 @@
 """A cache of renders: the same request is rendered once, and then read from the cache.
 
-A render depends on its request and on the renderer's identity only, and the checksum of both is the key. Nothing is
-cached for a chart of unknown content (no digest), or for one that reads from the cluster (no identity).
+A render depends only on its request and on the renderer's identity, and the checksum of both is the key. Nothing is cached for a
+chart of unknown content (no digest), or for one that reads from the cluster (no identity).
 
-An entry of the cache (:mod:`wharfinger.packages.rendering.entry_cache`) is compressed JSON. Every caller gets its own objects.
-If two tasks want the same key, the second waits for the first, and reads its result.
+An entry of the cache (:mod:`wharfinger.packages.rendering.entry_cache`) is compressed JSON. Every caller gets its own objects. If
+two tasks request the same key, the second waits for the first, and reads its result.
 
-A chart that uses random values (``randAlphaNum``, ``genCA``) draws them once for each key, unless the entry is removed.
-Values that must not change are kept with the record of its release (:mod:`wharfinger.runtime.tasks.recorded_render`).
+Random values of a chart (``randAlphaNum``, ``genCA``) are generated once for each key, unless the entry is removed. Values that
+must not change are stored with the record of the release (:mod:`wharfinger.runtime.tasks.recorded_render`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ _THREADS: Final = 2
 class CacheStatistics:
     """Counters of the cache.
 
-    ``hits`` were in memory, ``disk_hits`` on the disk, ``misses`` were rendered; ``uncached`` could not be cached.
+    ``hits`` were found in memory, ``disk_hits`` on the disk, ``misses`` were rendered; ``uncached`` renders cannot be cached.
     ``entries`` and ``bytes`` are those in memory.
     """
 
@@ -45,7 +45,7 @@ class CacheStatistics:
 class CachingRenderer:
     """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches another one.
 
-    ``is_current`` returns whether a chart still has the digest of the request, because users may change a folder meanwhile.
+    ``is_current`` returns whether a chart still has the digest of the request, because users may change a folder during a render.
     """
 
     def __init__(

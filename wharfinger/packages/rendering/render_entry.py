@@ -1,8 +1,8 @@
 """Renders, and other values, as bytes: the form of entries of the cache, in memory and in files. Pure.
 
-A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file that contradicts its line is a
-FormatError: another key, another digest, or more bytes than announced or allowed. The digest does not prove who wrote the
-file; the permissions of its folder do.
+A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file that contradicts its first line raises
+FormatError: another key, another digest, or more bytes than announced or allowed. The digest does not prove who wrote the file;
+the permissions of its folder do.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class EntryError(FormatError):
 
 
 def entry_key(request: RenderRequest, identity: str) -> str:
-    """Return 64 hex digits, the same for requests that render to the same. Raises ShapeError.
+    """Return the key of a request: 64 hex digits, the same for requests with the same result. Raises ShapeError.
 
     ``identity`` is the renderer's. The chart's folder does not matter, because its digest identifies its content.
     """

@@ -1,14 +1,14 @@
 """The folder of cached renders: bounded, and not readable by other users. Blocking.
 
-Manifests hold secrets, so the folder has mode 0700 and belongs to this user, and each file has mode 0600. A file is renamed
-into place when it is complete; it is not synced, because its digest detects the remains of a crash. A file that is not from
-this cache, or that contradicts its first line, is removed and treated as missing. The file's own time says when it was used
-last, so that a restarted daemon removes the right ones.
+Manifests hold secrets, so the folder has mode 0700 and belongs to this user, and each file has mode 0600. A file is renamed into
+place when it is complete; it is not synced, because its digest detects the remains of a crash. A file that is not from this
+cache, or that contradicts its first line, is removed and treated as missing. A file's modification time is that of its last use,
+so that a restarted daemon removes the right files.
 
-Several processes may use a folder at the same time. Each finds the entries of the others, and each keeps the folder within
-the limits as far as it knows its content: from its first look at all files on, and with its own writes since.
+Several processes may use a folder at the same time. Each finds the entries of the others. Each keeps the folder within the limits
+according to the content that it knows: the files at its first scan, and its own writes since.
 
-Errors of the disk cost renders and nothing else: they are counted, and the last message is kept.
+Disk errors only cost additional renders: they are counted, and the last message is kept.
 """
 
 import errno
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"([0-9a-f]{64})\.render\Z")
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 PART_AGE_S: Final = 600.0
-"""The age from which on an incomplete file is a remainder: its writer has crashed."""
+"""The age after which an incomplete file counts as left over: its writer has crashed."""
 USE_AGE_S: Final = 3600.0
 """The precision, in seconds, of the time at which a file was last used: recording a use is a write."""
 MAX_SEEN: Final = 200_000
@@ -52,10 +52,10 @@ class FolderStatistics:
 
 
 class RenderFolder:
-    """Files by key, the longest unused first; one thread at a time.
+    """Files by key, the least recently used first; one thread at a time.
 
-    ``scan_first``: all files are looked at before the first is read, not only before the first is written. Then the statistics
-    are complete, but the first read takes as long as the folder is large.
+    With ``scan_first``, the folder is scanned before the first read, and not only before the first write. Then the statistics are
+    complete, but the first read takes longer the larger the folder is.
     """
 
     def __init__(self, path: Path, max_entries: int, max_bytes: int, *, scan_first: bool = True) -> None:
@@ -99,7 +99,7 @@ class RenderFolder:
             self._shrink(sizes)
 
     def drop(self, key: str) -> None:
-        """Remove an entry that is intact and still cannot be used."""
+        """Remove an entry that is intact, but cannot be used."""
         with self._faults_counted():
             self._remove(self._opened(), key)
 
@@ -110,7 +110,7 @@ class RenderFolder:
     # -- the files ------------------------------------------------------------------------------------------------
 
     def _opened(self) -> OrderedDict[str, int]:
-        """Return the sizes of entries by key; read them, and make the folder, on the first call."""
+        """Return the sizes of entries by key; on the first call, make the folder and read them."""
         self._placed()
         if self._sizes is None:
             self._sizes = self._scanned()
@@ -118,7 +118,7 @@ class RenderFolder:
         return self._sizes
 
     def _placed(self) -> OrderedDict[str, int]:
-        """Make the folder, and check it, on the first call. Return the sizes of entries, as far as they are known."""
+        """Make and check the folder on the first call. Return the sizes of entries; empty if the folder was not scanned yet."""
         if not self._is_placed:
             self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
             found = self._path.lstat()
@@ -150,7 +150,7 @@ class RenderFolder:
         return OrderedDict((key, size) for _, key, size in sorted(found))
 
     def _read(self, key: str) -> tuple[bytes | None, int]:
-        """Return the content of a valid file and the size of the file, or None; another file is removed."""
+        """Return the content of a file and its size; None if there is none. A file that is not valid is removed."""
         try:
             descriptor = os.open(self._file(key), _READ)
         except FileNotFoundError:
@@ -216,7 +216,7 @@ class RenderFolder:
 
 
 def _is_remainder(entry: os.DirEntry[str]) -> bool:
-    """Return whether a file is one that a process began to write, and will not complete."""
+    """Return whether a file is incomplete, and its writer will not complete it."""
     if not entry.name.endswith(_TEMPORARY):
         return False
     with suppress(FileNotFoundError):  # complete by now
@@ -225,13 +225,13 @@ def _is_remainder(entry: os.DirEntry[str]) -> bool:
 
 
 def _content(descriptor: int, size: int) -> bytes:
-    """Return all of a file, or one byte more than its size; less if it has become shorter."""
+    """Return the content of a file; one byte more than ``size`` if it has grown, less if it has become shorter."""
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         return file.read(size + 1)
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Return whether it is a plain file of this user with one name, which no other user can read or write."""
+    """Return whether a file is a regular file of this user, has one name, and cannot be read or written by other users."""
     return (
         stat.S_ISREG(status.st_mode)
         and status.st_uid == os.geteuid()

@@ -20,8 +20,8 @@ TEST_EVENTS: Final = frozenset({"test", "test-success"})
 class RenderRequest:
     """All inputs of a render: the same request gives the same manifests.
 
-    ``chart`` is a folder with a ``Chart.yaml``, or a package if ``chart_file`` is the content for that file. Of a package,
-    Helm sees only the chart, without hooks, schemas and CRDs, and without its ``values.yaml``, which is already merged into
+    ``chart`` is a folder with a ``Chart.yaml``, or a package if ``chart_file`` is the content for that file. From a package, Helm
+    gets only the chart, without hooks, schemas and CRDs, and without its ``values.yaml``, which is already merged into
     ``values``. ``chart_digest`` identifies the content of the folder; "" if it is unknown.
 
     One exception: a chart that reads from the cluster (``lookup``) also depends on the objects there.
@@ -37,18 +37,18 @@ class RenderRequest:
     is_upgrade: bool
     chart_file: JsonObject | None = None
     confined: bool = False
-    """True if a lookup reaches the release's namespace only. It does not matter for a chart without lookups."""
+    """True if lookups may read only the release's namespace. It does not matter for a chart without lookups."""
     manifests: bool = False
     """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
     reader: str = ""
-    """The user that a lookup is made as; empty: the daemon itself. It does not matter for a chart without lookups."""
+    """The user of lookups; if empty, the daemon itself. It does not matter for a chart without lookups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """The result of a render: CRDs of ``crds/``, hook objects (``helm.sh/hook``), all other objects, each in Helm's order.
 
-    Tests are hooks, too: Helm stores them in the release record with the others, and runs them only on request.
+    Tests are hooks, too: Helm stores them in the release record with the other hooks, and runs them only on request.
     """
 
     crds: tuple[JsonObject, ...]
@@ -59,11 +59,11 @@ class Rendered:
     notes: str = ""
     """The text of the chart's own ``templates/NOTES.txt``, rendered, as Helm would store it."""
     looked: bool = False
-    """True if the chart has read from the cluster: the same request may render to something else another time."""
+    """True if the chart has read from the cluster: the same request may have another result next time."""
 
     @property
     def tests(self) -> tuple[JsonObject, ...]:
-        """The hooks that are nothing but tests of the release (``helm test``)."""
+        """The hooks that are only tests of the release (``helm test``)."""
         return tuple(hook for hook in self.hooks if is_test(hook))
 
 
@@ -75,7 +75,7 @@ def hook_events(obj: JsonObject) -> tuple[str, ...]:
 
 
 def is_test(obj: JsonObject) -> bool:
-    """Return whether Helm runs an object for ``helm test`` only."""
+    """Return whether Helm runs an object only for ``helm test``."""
     events = hook_events(obj)
     return bool(events) and TEST_EVENTS.issuperset(events)
 

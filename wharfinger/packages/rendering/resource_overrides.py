@@ -10,8 +10,8 @@ before the release record is written, so that the record matches the cluster::
         - name: app
           resources: {requests: {cpu: 100m}, limits: {memory: 1Gi}}
 
-Each named quantity is replaced; every other part of the object stays as the chart has it. An override without a matching
-workload changes nothing, and is reported by name: a chart may well render other workloads with other settings. Pure.
+Each named quantity is replaced; nothing else in the object changes. An override without a matching workload is not an error,
+because with other settings a chart may render other workloads; it is reported by name. Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 _AMOUNTS: Final = ("requests", "limits")
 
 _MAX_QUANTITY: Final = 80
-"""The most characters of a quantity."""
+"""The largest number of characters of a quantity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ContainerOverride:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOverride:
-    """One workload; ``replicas`` None keeps the chart's number."""
+    """One workload; if ``replicas`` is None, the chart's number is kept."""
 
     kind: str
     name: str
@@ -120,7 +120,7 @@ def override_rendered(rendered: Rendered, overrides: Sequence[WorkloadOverride])
 
 @dataclass(slots=True)
 class _Work:
-    """One pass that applies overrides to objects in turn, and remembers those that it has found."""
+    """One pass that applies overrides to objects, and records the workloads and containers that it found."""
 
     overrides: Sequence[WorkloadOverride]
     seen: set[tuple[str, str, str]] = field(default_factory=set)
@@ -184,7 +184,7 @@ class _Work:
 
 
 def _is_workload(obj: JsonObject, kind: str) -> bool:
-    """Return whether it is Kubernetes' own kind, and not a custom resource of the same kind."""
+    """Return whether an object has a built-in kind, and is not a custom resource with a kind of the same name."""
     version = obj.get("apiVersion")
     return isinstance(version, str) and kind in _GROUPS and version.partition("/")[0] == _GROUPS[kind]
 

@@ -10,14 +10,14 @@ from wharfinger.packages.rendering.helm_output import document_objects, split_do
 from wharfinger.packages.rendering.renderer import Rendered
 
 Change: TypeAlias = Callable[[JsonObject], JsonObject | None]
-"""A function that returns the same object if it changes nothing, and never changes the object it is given. None: remove it."""
+"""A function that returns a changed copy of an object, the object itself if nothing changes, or None to remove it."""
 
 
 def rewritten(rendered: Rendered, change: Change) -> Rendered:
-    """Return a chart's objects and Helm hooks as ``change`` makes them.
+    """Return a rendered chart with ``change`` applied to its objects and Helm hooks.
 
-    The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the other
-    documents are kept unchanged. Blocking: it reads the manifest. Raises RenderError if that is invalid.
+    The text of the manifest is updated: a document with a changed object is written anew under its ``# Source`` line, other
+    documents are not changed. Blocking: it reads the manifest. Raises RenderError if the manifest is invalid.
     """
     hooks = tuple(obj for obj in map(change, rendered.hooks) if obj is not None)
     objects: list[JsonObject] = []

@@ -1,7 +1,7 @@
 """The CRDs in ``crds/`` of sub-charts, as ``helm install`` would apply them before it renders anything.
 
-A disabled sub-chart has none. Helm's rule for that is followed here, because it needs no render: the dependencies in
-``Chart.yaml`` (or ``requirements.yaml``), their tags, then their conditions, over the values and all defaults.
+The CRDs of a disabled sub-chart are left out. As in Helm, the dependencies in ``Chart.yaml`` (or ``requirements.yaml``) decide,
+without a render: their tags, then their conditions, over the values and all defaults.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +21,13 @@ REQUIREMENTS_FILE: Final = "requirements.yaml"
 """The file in which charts of ``apiVersion: v1`` name their dependencies."""
 
 MAX_DEPTH: Final = 32
-"""The most levels of nested charts that are searched; public charts have three or four levels."""
+"""The largest number of levels of nested charts that are searched; public charts have three or four."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
 class _Node:
-    """One chart: the files that matter, and the charts in it by folder."""
+    """One chart: the files that are needed here, and the charts in it by folder."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     charts: dict[str, "_Node"] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class _Node:
 
 
 def has_subchart_crds(chart: Path) -> bool:
-    """Return whether a sub-chart may have CRDs; most charts need not be read for them. Blocking."""
+    """Return whether a chart may have sub-charts with CRDs; most charts need not be searched for them. Blocking."""
     charts = chart / CHARTS
     return charts.is_dir() and any(charts.iterdir())
 
@@ -61,9 +61,9 @@ def has_subchart_crds(chart: Path) -> bool:
 def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple[JsonObject, ...]:
     """Return the objects in ``crds/`` of all sub-charts that are enabled with these values.
 
-    A chart's objects come before those of its sub-charts. ``is_package`` ignores the files that are not the package's chart,
-    such as its default values, which ``values`` contain already; its ``Chart.yaml`` is read. Blocking. Raises RenderError
-    naming the file.
+    A chart's objects come before those of its sub-charts. With ``is_package``, files that do not belong to the package's chart
+    are ignored, such as its default values, which ``values`` already contain; its ``Chart.yaml`` is read. Blocking. Raises
+    RenderError naming the file.
     """
     if not has_subchart_crds(chart):
         return ()
@@ -108,9 +108,9 @@ def _depth(path: tuple[str, ...]) -> int:
 
 
 def _enabled(node: _Node, values: JsonObject, prefix: str) -> Iterator[_Node]:
-    """Yield the enabled sub-charts of a chart, and theirs.
+    """Yield the enabled sub-charts of a chart, with their own enabled sub-charts.
 
-    ``values`` are the whole chart's; ``prefix`` is the path to this chart's own.
+    ``values`` are those of the whole chart; ``prefix`` is the path to the values of this chart in them.
     """
     dependencies = node.dependencies
     known = {chart.name: chart for _, chart in sorted(node.charts.items())}
@@ -139,7 +139,7 @@ def _all(node: _Node) -> Iterator[_Node]:
 
 
 def _is_on(entry: JsonObject, values: JsonObject, prefix: str) -> bool:
-    """Return whether a sub-chart is enabled: by its tags, one of which is enough, then by the first condition with a value."""
+    """Return whether a sub-chart is enabled: by the first condition with a value, else by its tags (one is enough)."""
     tags = values.get("tags")
     told = [tags.get(tag) for tag in _list(entry, "tags") if isinstance(tag, str)] if isinstance(tags, dict) else []
     on = any(value is True for value in told) or not any(value is False for value in told)

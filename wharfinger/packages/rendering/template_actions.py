@@ -1,7 +1,7 @@
 """The actions of Go templates (``{{ … }}``): which functions a text calls, and which fields it reads. Pure.
 
-Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is
-split into tokens as Go's own lexer does, and not parsed further: an action that is never reached counts, too.
+Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is split
+into tokens like in Go's own lexer, but not parsed further: an action that is never executed counts, too.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_TOKENS: Final = 2_000_000
-"""The most tokens that are read of one chart; a chart with more of them is assumed to use everything."""
+"""The largest number of tokens that are read from one chart; a chart with more is assumed to use everything."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<close>-?\}\})
@@ -30,7 +30,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 VALUES: Final = "Values"
 _BY_KEY: Final = frozenset({"index", "get", "hasKey"})
-"""The functions that read the values by the keys that follow."""
+"""The functions that read the values by the keys in the following arguments."""
 CAPABILITIES: Final = "Capabilities"
 HAS: Final = ("APIVersions", "Has")
 
@@ -39,12 +39,12 @@ HAS: Final = ("APIVersions", "Has")
 class TemplateUse:
     """The functions that actions call, and the fields that they read.
 
-    ``functions`` are bare names; ``words`` every name in a field chain; ``ends`` the last of each. ``asked`` are the API
-    versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is no literal.
-    ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if anything else of the
-    capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so a template may be put
-    together from parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the values are read
-    as a whole, or by a key that is no literal.
+    ``functions`` are bare names; ``words`` are all names in field chains; ``ends`` are the last names of the chains. ``asked``
+    are the API versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is not
+    always a literal. ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if
+    anything else of the capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so that
+    a template may be made of parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the
+    values are read as a whole, or by a key that is no literal.
     """
 
     functions: set[str] = field(default_factory=set)
@@ -126,7 +126,7 @@ class TemplateUse:
             self.builds = True
 
     def _read_name(self, match: re.Match[str]) -> bool:
-        """Add a function or a field chain; return whether the next token is the requested API version."""
+        """Add a function or a field chain; return whether the next token is the argument of ``.Capabilities.APIVersions.Has``."""
         if match["word"] is not None:
             if not match[0].startswith("$"):
                 self.functions.add(match[0])
@@ -155,7 +155,7 @@ class _ValuesReader:
     use: TemplateUse
     function: str = ""
     keys: list[str] | None = None
-    """The literals after ``index .Values``; None: the last token was no part of such a call."""
+    """The literals after ``index .Values``; None if the last token was not part of such a call."""
 
     def read(self, match: re.Match[str], literal: str | None) -> None:
         """Read one token."""

@@ -7,14 +7,14 @@ from typing import Final
 
 MAX_FILES: Final = 10_000
 MAX_TEMPLATE: Final = 4 * 1024 * 1024
-"""The most bytes of one file that are searched."""
+"""The largest number of bytes of one file that are searched."""
 _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 
 def mentions(chart: Path, text: str) -> bool:
     """Return whether a file below ``templates/``, or a template of a chart in ``charts/``, contains ``text``. Blocking.
 
-    Files that are not searched count as yes: a chart that is an archive, and more files than MAX_FILES. Only regular files
+    The result is also True if not everything is searched: for packed charts, and more files than MAX_FILES. Only regular files
     are opened, and links are not followed; a file that cannot be read is skipped, because Helm could not use it either.
     """
     wanted = text.encode()

@@ -1,8 +1,8 @@
 """The evaluation of schema rules in warm worker processes, which are started on demand and killed if they take too long.
 
-Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.cel.worker` says why they do not run here.
-Each slot of the pool is a task with at most one worker. It takes one request after another from a channel without a buffer,
-so callers wait for a free slot, and nothing piles up. Invariants:
+Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.cel.worker` explains why they do not run in this
+process. Each slot of the pool is a task with at most one worker. It takes one request after another from a channel without a
+buffer, so callers wait for a free slot, and there is no queue. Invariants:
 
 * An exchange is finished or its worker is gone. If a caller is cancelled, the slot still reads the answer to its end and
   drops it, within the usual time limit.
@@ -45,7 +45,7 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time, in seconds, for a worker to end; short, because it has nothing to clean up."""
+"""The time, in seconds, that a worker has to exit; short, because it has nothing to clean up."""
 ATTEMPTS: Final = 2
 _OUT_OF_CPU: Final = -signal.SIGXCPU
 _COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})
@@ -85,7 +85,7 @@ class CelStatistics:
 
 @dataclass(frozen=True, slots=True)
 class _Died:
-    """The end of a worker that gave no answer, while it was at the rule ``at``."""
+    """The end of a worker without an answer, while it was evaluating the rule ``at``."""
 
     at: str
     why: str
@@ -96,7 +96,7 @@ _Result: TypeAlias = tuple[Finding, ...] | _Died | RulesError
 
 
 class _Job:
-    """One request that is served, and its result."""
+    """One request in progress, and its result."""
 
     def __init__(self, line: bytes) -> None:
         self.line = line
@@ -110,7 +110,7 @@ class _Job:
             self.done.set()
 
     def shut_down(self) -> None:
-        """Fail the request, unless it has a result: no slot will answer any more."""
+        """Fail the request unless it has a result, because no slot will answer it any more."""
         self.finish(self.result)
 
 
@@ -175,7 +175,7 @@ class CelPool:
         return (Finding(FindingKind.ERROR, (), died.at, died.why),)
 
     async def _serve_from(self, first: _Job) -> None:
-        """Start a worker for ``first``, and let it serve until it must end."""
+        """Start a worker for ``first``, and serve requests until the worker has to be replaced."""
         command = replace(_COMMAND, argv=(*_COMMAND.argv, str(self._limits.cpu_seconds)))
         async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1

@@ -1,4 +1,4 @@
-"""The check of a user's settings as the daemon does it when it configures a package, but without a running package.
+"""The check of a user's settings, like that of the daemon when it configures a package, but without a running package.
 
 `SettingsChecker.check` converts, fills in defaults, checks settings and then the values that follow from them. It returns
 all problems instead of raising the first. ``wharfinger package check --settings`` and ``wharfinger validate`` use it. Hooks'
@@ -29,8 +29,8 @@ class SettingsChecker:
     ) -> SettingsReport:
         """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
 
-        The report's ``settings`` are the effective ones if there are no problems. Raises PackageError, transient ones only:
-        a worker that died proves nothing about settings.
+        The report's ``settings`` are the effective ones if there are no problems. Raises only transient PackageErrors, for
+        example if a worker died: that says nothing about the settings.
         """
         try:
             newest, _ = await convert(definition.conversions, self.jq, settings, version)

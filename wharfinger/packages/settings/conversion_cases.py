@@ -34,7 +34,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, items, nu
 
 MAX_CASES: Final = 1_000
 MAX_SHOWN: Final = 400
-"""The most characters of each side of a difference in a message."""
+"""The largest number of characters of each side of a difference in a message."""
 
 _KEYS: Final = ("name", "currentVersion", "expectedVersion", "settings", "expected")
 _LISTS: Final = ("testcases", "cases")
@@ -75,7 +75,7 @@ def read_cases(files: PackageFiles, chain: ConversionChain) -> tuple[ConversionC
 async def run_case(case: ConversionCase, chain: ConversionChain, jq: JqRunner) -> str:
     """Return the reason why an example fails; "" if it passes.
 
-    A program that takes too long is a reason. Raises ConversionError, transient, if the result cannot be determined now.
+    An example also fails if a program takes too long. Raises ConversionError, transient, if the result cannot be determined now.
     """
     try:
         found = await convert_between(chain, jq, case.settings, case.from_version, case.to_version)

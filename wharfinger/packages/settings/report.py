@@ -1,15 +1,15 @@
 """The full report on settings or values: their schema, its rules, immutable fields, deprecations.
 
-The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
-programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They always run, and first, so that a
-user sees all problems at once. Only consequences of another problem are left out: a rule that could not be evaluated on a
-part of the value that the schema refuses anyway.
+The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign programs
+and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They always run, before everything else, so that a user
+sees all problems at once. Only consequences of other problems are left out: if the schema refuses a part of the value, errors of
+rules that could not be evaluated on that part.
 
-No message quotes a value that the schema calls ``writeOnly``, or whose key's name marks it as a credential, neither its
-present nor its old form. A rule may build a message from everything it sees, in any form (cut, encoded, in capitals), so
+No message quotes a secret, neither the new value nor the old one: a value that the schema marks as ``writeOnly``, or with a key
+that is named like a credential. A rule may build a message from all of its input, in any form (cut, encoded, in capitals), so
 messages are not searched for secrets. Instead, if the rule's input contains a secret, the rule's fixed message is used.
 
-Foreign text (a package's, a user's) is one printable line here, because it is written to statuses, logs and terminals.
+Foreign text (from a package or a user) is reduced to one printable line, because it is written to statuses, logs and terminals.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from wharfinger.formats.schemas.problems import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""The most places that the schema marks as secret; a value with more of them is treated as one secret."""
+"""The largest number of places that the schema marks as secret; a value with more counts as one secret."""
 
 _ANY: Final = 0
 """A step that stands for every index of a list."""
@@ -34,7 +34,7 @@ _ANY: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class SettingsReport:
-    """The problems and warnings, each sorted by place; ``settings`` is what was checked, with defaults."""
+    """The problems and warnings, each sorted by place; ``settings`` are the checked settings, with defaults."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
@@ -44,7 +44,7 @@ class SettingsReport:
 async def report_on(
     schema: Schema, raw: JsonObject, value: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """Check ``value``, which is ``raw`` with its defaults, and its difference from ``old``, with its defaults too.
+    """Check ``value``, which is ``raw`` with defaults, and its changes from ``old``, which has defaults, too.
 
     Without ``old`` nothing is immutable yet, and rules about changes do not apply. Raises RulesError.
     """
@@ -80,7 +80,7 @@ def _said(finding: Finding, secrets: "_Secrets") -> str:
 
 
 def _is_within(path: str, place: str) -> bool:
-    """Return whether the path is at or below the place, as texts."""
+    """Return whether a path is at or below a place; both are texts."""
     return not place or path == place or path.startswith((f"{place}.", f"{place}["))
 
 
@@ -95,7 +95,7 @@ def _printable(text: str) -> str:
 
 
 class _Place:
-    """A place of a value with a secret further down or, if ``is_secret`` is set, of which everything is secret."""
+    """A place in a value. If ``is_secret`` is set, everything at it is secret; else it has secrets further down."""
 
     __slots__ = ("inside", "is_secret")
 
@@ -112,7 +112,7 @@ class _Place:
 
 
 class _Secrets:
-    """The places of secrets in values. A list's index does not count, because the old value may have had another one."""
+    """The places of secrets in values. Indexes of lists are ignored, because an item's index may have changed."""
 
     def __init__(self, schema: Schema, values: Iterable[JsonValue]) -> None:
         self._root = _Place()
@@ -125,7 +125,7 @@ class _Secrets:
                     self._add(path)
 
     def are_at(self, path: ValuePath) -> bool:
-        """Return whether the value at a path contains a secret, or is a part of one."""
+        """Return whether the value at a path contains a secret, or is part of a secret."""
         at: _Place | None = self._root
         for step in path:
             if at is None or at.is_secret:
@@ -141,7 +141,7 @@ class _Secrets:
 
 
 def _named(value: JsonValue) -> _Place | None:
-    """Return the secret places by names of keys, or None; a switch (``resetPassword: true``) is no secret."""
+    """Return the places of secrets, found by the names of their keys; None if there are none. Booleans are no secrets."""
     found = _Place()
     if isinstance(value, dict):
         for name, item in value.items():

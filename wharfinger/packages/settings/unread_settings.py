@@ -1,9 +1,9 @@
-"""Settings of a plain chart that none of its templates reads: a renamed or misspelt value, which Helm ignores silently.
+"""Settings of a plain chart that no template reads: renamed or misspelt values, which Helm silently ignores.
 
-What a chart reads is found in the text of its templates (:mod:`wharfinger.packages.rendering.chart_use`). If it cannot be found,
-as for a chart that reads its values as a whole, no setting counts as unread. The values of sub-charts lie below their names; a
-path below such a name counts as read if any chart reads the rest of it. Values below ``global`` and ``tags`` are for all charts,
-and are never reported. Pure.
+The values that a chart reads are found in the text of its templates (:mod:`wharfinger.packages.rendering.chart_use`). If they
+cannot be found, as for a chart that reads its values as a whole, no setting counts as unread. The values of sub-charts lie below
+their names; a path below such a name counts as read if any chart reads the rest of it. Values below ``global`` and ``tags`` are
+for all charts, and are never reported. Pure.
 """
 
 import difflib
@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 
 
 def unread_settings(use: ChartUse, settings: JsonObject) -> tuple[Problem, ...]:
-    """Return the settings that no template reads, with the paths of the outermost ones. Raises ShapeError."""
+    """Return a problem for each setting that no template reads, with the path of the outermost one. Raises ShapeError."""
     use = use.with_values(settings)
     if use.values is None:
         return ()
@@ -49,7 +49,7 @@ def _unread(
 
 
 def _without_charts(path: Path, charts: frozenset[str]) -> list[Path]:
-    """Return a path as it is, and as the charts see it below whose names it is."""
+    """Return a path, and the same path relative to the values of each sub-chart that it may belong to."""
     found = [path]
     while path and path[0] in charts:
         path = path[1:]
@@ -58,7 +58,7 @@ def _without_charts(path: Path, charts: frozenset[str]) -> list[Path]:
 
 
 def _is_read(path: Path, read: frozenset[Path]) -> bool:
-    """Return whether a template reads this value, or one that contains it."""
+    """Return whether a template reads this value, or an object that contains it."""
     return any(path[:length] in read for length in range(1, len(path) + 1))
 
 

@@ -4,14 +4,14 @@ Layers, each over the one before (spec runtime §8.5)::
 
     static values          the package's values.yaml
     settings defaults      of the settings schema; a default only fills what is absent
-    settings               what the user set
+    settings               the user's own
     values defaults        of the values schema
-    hook patches           changes by the package's hooks (not here: hooks/ has them)
+    hook patches           changes by the package's hooks (in hooks/, not here)
 
 Objects are merged member by member; everything else, lists included, is replaced. There are four results:
 
-* *effective settings*: the user's settings and the defaults, checked against the settings schema, whose objects are closed;
-* *values*: all layers that are here;
+* *effective settings*: the user's settings and the defaults, checked against the settings schema, which refuses unknown fields;
+* *values*: all of these layers except hook patches;
 * *hook values*: ``{"global": …, "<camelName>": …}``, for the files of hooks;
 * *Helm values*: for templates; they differ by layout (`helm_values`).
 
@@ -20,7 +20,7 @@ return all problems and warnings. The other functions raise SettingsError.
 
 A plain chart has no schema of ours: Helm merges its ``values.yaml`` itself and checks ``values.schema.json``.
 
-Arguments are not changed, and results share parts with them: treat all of them as immutable.
+Arguments are not changed, and results share parts with them: treat arguments and results as immutable.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,9 +43,9 @@ from wharfinger.packages.settings.report import SettingsReport, report_on
 MAX_VALUES: Final = 4 * 1024 * 1024
 """The largest size of all values of one package, in bytes of JSON; they are passed through files and a Secret."""
 MAX_SHOWN: Final = 5
-"""The most problems in a message; `SettingsError.problems` has all of them."""
+"""The largest number of problems in a message; `SettingsError.problems` has all of them."""
 MAX_MESSAGE: Final = 300
-"""The most characters of one problem in a message."""
+"""The largest number of characters of one problem in a message."""
 
 _RUNTIMES: Final = frozenset({"Application", "Module", "Platform"})
 
@@ -67,7 +67,7 @@ class SettingsError(PackageError):
 class RenderContext:
     """Data of the installation for templates: the instance, the source of its package, and the package's digest.
 
-    ``registry`` is the address of the package's repository without the package, ``version`` the requested one.
+    ``registry`` is the address of the package's repository without the package, ``version`` the requested version.
     """
 
     name: str
@@ -103,7 +103,7 @@ def effective_settings(definition: Definition, settings: JsonObject) -> JsonObje
 
 
 def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
-    """Return all layers below the hooks'.
+    """Return the values: all layers except those of hooks.
 
     ``settings`` are the user's own, without defaults, which would override static values. Raises SettingsError if the result
     is too big, or no object.
@@ -125,9 +125,9 @@ def check_values(definition: Definition, values: JsonObject) -> None:
 def default_problems(definition: Definition) -> tuple[Problem, ...]:
     """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace them.
 
-    They are checked against the values schema or, without one, the settings schema. The daemon does not use the latter for
-    them, so fields that it does not know are no problem. A required field that is absent is no problem either: the user may
-    set it. Rules are not evaluated.
+    They are checked against the values schema or, without one, the settings schema. The daemon does not check them against the
+    settings schema, so fields that this does not know are no problem. A required field that is absent is no problem either: the
+    user may set it. Rules are not evaluated.
     """
     static = definition.static_values
     problems: tuple[Problem, ...] = ()
@@ -146,7 +146,7 @@ def default_problems(definition: Definition) -> tuple[Problem, ...]:
 
 
 async def check_package_rules(definition: Definition, rules: Rules) -> None:
-    """Compile the rules of the package's schemas; once, when it is loaded.
+    """Compile the rules of the package's schemas, once, when the package is loaded.
 
     Raises ArtifactError with the place and the error of each wrong rule, RulesError.
     """
@@ -193,7 +193,7 @@ async def check_values_rules(
 
 
 def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:
-    """Return the content of a hook's VALUES_PATH; with the user's settings for ``values``, that of CONFIG_VALUES_PATH."""
+    """Return the content of VALUES_PATH of a hook, or of CONFIG_VALUES_PATH if ``values`` are the user's settings."""
     return {"global": global_values, definition.camel: values}
 
 
@@ -207,7 +207,7 @@ def helm_values(
     """Return ``.Values`` for templates. ``settings`` are the effective ones.
 
     Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot provide them, so they are keys of
-    it. Raises SettingsError if the values lack a property that the schema requires for Helm, or use one of these keys
+    ``.Values``. Raises SettingsError if the values lack a property that the schema requires for Helm, or have one of these keys
     themselves.
     """
     if definition.layout is Layout.MANIFESTS:
@@ -267,7 +267,7 @@ def _repository(definition: Definition, context: RenderContext) -> str:
 
 
 def _taken(values: JsonObject) -> tuple[Problem, ...]:
-    """Return a problem for each key that the runtime sets itself."""
+    """Return a problem for each key of the values that is reserved for the runtime."""
     why = "a name that is reserved for the runtime's data for templates; choose another"
     return tuple(Problem(key, why) for key in sorted(_RUNTIMES & values.keys()))
 

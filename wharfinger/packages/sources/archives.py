@@ -1,7 +1,7 @@
-"""Archives as sources of packages: a tar.gz for each version, by URL or from Secrets, each with the digest that it must have.
+"""Archives as sources of packages: a tar.gz for each version, by URL or from Secrets, each with its expected digest.
 
-An archive has a package's files at its top, or in one folder there, as charts and the archives of code hosts have it. It is
-unpacked as hostile data (:mod:`wharfinger.formats.archives.archive`), and only after its digest was verified.
+An archive has a package's files at its top, or in one folder there, like charts and the archives of code hosts. It is unpacked as
+untrusted data (:mod:`wharfinger.formats.archives.archive`), and only after its digest was verified.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from wharfinger.packages.registry.pusher import Package, pack_package
 from wharfinger.packages.sources.web_files import WebServer, get_file
 
 MAX_CARRIED: Final = 8 * 1024 * 1024
-"""The largest archive that Secrets carry, in bytes."""
+"""The largest archive in Secrets, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A list of archives. The login and the certificate are for ``server`` only, the URL of a server ("": no login)."""
+    """A list of archives. The login and the certificate are only for the server at the URL ``server`` ("" if there is none)."""
 
     files: tuple[ArchiveFile, ...]
     server: str = ""

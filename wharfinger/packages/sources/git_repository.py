@@ -1,9 +1,9 @@
 """Git repositories as sources of packages: versions are tags, packages are folders.
 
-The package ``web`` is the folder ``web`` below ``path``; or ``path`` itself, if the repository is of that one package. A version
-is a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is kept for a moment, so that
-many packages need one request, and the packages that were read last are kept in memory by their commit: a scan that finds no
-moved tag fetches nothing.
+The package ``web`` is the folder ``web`` below ``path``, or ``path`` itself if the repository has only that package. A version is
+a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is cached for a short time, so that
+many packages need one request. The packages that were read last are cached in memory by their commit, so a scan fetches nothing
+if no tag has moved.
 """
 
 import os
@@ -34,7 +34,7 @@ FRESH_S: Final = 10.0
 """Seconds for which a list of tags is used without a request."""
 MAX_LISTS: Final = 16
 MAX_KEPT: Final = 32 * 1024 * 1024
-"""The most bytes of packages that are kept in memory."""
+"""The largest size of all packages that are kept in memory, in bytes."""
 MAX_FETCHED: Final = 1024**3
 """The largest file that a fetch may write, in bytes."""
 _SCHEMES: Final = frozenset({"https", "http", "ssh", "file"})
@@ -42,7 +42,7 @@ _SCHEMES: Final = frozenset({"https", "http", "ssh", "file"})
 
 @dataclass(frozen=True, slots=True)
 class SshKey:
-    """A private key for ssh, and the lines of a ``known_hosts`` file with the host keys that the server may have."""
+    """A private key for ssh, and the lines of a ``known_hosts`` file with the accepted host keys of the server."""
 
     private: str = field(repr=False)
     known_hosts: str = field(repr=False)
@@ -50,10 +50,10 @@ class SshKey:
 
 @dataclass(frozen=True, slots=True)
 class GitSource:
-    """The packages in one repository, and the way to it.
+    """The packages in one repository, and the access to it.
 
-    ``path`` is a folder of the repository, "" its root. ``package`` is the name of the package that ``path`` itself is; if it is
-    "", there is a folder for each package below ``path``. ``ca`` is PEM text of authorities to trust beside the system's.
+    ``path`` is a folder of the repository, "" its root. If ``path`` itself is a package, ``package`` is its name; if ``package``
+    is "", each folder below ``path`` is a package. ``ca`` is PEM text of authorities to trust in addition to the system's.
     """
 
     url: str
@@ -63,7 +63,7 @@ class GitSource:
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     ssh: SshKey | None = None
-    """The key for an ssh URL; None: ssh uses those of the daemon's user."""
+    """The key for an ssh URL; if None, ssh uses the keys of the daemon's user."""
 
     def folder(self, name: str) -> str:
         """Return the folder of a package in the repository. Raises ArtifactNotFoundError."""
@@ -77,12 +77,12 @@ class GitSource:
 
     @property
     def login(self) -> "Credentials | SshKey | None":
-        """The login or the key: what one may read is not for another."""
+        """The login or the key, as a part of cache keys: cached data is not shared between logins."""
         return self.ssh or self.credentials
 
     @property
     def local(self) -> Path | None:
-        """The folder of this machine that the repository is in; None if it is elsewhere."""
+        """The folder of the repository on this machine; None if the repository is remote."""
         return Path(self.url.removeprefix("file://")) if is_local(self.url) else None
 
 
@@ -94,7 +94,7 @@ class _Tags:
 
 _Login = Credentials | SshKey | None
 _Key = tuple[str, str, str, str, _Login]
-"""The URL, the commit, the folder, the name with the version, and the login: another login may not read the same."""
+"""The URL, the commit, the folder, the name with the version, and the login: other logins may not have the same access."""
 
 
 class GitRepositories:
@@ -122,7 +122,7 @@ class GitRepositories:
             return commits
 
     async def package(self, place: GitSource, name: str, version: str, tag: str, commit: str) -> Package:
-        """Return a package of a commit; ``tag`` is the tag that points there, "" if none does. Raises PackageError."""
+        """Return a package of a commit; ``tag`` is the tag that points to it, "" if there is none. Raises PackageError."""
         folder = place.folder(name)
         key = place.url, commit, folder, f"{name} {version}", place.login
         async with self._locks.held(" ".join(key[:4])):
@@ -198,7 +198,7 @@ def read_git_url(url: str) -> RegistryAddress | None:
 
 @asynccontextmanager
 async def _open_access(place: GitSource) -> AsyncIterator[GitAccess]:
-    """Yield the way to a repository, with its authorities in a file."""
+    """Yield the access to a repository, with its authorities and ssh keys in temporary files."""
     login = None
     if place.credentials is not None:
         login = GitLogin(place.url, place.credentials.username, place.credentials.password)
@@ -214,7 +214,7 @@ async def _open_access(place: GitSource) -> AsyncIterator[GitAccess]:
 
 
 def _write_key(folder: Path, key: SshKey) -> SshFiles:
-    """Write the files for ssh, which refuses a key that others may read. Blocking."""
+    """Write the files for ssh, with mode 0600: ssh refuses a key that other users may read. Blocking."""
     files = SshFiles(folder / "key", folder / "known_hosts")
     for path, text in ((files.key, key.private), (files.known_hosts, key.known_hosts)):
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
@@ -223,7 +223,7 @@ def _write_key(folder: Path, key: SshKey) -> SshFiles:
 
 
 def _write_authorities(file: Path, own: str) -> None:
-    """Write the system's authorities and others into a file. Blocking."""
+    """Write the system's authorities and additional ones into a file. Blocking."""
     context = ssl.create_default_context()
     system = [ssl.DER_cert_to_PEM_cert(each) for each in context.get_ca_certs(binary_form=True)]
     file.write_text("\n".join([*system, own]) + "\n")

@@ -1,7 +1,7 @@
 """Helm repositories over HTTP: ``index.yaml``, and the archives that it names by relative or absolute URLs.
 
-An index is kept in memory with the validators of its answer. While it is fresh, nothing is requested; afterwards a server that
-knows ``ETag`` or ``Last-Modified`` answers that it has not changed. An archive whose digest is in the index is verified.
+An index is kept in memory with the validators of the response. While it is fresh, nothing is requested. Afterwards the request is
+conditional, for servers with ``ETag`` or ``Last-Modified``. An archive whose digest is in the index is verified.
 
 The daemon and offline builds both use this module. Source: Helm's documentation, "The Chart Repository Guide".
 """
@@ -99,7 +99,7 @@ class HelmPacker:
     """
 
     def __init__(self, repositories: HelmRepositories, server: WebServer, keyring: str = "") -> None:
-        """``keyring``: public keys of OpenPGP, by one of which each chart must have a provenance file; "": none is needed."""
+        """``keyring`` are OpenPGP public keys: each chart must have a provenance file by one of them. "" requires none."""
         self._keyring = keyring
         self._repositories = repositories
         self._server = server
@@ -178,7 +178,7 @@ def read_charts(data: bytes, url: str) -> Charts:
 
 
 def _versions(entries: Sequence[JsonValue], url: str) -> dict[str, ChartEntry]:
-    """Return the versions that can be fetched; the first of several entries for one version counts, as in Helm."""
+    """Return the versions that can be fetched. If a version has several entries, the first one is used, as in Helm."""
     found: dict[str, ChartEntry] = {}
     for each in entries:
         if not isinstance(each, dict):

@@ -1,8 +1,8 @@
-"""A repository with mirrors: each request goes to the first place that answers it.
+"""A repository with mirrors: each request is answered by the first place that can.
 
-A place that fails, or does not have the artifact, is followed by the next one. If all fail, the error of the last place, which is
-the repository itself, is raised, with the errors of the mirrors. Everything read is verified by digest, whichever
-place sent it; only the answer to a tag depends on the place.
+If a place fails, or does not have the artifact, the next one is tried. If all fail, the error of the last place, which is the
+repository itself, is raised, with the errors of the mirrors. Everything is verified by digest, whichever place sent it; only the
+digest of a tag depends on the place.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ class MirroredRegistry:
     def __init__(
         self, address: RepositoryAddress, rules: RegistryRules, open_place: Open, stack: AsyncExitStack
     ) -> None:
-        """``address`` is a repository of the registry; ``stack`` holds the connections, and is closed by the caller."""
+        """``address`` is a repository of the registry; ``stack`` holds the connections, and the caller closes it."""
         self._address = address
         self._rules = rules
         self._open = open_place
@@ -38,11 +38,11 @@ class MirroredRegistry:
         self._opening = trio.Lock()
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest that a tag points at, at the first place that has it."""
+        """Return the manifest that a tag points at, from the first place that has the tag."""
         return await self._first(repository, lambda registry, path: registry.resolve(path, tag), by_digest=False)
 
     async def check(self, repository: str) -> None:
-        """Ask whether one of the places can be used. Raises PackageError."""
+        """Check that one of the places can be used. Raises PackageError if none can."""
 
         async def ask(registry: Registry, path: str) -> None:
             if isinstance(registry, OciRegistry):
@@ -67,7 +67,7 @@ class MirroredRegistry:
         )
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return what refers to an artifact, from the first place that knows anything of it."""
+        """Return the referrers of an artifact, from the first place that has any."""
 
         async def known(registry: Registry, path: str) -> tuple[tuple[str, Descriptor], ...]:
             if found := await registry.referrers(path, digest):

@@ -1,7 +1,7 @@
-"""A registry over packages that are packed when they are requested: archives and folders of places that are no registries.
+"""A registry of packages that are packed on request, from archives and folders in places that are not registries.
 
 The same files have the same digest as after `wharfinger package push`. The package that was requested last is kept in memory, so
-that a read that has begun can be finished; every other digest is unknown.
+that a read that has begun can be finished; no other digest is found.
 """
 
 import io

@@ -11,8 +11,8 @@ podman, skopeo and CRI-O read the same file, so a site has one list for its node
     insecure = true                             # plain HTTP
     pull-from-mirror = "digest-only"            # or tag-only, all
 
-Keys outside of ``[[registry]]`` are about other things, and ignored. Unknown keys inside are refused, because a rule that is not
-followed could send a request to a host that must not get it.
+Keys outside of ``[[registry]]`` have other purposes, and are ignored. Unknown keys inside are refused, because ignoring a rule
+could send a request to a host that must not get it.
 """
 
 import tomllib
@@ -40,7 +40,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path, plain HTTP or not, and the requests that it is for."""
+    """A registry with the beginning of a path, whether it uses plain HTTP, and the kinds of requests that it gets."""
 
     location: str
     insecure: bool = False
@@ -59,7 +59,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A repository to ask, and the requests that it is for."""
+    """A repository to try, and the kinds of requests that it gets."""
 
     address: RepositoryAddress
     pull: Pull = "all"
@@ -73,7 +73,7 @@ class RegistryRules:
     file: str = ""
 
     def candidates(self, repository: RepositoryAddress) -> tuple[Candidate, ...]:
-        """Return the repositories to ask instead of one, in order. Raises RegistryError if it is blocked."""
+        """Return the repositories to try in place of a repository, in order. Raises RegistryError if it is blocked."""
         fitting = [(length, rule) for rule in self.rules if (length := _matched(rule.prefix, repository))]
         if not fitting:
             return (Candidate(repository),)
@@ -182,7 +182,7 @@ def _check_place(text: str, where: str) -> None:
 
 
 def _matched(prefix: str, repository: RepositoryAddress) -> int:
-    """Return the number of characters of the repository's address that the prefix stands for; 0 if it does not match."""
+    """Return how many characters of the repository's address match the prefix; 0 if the prefix does not match."""
     text = str(repository)
     if prefix.startswith("*."):
         host = str(repository.registry)

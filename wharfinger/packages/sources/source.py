@@ -1,7 +1,7 @@
 """The sources of packages: registries, Helm repositories, git repositories, archives, and folders of layouts or packages.
 
-A source holds many packages by name. `open_source` gives the registry that stands for it and the path of one package in that
-registry, so that downloading code needs to know only :class:`~wharfinger.packages.registry.registry.Registry`.
+A source holds many packages by name. `open_source` opens a source as a registry, with the path of one package in it, so that code
+for downloads needs only :class:`~wharfinger.packages.registry.registry.Registry`.
 """
 
 import hashlib
@@ -47,11 +47,11 @@ class RegistrySource:
     realms: tuple[str, ...] = ()
     """Hosts outside the registry's domain that may receive a login which is not in ``credentials``."""
     client: ClientCertificate | None = None
-    """The certificate by which the registry knows this client."""
+    """The certificate that identifies this client."""
     token: TokenFile | None = None
     """The file with the login, if it is not in ``credentials``."""
     verify: Policy | None = None
-    """The policy that artifacts must satisfy; None: all are trusted."""
+    """The policy that artifacts must satisfy; if None, all are trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class HelmSource:
     ca: str = field(default="", repr=False)
     client: ClientCertificate | None = None
     verify: Policy | None = None
-    """The policy with the keyring for provenance files; None: all charts are trusted."""
+    """The policy with the keyring for provenance files; if None, all charts are trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class LayoutSource:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of package folders, as an author has them: the package ``web`` is the folder ``path/web``."""
+    """A folder of an author's package folders: the package ``web`` is the folder ``path/web``."""
 
     path: Path
 
@@ -86,7 +86,7 @@ Source: TypeAlias = RegistrySource | HelmSource | GitSource | ArchiveSource | La
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The way from this process to the registries: proxies, rules of mirrors, and the logins of this machine's user."""
+    """The access from this process to registries: proxies, rules of mirrors, and the logins of this machine's user."""
 
     proxies: Proxies = NO_PROXIES
     rules: RegistryRules = NO_RULES
@@ -103,7 +103,7 @@ class Network:
 async def open_source(
     source: Source, package: str, *, network: Network | None = None
 ) -> AsyncIterator[tuple[Registry, str]]:
-    """Open the registry that stands for a source; yield it with the path of ``package`` in it. Raises PackageError."""
+    """Open a source as a registry; yield the registry and the path of ``package`` in it. Raises PackageError."""
     network = network or Network()
     match source:
         case RegistrySource():
@@ -163,13 +163,13 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
 
 
 async def _server(source: HelmSource | ArchiveSource, url: str, network: Network) -> WebServer:
-    """Return the server of a source of files, with the source's login or the one that this machine's user has."""
+    """Return the server of a source of files, with the source's login, else that of this machine's user."""
     credentials = source.credentials or await _user_login(url, network)
     return WebServer(url, credentials, source.ca, source.client, network.proxies, network.patience)
 
 
 async def _with_login(source: GitSource, network: Network) -> GitSource:
-    """Return a git repository with its own login or the one that this machine's user has."""
+    """Return a git repository with its own login, else with that of this machine's user."""
     if source.credentials is not None or not source.url.startswith(("http://", "https://")):
         return source
     return replace(source, credentials=await _user_login(source.url, network))
@@ -185,7 +185,7 @@ async def _user_login(url: str, network: Network) -> Credentials | None:
 
 @dataclass(frozen=True, slots=True)
 class _Logins:
-    """The login for one place: that of the source, or the one that this machine's user has."""
+    """The login for one place: that of the source, else that of this machine's user."""
 
     source: RegistrySource
     address: RepositoryAddress
@@ -206,21 +206,21 @@ class _Logins:
         return None if found is None else replace(found, realms=source.realms)
 
     async def renewed(self) -> Credentials | None:
-        """Return the login after it was refused: the file and the credential helpers are asked again."""
+        """Return a new login after a refusal: the file is read, and the credential helpers are run, again."""
         if self.user is not None:
             self.user.forget(self.address.registry)
         return await self.current()
 
 
 def expecting(source: Source, version: str) -> Source:
-    """Return a source whose signed artifacts must state this version, also if they are requested by digest."""
+    """Return a source that requires this version in the signatures of artifacts, even of those requested by digest."""
     if isinstance(source, RegistrySource | LayoutSource) and source.verify is not None:
         return replace(source, verify=replace(source.verify, version=version))
     return source
 
 
 def unverified(source: Source) -> Source:
-    """Return a source without its policy, to list what it has; nothing of it may be installed."""
+    """Return a source without its policy, only for lists of its packages: nothing from it may be installed."""
     return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
 
 
@@ -250,7 +250,7 @@ def source_server(source: Source) -> RegistryAddress | None:
 def source_text(source: Source) -> str:
     """Return the name of a source, without secrets; two sources for the same place with the same policy have the same name.
 
-    A package is fetched again when the name changes, so that a new policy is applied to what is installed.
+    A package is fetched again when the name changes, so that a new policy also applies to installed packages.
     """
     match source:
         case RegistrySource(address):
@@ -272,7 +272,7 @@ def source_text(source: Source) -> str:
 
 
 def _trusted(registry: Registry, policy: Policy | None, where: str) -> Registry:
-    """Return the trusted part of a registry."""
+    """Return a registry that applies the policy, if there is one."""
     if policy is None:
         return registry
     from wharfinger.packages.trust.trusted_registry import TrustedRegistry  # noqa: PLC0415 - cryptography takes 20 MB

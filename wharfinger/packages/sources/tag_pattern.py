@@ -1,6 +1,6 @@
-"""The names of git tags that are versions: ``{version}``, ``{package}-{version}``, ``release/{version}`` and the like. Pure.
+"""Patterns of git tags that are versions: ``{version}``, ``{package}-{version}``, ``release/{version}`` and so on. Pure.
 
-A version is a tag as registries have it, so a ``+`` in it is written as ``_``, as Helm does it.
+A version has the form of a registry's tag, so a ``+`` in it is written as ``_``, as in Helm.
 """
 
 import re
@@ -19,7 +19,7 @@ _TEXT: Final = re.compile(r"[A-Za-z0-9_./@+-]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class TagPattern:
-    """A text with ``{version}`` once, and perhaps ``{package}``."""
+    """A pattern: a text with exactly one ``{version}``, and optionally ``{package}``."""
 
     text: str = VERSION
 

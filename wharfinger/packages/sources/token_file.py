@@ -1,7 +1,7 @@
-"""Logins from files that a node renews: projected tokens of service accounts, and tokens that an agent of a cloud writes.
+"""Logins from files that are renewed: projected tokens of service accounts, and tokens that a cloud's agent writes.
 
-The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used at
-once. Its content is in no message.
+The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used at once.
+No message contains its content.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ MAX_TOKEN: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file with a token. With a user name it is a password, without one an identity token for the token realm."""
+    """A file with a token. With a user name, the token is a password; without one, an identity token for the token realm."""
 
     path: Path
     username: str = ""
 
 
 async def read_token_file(file: TokenFile, realms: tuple[str, ...] = ()) -> Credentials:
-    """Return the login that a file has now. Raises RegistryError."""
+    """Return the current login in a file. Raises RegistryError."""
     try:
         token = (await trio.to_thread.run_sync(_content, file.path)).decode("ascii").strip()
     except OSError as error:

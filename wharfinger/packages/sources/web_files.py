@@ -1,7 +1,7 @@
 """Files over HTTP: indexes and archives, each read whole, with the proxies, certificates and limits of registries.
 
-A login goes only to the server that it is for. It is sent without a challenge, because many servers of files answer 404 instead
-of one.
+A login is sent only to its own server. It is sent without a challenge, because many file servers answer 404 instead of a
+challenge.
 """
 
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,7 @@ def is_same_server(url: str, other: str) -> bool:
 
 
 async def get_file(server: WebServer, url: str, *, max_bytes: int, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    """Read a file, from the server or from another one. Status 304 is an answer if ``headers`` ask for changes only.
+    """Read a file, from the server or from another one. Status 304 is accepted if ``headers`` make the request conditional.
 
     Raises RegistryError, AddressError.
     """

@@ -10,9 +10,9 @@
 
 The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
 
-* a name under ``blobs``, ``trees`` or ``deployed`` is there completely or not at all: it is renamed into place from ``tmp``;
+* a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
 * content is verified before each use: a blob is hashed again, a tree is compared with its record;
-* a digest is downloaded and unpacked once however many packages want it at the same time, and two digests never wait for
+* a digest is downloaded and unpacked once, however many packages need it at the same time, and two digests never wait for
   each other;
 * `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
 """
@@ -65,8 +65,8 @@ MAX_NAME: Final = 200
 class StoreLimits:
     """Limits of the store.
 
-    These are the bytes of one package's blobs, the content of an archive, the threads at work, and the seconds for which
-    `collect` spares downloads that are not deployed.
+    These are the bytes of one package's blobs, the content of an archive, the number of threads, and the seconds for which
+    `collect` keeps downloads that are not deployed.
     """
 
     package_bytes: int = 1024**3
@@ -92,7 +92,7 @@ class DiskStore:
         self._pins: dict[str, tuple[float, frozenset[str]]] = {}
 
     def statistics(self) -> dict[str, int]:
-        """Return the numbers of digests in work, temporary names in use, and downloads that are not deployed yet."""
+        """Return the numbers of locked digests, temporary names in use, and downloads that are not deployed yet."""
         return {"locked": len(self._locks), "temporary": len(self._in_work), "pinned": len(self._pins)}
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
@@ -111,7 +111,7 @@ class DiskStore:
                     await self._fetch(registry, repository, blob)
 
     async def install(self, manifest: Manifest) -> Path:
-        """Return the manifest's package folder; unpack it unless it is there and sound. Raises PackageError."""
+        """Return the manifest's package folder; unpack it unless it exists undamaged. Raises PackageError."""
         layers = package_layers(manifest)
         digest = manifest.descriptor.digest
         tree = self._trees / digest.hex
@@ -124,7 +124,7 @@ class DiskStore:
         return tree / PACKAGE_FOLDER
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """Return the manifest of that digest if its tree is here and sound, so no registry is needed. Raises StoreError."""
+        """Return the manifest of a digest if its tree exists undamaged, so that no registry is needed. Raises StoreError."""
         tree = self._trees / digest.hex
         async with self._locks.held(f"tree {digest.hex}"):
             record = await self._run(f"reading package {digest}", partial(sound_record, tree, _cancelled))
@@ -144,7 +144,7 @@ class DiskStore:
         return link
 
     async def undeploy(self, name: str) -> None:
-        """Remove ``deployed/<name>``, if it is there. Raises StoreError."""
+        """Remove ``deployed/<name>``, if it exists. Raises StoreError."""
         link = self._link(name)
 
         def remove() -> None:
@@ -255,7 +255,7 @@ class DiskStore:
             return int(await self._run(f"deleting {path.name}", partial(delete, path, trash)))
 
     def _pin(self, manifest: Manifest) -> None:
-        """Protect a package that will be deployed soon from `collect`."""
+        """Protect a package that will be deployed soon against `collect`."""
         blobs = frozenset(blob.digest.hex for blob in blobs_of(manifest))
         self._pins[manifest.descriptor.digest.hex] = (trio.current_time() + self._limits.spare_s, blobs)
 
@@ -275,7 +275,7 @@ class DiskStore:
 
     @asynccontextmanager
     async def _temporary(self) -> AsyncIterator[Path]:
-        """Yield an unused name below ``tmp``; its content is deleted at the end (by `collect`, if that takes too long)."""
+        """Yield an unused name below ``tmp``; its content is deleted at the end, or by `collect` if that takes too long."""
         path = self._tmp / f"{os.getpid()}-{next(self._numbers)}"
         self._in_work.add(path.name)
         try:
@@ -290,7 +290,7 @@ class DiskStore:
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
         """Run disk work in a thread.
 
-        Once started it is waited for, even if the task is cancelled; long work checks for cancellation.
+        Even if the task is cancelled, the thread is waited for; long work checks for cancellation.
         """
 
         def guarded() -> T:
@@ -326,14 +326,14 @@ def _opened(root: Path) -> Iterator[None]:
 
 
 def _clear(root: Path) -> None:
-    """Delete the unfinished files of a killed process."""
+    """Delete incomplete files that a killed process left."""
     with disk_errors(f"opening the store in {root}"):
         for path in (root / "store" / "tmp").iterdir():
             discard(path)
 
 
 def _cancelled() -> bool:
-    """Raise Cancelled if the task is cancelled; else return False.
+    """Raise Cancelled if the task was cancelled; else return False.
 
     Long work in a thread calls this, because trio waits for a thread even if its task is cancelled.
     """
@@ -360,6 +360,6 @@ def _digests_in(folder: Path) -> list[str]:
 
 
 def _refuse_foreign(link: Path) -> None:
-    """Raise StoreError if something other than a link has the deployed name: the store did not put it there."""
+    """Raise StoreError if the deployed name is not a link, because then the store did not create it."""
     if _is_there(link) and not link.is_symlink():
         raise StoreError(f"{link}: not a link of this store; move it away", transient=False)

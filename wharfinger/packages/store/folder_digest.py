@@ -1,10 +1,10 @@
 """Detection of changes in a folder on this machine: by a cheap stamp, and by a digest of its content.
 
-The stamp is made of the file system's data on each file (size, times, mode), and costs no reading. It changes at least
-whenever the content does, and also when the same files are written anew. The digest covers names, contents and modes, and is
-the same on every machine with the same files. So the stamp says when the digest has to be computed again.
+The stamp is made from the metadata of each file (size, times, mode), without reading contents. It changes whenever the content
+does, but also if the same files are written anew. The digest covers names, contents and modes, and is the same on every machine
+with the same files. So the digest is computed again only if the stamp has changed.
 
-Links inside the folder count as their text, a link to a file also as that file: nothing outside is walked.
+A link inside the folder counts as its text, and a link to a file also as that file's content; linked folders are not entered.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[tuple[bytes, Path]]:
-    """Yield everything below the folder in the order of names, each with its name from there.
+    """Yield all paths below the folder in the order of names, each with its name relative to the folder.
 
     Raises ArtifactError, OSError.
     """
@@ -70,7 +70,7 @@ def _paths(folder: Path) -> Iterator[tuple[bytes, Path]]:
 
 
 def _entry(name: bytes, path: Path, mode: int) -> bytes:
-    """Return an entry as bytes that no other entry has."""
+    """Return an unambiguous encoding of an entry as bytes."""
     kind = stat.S_IFMT(mode) | (mode & stat.S_IXUSR)
     target = os.fsencode(path.readlink()) if stat.S_ISLNK(mode) else b""
     return b"%o %d %s %d %s\n" % (kind, len(name), name, len(target), target)

@@ -1,8 +1,8 @@
 """The interface of packages on disk. Implementation: :mod:`wharfinger.packages.store.disk_store`.
 
-It is content-addressed: a tree is named by the digest of the manifest it was unpacked from, and is complete or absent
-(temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so that
-a crash at any moment leaves the old tree or the new one deployed, never neither.
+It is content-addressed: the name of a tree is the digest of the manifest that it was unpacked from, and a tree is complete or
+absent (temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so
+that a crash at any moment leaves the old tree or the new one deployed, never neither.
 """
 
 from pathlib import Path
@@ -16,15 +16,15 @@ class Store(Protocol):
     """Packages on disk. Raises PackageError."""
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
-        """Download every blob of the manifest that is not here already; each is verified while streaming."""
+        """Download every blob of the manifest that is missing here; each is verified while it streams."""
         ...
 
     async def install(self, manifest: Manifest) -> Path:
-        """Unpack the downloaded package into its tree, unless it is there, and return the folder with its files."""
+        """Unpack the downloaded package into its tree, unless the tree exists, and return the folder with its files."""
         ...
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """Return the manifest of that digest if its tree is here and sound, so that a restart needs no registry."""
+        """Return the manifest of a digest if its tree exists undamaged, so that a restart needs no registry."""
         ...
 
     async def deploy(self, name: str, manifest: Manifest) -> Path:
@@ -32,7 +32,7 @@ class Store(Protocol):
         ...
 
     async def undeploy(self, name: str) -> None:
-        """Remove ``deployed/<name>``; nothing to remove is success. Trees are kept until `collect`."""
+        """Remove ``deployed/<name>``, if it exists. Trees are kept until `collect`."""
         ...
 
     async def collect(self) -> int:

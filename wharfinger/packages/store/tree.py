@@ -6,10 +6,10 @@
         package/        the package's files: a chart's archive without its one folder, or an image's layers on top of each other
         tree.json       the record: the manifest it was unpacked from, and a digest over every file
 
-The package's files are read-only: hooks run in this folder, and an interpreter that writes its caches beside a hook's
-library would change the package. `is_sound` compares the files with the record. So a tree that was edited, or that a crash
-of the machine left with empty files, is unpacked again instead of being used. A record in another form (of an older version
-of this program, say) counts as missing, and its tree is unpacked again too.
+The package's files are read-only: hooks run in this folder, and an interpreter that writes its caches beside a hook's library
+would change the package. `is_sound` compares the files with the record. So a tree that was edited, or that has empty files after
+a crash of the machine, is unpacked again instead of being used. A record in another format (for example from an older version of
+this program) counts as missing, and its tree is unpacked again, too.
 
 The meaning of the files does not matter here; they are read when the package is loaded.
 """
@@ -56,8 +56,8 @@ def build_tree(
 ) -> None:
     """Unpack the manifest's `package_layers` into the new folder ``folder``, and write the record.
 
-    Everything is synced, and ready to be renamed. The first of each pair names a layer in errors. Raises ArtifactError if
-    the archives are no package, OSError for errors of the disk.
+    Everything is synced, and ready to be renamed. In each pair, the first item names the layer in errors. Raises ArtifactError if
+    the archives are no package, OSError for disk errors.
     """
     what = f"package {manifest.descriptor.digest}"
     package = folder / PACKAGE_FOLDER
@@ -117,5 +117,5 @@ def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) ->
 
 
 def is_sound(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> bool:
-    """Return whether a tree is there and its files are unchanged since they were unpacked."""
+    """Return whether a tree exists, and its files are unchanged since they were unpacked."""
     return sound_record(tree, should_stop) is not None

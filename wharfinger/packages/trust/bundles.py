@@ -1,7 +1,7 @@
 """Sigstore bundles: a signature or a signed statement, with everything that is needed to verify it without a network.
 
-Versions 0.1 to 0.3 are read. Timestamps of other authorities (RFC 3161) are not: the time of a signature is the one that its log
-has signed.
+Versions 0.1 to 0.3 are supported. Timestamps of other authorities (RFC 3161) are not used: the time of a signature is the time
+that its log has signed.
 
 Source: sigstore's ``protobuf-specs``, ``sigstore_bundle.proto``.
 """
@@ -43,7 +43,7 @@ def read_bundle(data: bytes) -> Signature:
 
 
 def _certificates(material: JsonObject) -> list[str]:
-    """Return the certificates in PEM, that of the signer first; none if a key has signed."""
+    """Return the certificates in PEM, that of the signer first; none if the signature was made with a long-lived key."""
     if find(material, "certificate") is not None:
         listed = [find(material, "certificate")]
     else:

@@ -1,7 +1,7 @@
-"""Certificates of signers without a key of their own, as Fulcio issues them: they live for minutes, and name an identity.
+"""Certificates of signers without a key of their own, as from Fulcio: they are valid for minutes, and name an identity.
 
-Only their form is Fulcio's. The authority is given by the policy, so it may be anybody's, and nothing is requested from it. The
-time at which a certificate must have been valid is that of the signature, which a log has witnessed
+Only their format is Fulcio's. The policy names the authority, which may be any other one, and nothing is requested from it. A
+certificate must have been valid at the time of the signature, which a log has witnessed
 (:mod:`~wharfinger.packages.trust.log_entries`).
 
 Source: Fulcio's ``docs/certificate-specification.md`` and ``docs/oid-info.md``; RFC 6962 §3.2 for the proof of a certificate log.
@@ -71,7 +71,7 @@ def public_key(certificate: x509.Certificate) -> Verifying:
 def check_chain(
     certificate: x509.Certificate, others: Sequence[x509.Certificate], authorities: str, at: datetime
 ) -> x509.Certificate:
-    """Return the issuer of a certificate that was valid at a time, by an authority of the policy. Raises ArtifactError."""
+    """Check that an authority of the policy issued a certificate, valid at a time; return the issuer. Raises ArtifactError."""
     given = read_certificates(authorities, "the authorities of spec.verify")
     roots = [each for each in given if each.issuer == each.subject]
     between = [*(each for each in given if each.issuer != each.subject), *others[:MAX_CHAIN]]

@@ -26,7 +26,7 @@ _TYPES: Final = frozenset({"cosign container image signature", "atomic container
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The content of a payload: what its signer says about an artifact. ``version`` and ``reference`` may be empty."""
+    """The content of a payload: the claims of the signer about an artifact. ``version`` and ``reference`` may be empty."""
 
     digest: Digest
     reference: str = ""

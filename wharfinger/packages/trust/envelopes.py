@@ -1,8 +1,8 @@
 """Signed statements about artifacts: DSSE envelopes, whose payload is an in-toto statement.
 
-A statement has subjects (digests of artifacts), the type of its predicate, and the predicate: an SBOM, the provenance of a
-build, or the bare statement that the artifact is signed. Only the digest and the type are rules; predicates are shown, and
-nothing in them is trusted for a decision.
+A statement has subjects (digests of artifacts), the type of its predicate, and the predicate: an SBOM, the provenance of a build,
+or the bare statement that the artifact is signed. Decisions depend only on the digest and the type; predicates are shown, but no
+decision depends on them.
 
 Sources: DSSE's ``protocol.md``; in-toto's ``spec/v1/statement.md``.
 """
@@ -28,7 +28,7 @@ MAX_ENVELOPE: Final = 8 * 1024 * 1024
 IN_TOTO: Final = "application/vnd.in-toto+json"
 ENVELOPE: Final = "application/vnd.dsse.envelope.v1+json"
 SIGNED: Final = "https://sigstore.dev/cosign/sign/v1"
-"""The predicate type that states nothing but that the artifact is signed."""
+"""The predicate type of a statement that only says that the artifact is signed."""
 _STATEMENTS: Final = frozenset({"https://in-toto.io/Statement/v0.1", "https://in-toto.io/Statement/v1"})
 _MOST_SUBJECTS: Final = 1_000
 _MOST_SIGNATURES: Final = 10

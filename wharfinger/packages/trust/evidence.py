@@ -13,8 +13,8 @@ class Signature:
     """Signed bytes and their signature. Nothing of it is verified.
 
     ``payload`` are the signed bytes. ``certificate`` and ``chain`` are PEM text, empty if the signer has a key of their own. A
-    signed statement is an ``envelope``; ``document`` are its bytes as they are stored. ``problem`` is why it could not be read,
-    "" if it could.
+    signed statement is an ``envelope``; ``document`` are its bytes as they are stored. ``problem`` is the reason why the
+    signature could not be read, "" if it was read.
     """
 
     payload: bytes = field(repr=False)

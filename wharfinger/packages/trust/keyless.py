@@ -1,7 +1,8 @@
-"""The verification of a signature by a signer without a key of their own.
+"""The verification of keyless signatures, whose signers have no lasting key of their own.
 
-The signer made a key for one signature. An authority certified for some minutes that this key belongs to an identity, and a log
-witnessed when the signature was made. All of that comes with the signature, and is verified in this order, offline:
+The signer made a key for one signature. An authority issued a certificate, valid for minutes, that this key belongs to an
+identity, and a log recorded the time of the signature. The certificate and the log entry come with the signature, and are
+verified offline, in this order:
 
 1. the log has signed the entry and its time, and lists it;
 2. at that time, the certificate was valid, and issued by an authority of the policy;
@@ -9,7 +10,7 @@ witnessed when the signature was made. All of that comes with the signature, and
 4. the signature is by the key of the certificate;
 5. the entry is about this signature, this certificate and this payload.
 
-Whose identity it is, and whether the policy trusts it, is another question (:mod:`~wharfinger.packages.trust.verification`).
+Another module checks whether the policy trusts the identity (:mod:`~wharfinger.packages.trust.verification`).
 """
 
 from cryptography.hazmat.primitives.serialization import Encoding

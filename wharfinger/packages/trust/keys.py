@@ -23,7 +23,7 @@ Signing: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed
 
 
 class KeyFormatError(PackageError):
-    """Text that is no key of a supported kind."""
+    """The text is not a key of a supported kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PublicKey:
 
     @property
     def fingerprint(self) -> str:
-        """The beginning of the SHA-256 of the key in DER, by which people compare keys."""
+        """The beginning of the SHA-256 of the key in DER, with which users compare keys."""
         der = load_public(self.pem, self.name).public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -89,7 +89,7 @@ def is_signed_by(key: Verifying, payload: bytes, signature: bytes) -> bool:
 
 
 def load_private(pem: bytes, password: str, what: str) -> Signing:
-    """Return the private key in PEM text, encrypted if there is a password. Raises KeyFormatError, without anything of it."""
+    """Return the private key in PEM text, encrypted if there is a password. Raises KeyFormatError, which never quotes the key."""
     if b"SIGSTORE PRIVATE KEY" in pem or b"COSIGN PRIVATE KEY" in pem:
         raise KeyFormatError(
             f"{what}: expected a private key in PKCS #8, found one in the format of cosign; make a key pair with "

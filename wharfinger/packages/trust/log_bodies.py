@@ -1,7 +1,7 @@
-"""The content of an entry of the transparency log: which signature, by which certificate, of which payload.
+"""The content of an entry of the transparency log: the signature, its certificate and its payload.
 
-An entry proves nothing about a signature that it does not name: otherwise the entry of another signature could lend its time to a
-certificate that has expired.
+An entry must name the signature that it is used for: otherwise the time in the entry of another signature could make an expired
+certificate look valid.
 
 Source: Rekor's ``pkg/types``: ``hashedrekord`` 0.0.1, ``dsse`` 0.0.1, ``intoto`` 0.0.1 and 0.0.2.
 """
@@ -95,7 +95,7 @@ def _hash(data: bytes) -> str:
 
 
 def _is_certificate(text: str, logged: Logged) -> bool:
-    """Return whether a text is the certificate in PEM, in base64 once more."""
+    """Return whether a text is the certificate as base64 of its PEM text."""
     lines = decoded(text, "certificate").decode("ascii", "replace").strip().splitlines()
     if not lines or lines[0] != "-----BEGIN CERTIFICATE-----" or lines[-1] != "-----END CERTIFICATE-----":
         return False

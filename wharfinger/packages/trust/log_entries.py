@@ -1,8 +1,8 @@
-"""Entries of a transparency log, as Rekor keeps them: the proof that a signature was made at a time.
+"""Entries of a transparency log, in the format of Rekor: they prove the time of a signature.
 
-A certificate of a signer is valid for minutes, and is verified years later. So the log has to state when it saw the signature:
-its promise (*signed entry timestamp*) covers the entry and the time. A proof of inclusion, where there is one, must lead to a
-root that the log has signed. Both come with the signature, and are verified with the key of the log, so nothing is requested.
+A certificate of a signer is valid for minutes, but is verified years later. So the log has to state when it received the
+signature: its promise (*signed entry timestamp*) covers the entry and the time. If there is a proof of inclusion, it must lead to
+a root that the log has signed. Both come with the signature, and are verified with the key of the log, so nothing is requested.
 
 Sources: Rekor's ``openapi.yaml``; RFC 6962 §2.1 (the tree); the C2SP specifications of signed notes and of checkpoints.
 """
@@ -33,13 +33,13 @@ from wharfinger.packages.trust.keys import Verifying, is_signed_by
 
 MAX_ENTRY: Final = 1024 * 1024
 MAX_HASHES: Final = 64
-"""The number of hashes of a proof: a log of 2⁶⁴ entries needs no more."""
+"""The largest number of hashes in a proof; enough for a log of 2⁶⁴ entries."""
 _MAX_TIME: Final = 2**33
 
 
 @dataclass(frozen=True, slots=True)
 class InclusionProof:
-    """The way from an entry to the root of the log's tree, and the root as the log has signed it."""
+    """The path from an entry to the root of the log's tree, and the root with the log's signature."""
 
     index: int
     size: int
@@ -50,7 +50,7 @@ class InclusionProof:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An entry: its ``body``, and when the log has taken it in (seconds since 1970)."""
+    """A log entry: its ``body``, and the time at which the log accepted it (seconds since 1970)."""
 
     body: bytes = field(repr=False)
     time: int
@@ -114,7 +114,7 @@ def _proof(proof: JsonObject) -> InclusionProof:
 
 
 def decoded(text: str, what: str) -> bytes:
-    """Return the bytes of a text in base64. Raises FormatError."""
+    """Decode base64 text. Raises FormatError."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

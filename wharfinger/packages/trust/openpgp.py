@@ -1,7 +1,7 @@
-"""Signed texts of OpenPGP, verified by the program ``gpgv``: without an agent, a trust database, or a keyring of the user.
+"""Texts signed with OpenPGP, verified by the program ``gpgv`` without an agent, a trust database or the user's keyring.
 
-Only the text that gpgv itself returns is signed. A file may have other text around it, which would be read by a program that
-looks for the text on its own.
+Only the text that gpgv returns is signed. The file may have unsigned text around it, so it must not be searched for the signed
+text in any other way.
 """
 
 import base64

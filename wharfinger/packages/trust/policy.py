@@ -1,4 +1,4 @@
-"""The policy of a repository: whose signatures make an artifact trusted. It is data, and loads no cryptography."""
+"""The policy of a repository: the signers whose signatures make an artifact trusted. It is data, and loads no cryptography."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class TrustedKey:
 
 @dataclass(frozen=True, slots=True)
 class TrustedIdentity:
-    """A signer without a key of their own: the subject in their certificate, and the issuer that knew them.
+    """A signer without a key of their own: the subject in their certificate, and the issuer that authenticated them.
 
     ``subject`` is a glob: ``*`` stands for any text. The issuer must be equal.
     """
@@ -73,7 +73,7 @@ class Policy:
 
     @property
     def checksum(self) -> str:
-        """A short text that changes with the policy: what was fetched under another one is verified again."""
+        """A short text that changes with the policy, so that artifacts fetched under another policy are verified again."""
         rules: JsonObject = {"keys": [key.pem for key in self.keys], "version": self.require_version}
         if self.root is not None:
             rules["identities"] = [[each.issuer, each.subject] for each in self.identities]

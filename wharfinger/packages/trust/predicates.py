@@ -1,7 +1,7 @@
 """The content of signed statements in one line: who built an artifact and from what, or what an SBOM lists. Pure.
 
-The fields are those of SLSA's provenance (1.0 and 0.2), SPDX and CycloneDX. A predicate of another type, or of another form, has
-no line: its signature is what counts.
+The fields are those of SLSA's provenance (1.0 and 0.2), SPDX and CycloneDX. A predicate of another type or form has no line; only
+its signature counts.
 """
 
 from typing import Final

@@ -30,7 +30,7 @@ class Report:
 
 
 async def report_on(registry: Registry, repository: str, digest: Digest, tag: str, policy: Policy) -> Report:
-    """Return the report on an artifact that was requested by a tag ("": by its digest). Raises PackageError."""
+    """Return the report on an artifact. ``tag`` is the tag that was requested, "" for a digest. Raises PackageError."""
     version = version_of_tag(tag) if is_version_tag(tag) else ""
     if policy.keyring:
         why = await provenance_refusal(

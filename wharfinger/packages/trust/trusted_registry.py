@@ -57,7 +57,7 @@ class TrustedRegistry:
             return found
 
     async def _in_index(self, repository: str, digest: Digest, tag: str) -> Manifest | None:
-        """Return a manifest whose signature is that of the index which its version's tag names; None if it is not so."""
+        """Return a manifest that is trusted because ``tag`` points at a trusted index which contains it; None if it is not."""
         try:
             descriptor = await self._registry.resolve(repository, tag)
             if descriptor.digest == digest:
@@ -86,7 +86,7 @@ class TrustedRegistry:
         return await self._registry.document(repository, reference)
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return what refers to an artifact."""
+        """Return the manifests that refer to an artifact."""
         return await self._registry.referrers(repository, digest)
 
     async def _verified(self, repository: str, digest: Digest, tag: str) -> Manifest:
@@ -113,7 +113,7 @@ class TrustedRegistry:
         return self._judged(repository, digest, manifest, what, why)
 
     def _judged(self, repository: str, digest: Digest, manifest: Manifest, what: str, why: str) -> Manifest:
-        """Return a manifest that is trusted from now on. Raises TrustError if there is a reason ``why`` it is not."""
+        """Record that a manifest is trusted, and return it. Raises TrustError if ``why`` gives a reason against it."""
         if why:
             raise TrustError(f"{what}: not trusted: {why}")
         self._trusted[repository, digest] = self._trusted[repository, manifest.descriptor.digest] = manifest
@@ -122,7 +122,7 @@ class TrustedRegistry:
 
 
 def is_version_tag(tag: str) -> bool:
-    """Return whether a tag is a version, which signed content states; a channel names none."""
+    """Return whether a tag is a version, which signed content must state; the tag of a channel is not."""
     try:
         parse_version(version_of_tag(tag))
     except FormatError:

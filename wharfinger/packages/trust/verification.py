@@ -1,9 +1,9 @@
 """The judgement of an artifact's signatures by a policy: pure functions over bytes that were read.
 
 An artifact is trusted if one signature satisfies every rule, and so does one statement of each type that the policy demands. A
-demanded statement is a signature as well, because it names the digest of the artifact. If the artifact is not trusted, the reason
-of the signature that came farthest is reported: no signature, no known key, a certificate that does not verify, another signer,
-another artifact, another name or version.
+demanded statement is a signature as well, because it names the digest of the artifact. If the artifact is not trusted, the
+reported reason is that of the signature that passed the most checks: no signature, no known key, a certificate that does not
+verify, another signer, another artifact, another name or version.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Verdict:
     """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. ``stage`` orders the reasons; it
     is 0 if the signature has nothing to do with the policy.
 
-    ``signer`` is verified, "" if nobody is known. ``predicate_type`` is that of a statement, "" for a bare signature.
+    ``signer`` is the verified signer, "" if it is not known. ``predicate_type`` is that of a statement, "" for a bare signature.
     """
 
     stage: int

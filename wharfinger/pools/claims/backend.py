@@ -43,10 +43,10 @@ class Backend(Protocol[Spec_contra, Prize]):
     async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Prize]:
         """Claim a member at exactly the given version, all or nothing.
 
-        Of several claims at one version, for different callers, at most one succeeds. A success comes with a version above
-        the member's, which `changes` will show, or show the member as lost. Raises ConflictError, or ClaimError if nothing
-        was changed. The time that it takes is bounded. Cancelled, it may or may not have claimed the member; `recycle` is
-        called then.
+        At most one of several claims at the same version, for different callers, succeeds. A success returns a version above the
+        member's; later, `changes` returns the member with that version, or returns it as lost. Raises ConflictError, or
+        ClaimError if nothing was changed. The time that it takes is bounded. If it is cancelled, it may or may not have claimed
+        the member; then `recycle` is called.
         """
         ...
 

@@ -12,8 +12,8 @@ class Limits:
     ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: claims that one request may
     lose to a conflict before it is answered with one. Raises ValueError for anything below 1.
 
-    ``expires_claims``: a request whose claim is under way is answered at its deadline, and the member recycled. If the caller
-    then does the same elsewhere, and a claim may have begun something, it must be false: the claim is waited for.
+    ``expires_claims``: a request whose claim is under way is answered at its deadline, and the member recycled. It must be false
+    if a claim may have begun work that the caller would then repeat elsewhere; then a request waits for the end of its claim.
     """
 
     waiting: int = 8192
@@ -68,7 +68,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The cache shows a member no more."""
+    """The cache no longer shows a member."""
 
     uid: str
 

@@ -1,4 +1,4 @@
-"""The numbers of one pool: a snapshot for whoever sizes the pool, and latencies for metrics."""
+"""The numbers of one pool: a snapshot for sizing the pool, and latencies for metrics."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -29,7 +29,7 @@ class Snapshot:
 class PoolMetrics:
     """The latencies and sums of one pool since it was opened, in seconds.
 
-    ``dispatch_s`` runs from the acceptance of a request to its first claim, ``claim_s`` to its success.
+    ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` that to its success.
     """
 
     counters: Counters

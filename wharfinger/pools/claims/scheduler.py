@@ -106,7 +106,7 @@ class PoolScheduler(Generic[Spec, Prize]):
         return True
 
     def withdraw(self, request: Request[Spec, Prize]) -> None:
-        """Give up a request whose caller will not use a member. A member that it has got already is recycled."""
+        """Give up a request whose caller will not use a member. A member that it already got is recycled."""
         if request.number in self._requests:
             self._step(Withdrawn(request.number))
         elif request.answer is Answer.CLAIMED:
@@ -143,7 +143,7 @@ class PoolScheduler(Generic[Spec, Prize]):
         return position_of(self._state, request.number)
 
     async def wait_change(self) -> None:
-        """Wait for the next event of the pool. A caller with no checkpoint since it read the state misses none."""
+        """Wait for the next event of the pool. A caller that has passed no checkpoint since it read the state misses no event."""
         await self._changed.wait()
 
     async def shutdown(self) -> None:

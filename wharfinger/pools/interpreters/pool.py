@@ -1,8 +1,8 @@
 """The pool of one interpreter: its zygote, its idle workers, and the scheduler that hands them out.
 
-The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. It forks a worker
-whenever fewer than the wanted number are ready, one more for each request that waits. Workers that were forked for requests
-which did not need them in the end are ended after a while.
+The zygote is kept: if it ends, another one is started, and the workers that the old one forked stay in use. It forks workers
+until the wanted number is ready, and one more for each waiting request. If a request did not need its worker in the end, the
+surplus worker is ended after a while.
 """
 
 import logging
@@ -78,7 +78,7 @@ class InterpreterPool:
         return len(self._workers) > 0 or self._budget.admits(self)
 
     def busy_processes(self) -> tuple[int, ...]:
-        """Return the zygote, which the memory budget counts and does not end."""
+        """Return the zygote, which the memory budget counts but does not end."""
         return (self.zygote_pid,) if self.zygote_pid else ()
 
     def memory_bytes(self) -> int:
@@ -90,7 +90,7 @@ class InterpreterPool:
         return self._workers.processes()
 
     def has_changed(self) -> bool:
-        """Return whether modules that the zygote has loaded were installed anew since. Blocking."""
+        """Return whether modules that the zygote has loaded were reinstalled since. Blocking."""
         return any(_changed_at(folder) != changed for folder, changed in self._folders.items())
 
     def renew(self) -> None:
@@ -183,7 +183,7 @@ class InterpreterPool:
     def _missing(self) -> int:
         """Return the number of workers to fork: enough for all requests that wait, and the wanted number of idle ones.
 
-        If it is negative, there are so many surplus workers.
+        A negative number is the number of surplus workers.
         """
         found = self._scheduler.snapshot()
         return found.waiting + self.size - len(self._workers)

@@ -1,8 +1,8 @@
 """The end of a script in a worker: its exit status, its last output, and the end of the interpreter.
 
-Part of the program of a zygote (:mod:`zygote_program`), which loads this file by its path into the interpreter of the scripts.
-So it imports nothing of Wharfinger, and keeps to what Python 3.8 knows. What an interpreter does at its end is CPython's
-pylifecycle.c and pythonrun.c.
+Part of the program of a zygote (:mod:`zygote_program`), which loads this file by its path into the interpreter of the scripts. So
+it imports nothing of Wharfinger, and keeps to what Python 3.8 knows. CPython's pylifecycle.c and pythonrun.c define what an
+interpreter does at its end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDED_FIRST = (
 
 
 class ScriptEnd:
-    """The end of the script of a worker. Made in the zygote, when everything is loaded that is not the script's own."""
+    """The end of the script of a worker. Made in the zygote, once everything but the script's own modules is loaded."""
 
     def __init__(self) -> None:
         self.run_string = ctypes.pythonapi.PyRun_SimpleString
@@ -39,7 +39,7 @@ class ScriptEnd:
     def status_of(self, code: object) -> int:
         """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
 
-        The interpreter itself handles a number of more than 64 bits, and ends at once, because its versions treat it differently.
+        A number of more than 64 bits is left to the interpreter, which ends at once: Python's versions treat it differently.
         """
         if code is None:
             return 0
@@ -69,7 +69,7 @@ class ScriptEnd:
         return 1
 
     def note_interrupt(self) -> None:
-        """Let the interpreter end itself by SIGINT at its end, as it does if it has seen its main program interrupted."""
+        """Make the interpreter end with SIGINT when it ends, as it does after its main program was interrupted."""
         hook, sys.excepthook = sys.excepthook, lambda *_: None
         self.run_string(b"raise KeyboardInterrupt")
         sys.excepthook = hook

@@ -1,11 +1,11 @@
-"""The scripts that can be started warm: whose interpreter is a plain Python, named without options.
+"""The scripts that can be started warm: those whose interpreter is a plain Python, named without options.
 
-A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has
-the variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All
-others are set when the worker gets its script. Blocking: for a worker thread.
+A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has the
+variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All other
+variables are set when the worker gets its script. Blocking: for a worker thread.
 
 A zygote runs as this process's user, and imports modules before a worker becomes the user of a run. So if a run has a user of
-its own, its interpreter and the variables that it reads must come from whoever runs this process and not from a package:
+its own, its interpreter and the variables that it reads must come from the user who runs this process and not from a package:
 otherwise the package would run its code as this user.
 """
 
@@ -83,7 +83,7 @@ def warm_start(command: Command) -> WarmStart | None:
 
 
 def _is_trusted(program: str, variables: Iterable[tuple[str, str]]) -> bool:
-    """Return whether the interpreter is on the PATH of this process, and no variable could load code of somebody else."""
+    """Return whether the interpreter is on the PATH of this process, and no variable could load somebody else's code."""
     if str(Path(program).parent) not in os.environ.get("PATH", os.defpath).split(os.pathsep):
         return False
     return all(
@@ -136,6 +136,6 @@ def _identity(path: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _is_program(path: str, _identity: tuple[int, ...]) -> bool:
-    """Return whether it is a compiled program; a script that starts the interpreter could do anything else as well."""
+    """Return whether the file is a compiled program; a script that starts the interpreter could do anything else as well."""
     with Path(path).open("rb", buffering=0) as file:
         return file.read(len(_ELF)) == _ELF

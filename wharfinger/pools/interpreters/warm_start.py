@@ -91,7 +91,7 @@ class WarmStarts:
         return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
 
     def _remember_cold(self, program: str) -> None:
-        """Remember that this command is started as a new process, without another look at its script.
+        """Remember to start this command as a new process, without reading its script again.
 
         If the script changes, that is still correct, only slower.
         """

@@ -78,7 +78,7 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
 class _Watched:
     """An idle worker and the task that watches it, which ends when ``scope`` is cancelled; ``over`` is set then.
 
-    Only one task may wait for the end of a process at a time, so whoever removes a worker waits for ``over`` first.
+    Only one task may wait for the end of a process at a time, so the task that removes a worker waits for ``over`` first.
     """
 
     idle: Idle
@@ -116,7 +116,7 @@ class WarmWorkers:
         return len(self._idle)
 
     def processes(self) -> Iterator[IdleProcess]:
-        """Yield the idle workers, the one that was added first before the others."""
+        """Yield the idle workers in the order in which they were added."""
         for uid, watched in self._idle.items():
             yield IdleProcess(watched.idle.child.mark.pid, watched.since, partial(self._start_retiring, uid))
 
@@ -245,9 +245,7 @@ class WarmWorkers:
 
 
 async def end_child(child: Adopted, ledger: ProcessLedger | None) -> None:
-    """End a child that no caller waits for, with all processes that it has started. Shielded, and bounded as the end of any
-    child.
-    """
+    """End a child that no caller waits for, with all processes that it has started. Shielded, and bounded in time."""
     limits = Limits(wall_s=0.0, stdout_bytes=0, term_grace_s=0.0, cancel_grace_s=0.0)
     run = Run(child, f"worker {child.mark.pid}", limits)
     run.ask_end()

@@ -1,7 +1,7 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
-A worker is a child of this process: it is waited for, measured, signalled and swept as one that was started here. Its row is
-in the ledger before it exists. It waits on its control socket, and ends when the socket is closed, so a daemon that was killed
+A worker is a child of this process: it is waited for, measured, signalled and swept like one that was started here. Its row is in
+the ledger before it exists. It waits on its control socket, and ends when the socket is closed, so a daemon that was killed
 leaves no workers behind.
 """
 
@@ -40,7 +40,7 @@ _NUMBER_BYTES: Final = 4
 
 
 class ZygoteError(Exception):
-    """A zygote does not serve: its interpreter cannot, or it has ended. ``lasting``: another one would not either."""
+    """A zygote cannot serve, or has ended. ``lasting``: another zygote of this interpreter could not serve either."""
 
     def __init__(self, why: str, *, lasting: bool = False) -> None:
         super().__init__(why)
@@ -173,7 +173,7 @@ class Zygote:
 async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) -> AsyncGenerator[Zygote]:
     """Start a zygote, for the block. Workers that it forked may live on.
 
-    Raises ZygoteError if the interpreter cannot serve, and what `open_worker` raises.
+    Raises ZygoteError if the interpreter cannot serve, and the errors of `open_worker`.
     """
     own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with own, other:
@@ -227,7 +227,7 @@ async def _packet(own: socket.socket) -> bytes:
 
 
 async def _receive(control: socket.socket, size: int) -> bytes:
-    """Return so many bytes; empty if the socket ends before."""
+    """Return exactly ``size`` bytes; none if the socket ends before."""
     data = b""
     while len(data) < size:
         await trio.lowlevel.wait_readable(control)

@@ -183,7 +183,7 @@ def _omit_cleanup_of_openssl() -> None:
 
 
 def _preload() -> None:
-    """Import what scripts often need, as far as this interpreter has it. Raises Unfit if that has started a thread."""
+    """Import the modules that scripts often need, if this interpreter has them. Raises Unfit if that starts a thread."""
     for name in _PRELOADED:
         try:
             importlib.import_module(name)
@@ -271,7 +271,7 @@ def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
-    """Be a worker: wait for a job, prepare it, and return its script with the content. Does not return without one."""
+    """Act as a worker: wait for a job, prepare it, and return its script with the content. Does not return without a job."""
     os.setsid()
     vars(threading.main_thread())["_native_id"] = threading.get_native_id()  # a fork leaves it as it was
     zygote.put_token(token)
@@ -323,7 +323,7 @@ def _job(control: socket.socket) -> Job | None:
 
 
 def _exactly(control: socket.socket, size: int) -> bytes:
-    """Return so many bytes; none if the socket ends before."""
+    """Return exactly ``size`` bytes; none if the socket ends before."""
     data = b""
     while len(data) < size:
         chunk = control.recv(size - len(data))
@@ -446,7 +446,7 @@ def _caught(code: types.CodeType, names: dict[str, object]) -> BaseException | N
 
 
 def _run_file(zygote: Zygote, script: str) -> None:
-    """Run the script by the interpreter's function for that, and leave the interpreter to its end."""
+    """Run the script with the interpreter's own function for files; the interpreter then ends as usual."""
     opened = zygote.open_file(os.fsencode(script), b"rb")
     if not opened or zygote.run_file(opened, os.fsencode(script), 1, None):
         sys.exit(1)

@@ -109,7 +109,7 @@ class MemoryBudget:
         return False
 
     async def wait_measured(self) -> None:
-        """Wait for the next measurement: what was refused may be admitted then."""
+        """Wait for the next measurement; a process that was refused may be admitted then."""
         await self._measured.wait()
 
     async def measure(self) -> None:

@@ -31,7 +31,7 @@ class AnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The end of a run: a status from 0 to 255, and words about it."""
+    """The end of a run: a status from 0 to 255, and a message about it."""
 
     status: int
     message: str = ""

@@ -143,7 +143,7 @@ class ClaimController:
                 self._reconciled.set()
 
     async def reconcile(self, key: ObjectKey) -> None:
-        """Do what is next for one claim. Raises ClusterError and ShapeError; repeating the call is always safe."""
+        """Perform the next step for one claim. Raises ClusterError and ShapeError; repeating the call is always safe."""
         obj = self._claims.get(key)
         if self._is_behind(key, obj):
             return  # the cache has yet to show what was written last
@@ -168,7 +168,7 @@ class ClaimController:
                 assert_never(step)
 
     def _look_later(self, key: ObjectKey, known: Known, spec: ClaimSpec) -> None:
-        """Queue a claim that waits for when time alone changes what is to be done. Any `add` in between drops that time."""
+        """Queue a waiting claim for the time when it needs work even without a change. An `add` before then cancels this."""
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
             self.keys.add_later(key, WAITED_S + _ROUNDING_S)
@@ -295,7 +295,7 @@ class ClaimController:
         return self._watchers
 
     def run_in(self, nursery: trio.Nursery) -> None:
-        """Start the tasks of the controller; what watches requests runs there, too."""
+        """Start the tasks of the controller in ``nursery``; the tasks that watch requests run there, too."""
         self._watchers = nursery
         nursery.start_soon(self.follow_claims, name="follow WorkerClaims")
         for number in range(WORKERS):
@@ -316,7 +316,7 @@ def _asked(pending: Pending | None) -> Asked | None:
 
 
 def _answer(request: PodRequest) -> Answer | None:
-    """Return the answer to a request. It is like a conflict if the daemon may not claim: the claim is requested again later."""
+    """Return the answer to a request: CONFLICTED if the daemon may not claim now, so that the claim is requested again later."""
     refused = request.answer is Answer.FAILED and isinstance(request.error, NotPermittedError)
     return Answer.CONFLICTED if refused else request.answer
 

@@ -61,7 +61,7 @@ class PodBackend:
         self.doomed: set[str] = set()
 
     def use(self, pool: PoolSpec) -> None:
-        """Take a changed specification of the pool: pods of another template are not handed out any more."""
+        """Adopt a changed specification of the pool: pods of another template are not handed out any more."""
         self._pool = pool
         for pod in self._pods.values():
             self._show(pod)
@@ -75,7 +75,7 @@ class PodBackend:
         self._show(pod)
 
     def lose(self, uid: str) -> None:
-        """Record that the cache shows a pod no more."""
+        """Record that the cache no longer shows a pod."""
         self._deleted.discard(uid)
         self.doomed.discard(uid)
         if self._pods.pop(uid, None) is not None:
@@ -192,7 +192,7 @@ class PodBackend:
 
 
 def _is_denied(error: ClusterError) -> bool:
-    """Return whether the daemon's own rights were refused: its token, or the verb; not the object, which admission judges."""
+    """Return whether the daemon itself was refused (its token, or its right to the verb), and not the object, by admission."""
     if not isinstance(error, ApiError):
         return False
     return error.code == 401 or (error.code == 403 and "cannot patch resource" in error.message)

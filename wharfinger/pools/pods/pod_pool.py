@@ -91,7 +91,7 @@ class PodPool:
     # --- for the controllers
 
     def use(self, spec: PoolSpec) -> None:
-        """Take a changed specification."""
+        """Adopt a changed specification."""
         self.spec, self.invalid = spec, ""
         self.backend.use(spec)
         self._step(Wanted(spec))
@@ -107,7 +107,7 @@ class PodPool:
         self._step(PodSeen(pod))
 
     def lose(self, uid: str) -> None:
-        """Record that the cache shows a pod no more."""
+        """Record that the cache no longer shows a pod."""
         self.backend.lose(uid)
         self._step(PodGone(uid))
 
@@ -239,7 +239,7 @@ class PodPool:
         return Settled(pod.uid, pod.version)
 
     async def _is_unchanged(self, pod: PodState) -> bool:
-        """Return whether a pod is as it was after all, or may be; the cache will show no later version of it then."""
+        """Return whether a pod is, or may be, unchanged after all; if so, the cache will show no later version of it."""
         try:
             now = read_pod(await self._client.get(pod.key))
         except NotFoundError:

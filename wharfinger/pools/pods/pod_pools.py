@@ -91,7 +91,7 @@ class PodPools:
     # --- pods
 
     def pod_changed(self, change: ObjectChange) -> None:
-        """Take a change of the cache of pods."""
+        """Process a change of the cache of pods."""
         known = self._pods.get(change.key)
         pod = read_pod(change.object) if change.type is not WatchType.DELETED and change.object is not None else None
         if known is not None and (pod is None or pod.uid != known.uid):
@@ -215,7 +215,7 @@ class PodPools:
 async def open_pod_pools(
     client: ClusterClient, *, now: Callable[[], datetime], draw: Callable[[], str] = salt
 ) -> AsyncGenerator[PodPools]:
-    """Serve all WorkerPools and WorkerClaims while the block runs, which begins once the caches are filled.
+    """Serve all WorkerPools and WorkerClaims while the block runs; the block begins once the caches are filled.
 
     ``draw`` returns the random part of the names of a pool's pods.
     """

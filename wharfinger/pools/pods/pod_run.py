@@ -1,10 +1,10 @@
 """A run of a program in a pod of a WorkerPool: a claim, the files in, the program, the files out, and the end of the claim.
 
-Each run has a WorkerClaim of its own, which is deleted after it, and the pod with it; so nothing that a run leaves in a pod, no
-process either, reaches another run. The pod's image needs ``sh`` and ``tar``.
+Each run has a WorkerClaim of its own, which is deleted after it, and the pod with it; so nothing that a run leaves in a pod, not
+even a process, reaches another run. The pod's image needs ``sh`` and ``tar``.
 
 Time and output are limited as for a child process (:mod:`wharfinger.process.child`): the time counts from the start of the
-program. What comes out of the pod is foreign data. A daemon that is killed leaves its claims; the next one deletes those that
+program. Data that comes out of the pod is not trusted. A daemon that is killed leaves its claims; the next one deletes those that
 have the label RUN_LABEL with another value than its own.
 """
 
@@ -51,7 +51,7 @@ _COLLECT: Final = (
 
 
 class PodRunError(Exception):
-    """A run in a pod had no program that ended: no pod, a lost connection, or files that could not be carried."""
+    """A run in a pod did not complete: it got no pod, lost the connection, or could not copy its files."""
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
@@ -70,8 +70,8 @@ class Executor(Protocol):
 class PodRun:
     """A program to run. ``archive`` is a tar with the folders ``program`` and ``files``, and the file ``environment``.
 
-    ``argv`` is relative to ``program``; ``outputs`` are the names in ``files`` that are carried out. ``owner`` is an annotation
-    of the pod.
+    ``argv`` is relative to ``program``; ``outputs`` are the names in ``files`` that are copied out of the pod. ``owner`` is an
+    annotation of the pod.
     """
 
     namespace: str
@@ -231,7 +231,7 @@ class PodRuns:
         return bytes(found)
 
     async def _execute(self, place: _Place, run: PodRun, limits: Limits, sinks: Sinks) -> Outcome:
-        """Run the program within its limits; beyond them it is left to the deletion of its pod."""
+        """Run the program within its limits; if it exceeds them, it ends with the deletion of its pod."""
         cap, errors, kept, full = (
             CappedOutput(limits.stdout_bytes),
             TailBuffer(limits.stderr_bytes),

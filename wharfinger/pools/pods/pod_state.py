@@ -1,8 +1,8 @@
 """The state of a pod of a pool, and the objects and patches that are written for pods. Pure.
 
-A pod is *idle* until it is claimed, or *retiring* once its pool gives it up. Both are written with the pod's
-resourceVersion, so of two writers one wins, and a pod that was claimed is never retired. Any other value of the phase label
-counts as claimed: the pod belongs to whoever set it, and is left as it is.
+A pod is *idle* until it is claimed, or *retiring* once its pool gives it up. Both are written with the pod's resourceVersion, so
+only one of two writers succeeds, and a pod that was claimed is never retired. Any other value of the phase label counts as
+claimed: the pod belongs to the writer of that value, and is left as it is.
 
 Versions are resourceVersions as numbers. They are decimal numbers that grow with each change: Kubernetes promises that since
 1.35, and every earlier server with etcd does so.
@@ -173,7 +173,7 @@ def _with_image(container: JsonValue, images: JsonObject) -> JsonValue:
 
 
 def kept_of_pod(obj: JsonObject) -> JsonObject:
-    """Return the part of a pod that this room reads, for a cache."""
+    """Return the part of a pod that the pools read, for a cache."""
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
     spec: JsonObject = {"containers": find_list(obj, "spec", "containers")}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": find_object(obj, "status")}

@@ -60,7 +60,7 @@ def numbers(state: SizingState, now: float) -> PoolNumbers:
 
 
 def pool_status(found: PoolNumbers, generation: int, written: JsonObject, now: datetime) -> JsonObject:
-    """Return the status to write; ``written`` is the last one, whose time of transition is kept."""
+    """Return the status to write; it keeps the time of transition of ``written``, the last status."""
     condition = _condition(found.reason or "AsWanted", found.problem, not found.reason, generation, written, now)
     return {
         "observedGeneration": generation,

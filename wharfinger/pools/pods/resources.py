@@ -1,4 +1,4 @@
-"""WorkerPools and WorkerClaims as this room reads them, and the labels and annotations of their pods. Pure.
+"""WorkerPools and WorkerClaims as the daemon reads them, and the labels and annotations of their pods. Pure.
 
 An API server validates both against their definitions. Each reader here checks the fields that it needs once more, because an
 older definition may let other content through; a :class:`PoolSpecError` names the field.
@@ -82,7 +82,7 @@ class PoolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSpec:
-    """The specification of a WorkerClaim: what is set on its pod, and until when a pod is of use (None: for ever)."""
+    """The specification of a WorkerClaim: the fields to set on its pod, and the time at which it expires (None: never)."""
 
     namespace: str
     name: str
@@ -172,7 +172,7 @@ def _count(obj: JsonObject, name: str, default: int, *, least: int, most: int = 
 
 
 def _check_keys(texts: JsonObject, where: str) -> None:
-    """Refuse keys that the daemon writes itself, and values that are no texts. Raises PoolSpecError."""
+    """Refuse keys that the daemon writes itself, and values that are not texts. Raises PoolSpecError."""
     for key, value in texts.items():
         if not is_qualified_name(key):
             raise PoolSpecError(f"{where}: expected a name such as example.com/name, found {key!r:.80}; correct it")

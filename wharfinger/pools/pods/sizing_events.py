@@ -25,7 +25,7 @@ class PodSeen:
 
 @dataclass(frozen=True, slots=True)
 class PodGone:
-    """The cache shows a pod no more."""
+    """The cache no longer shows a pod."""
 
     uid: str
 

@@ -10,9 +10,9 @@ Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
 * A pod that was made counts as *being made* until the cache shows it. No timer ends that: after CHECK_S the API server is asked.
 * A surplus pod is retired once it was idle for ``idle_s``, and at once if there are more than ``max`` pods. Pods of an earlier
   template, or of an earlier pool of the same name, are retired at once.
-* To retire a pod is a conditional write. If it meets a conflict, the pod may have been claimed meanwhile, and nothing is done
-  before the cache shows a later version of it, unless the pod turns out to be unchanged. A doomed pod, which a claim may have
-  got, is retired in the same way. Only a pod that is retiring or has ended while idle is deleted, never a claimed one.
+* Retiring a pod is a conditional write. After a conflict, the pod may have been claimed, so nothing is done before the cache
+  shows a later version of it, unless the pod turns out to be unchanged. A doomed pod, which a claim may have got, is retired in
+  the same way. Only a pod that is retiring or has ended while idle is deleted, never a claimed one.
 * A pod that does not become ready within ``start_s`` is retired.
 * After a failure nothing is made or changed for a pause, which doubles with each further failure.
 
@@ -114,7 +114,7 @@ def wanted_idle(state: SizingState, now: float) -> int:
 
 
 def current_idle(state: SizingState) -> list[PodState]:
-    """Return the idle pods of the present template, ready or not, that nothing is being done with."""
+    """Return the idle pods of the present template, ready or not, except those that are being written."""
     return [pod for pod in state.pods.values() if _is_current(state, pod)]
 
 
@@ -228,7 +228,7 @@ def _stage(state: SizingState, name: str, stage: Stage, now: float) -> None:
 
 
 def _settle(state: SizingState, uid: str, version: int) -> None:
-    """Let a pod be decided on again once its state is known to be later than ``version``."""
+    """Stop treating a pod as busy once its state is known to be later than ``version``."""
     pod = state.pods.get(uid)
     if pod is None or uid not in state.busy:
         return
@@ -286,7 +286,7 @@ def _decide(state: SizingState, now: float) -> list[SizingEffect]:
 
 
 def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
-    """Return what is done with a pod that is of no use."""
+    """Return the effects that remove a pod from the pool if it is of no use."""
     ours = pod.phase is not Phase.CLAIMED
     if ours and (pod.phase is Phase.RETIRING or pod.ended):
         state.busy[pod.uid] = None

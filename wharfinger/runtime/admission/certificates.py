@@ -1,9 +1,9 @@
 """The certificate of the admission server: made by the daemon, kept in a Secret, and replaced before it expires.
 
 Each certificate has an authority of its own, whose key is discarded once it has signed, so nothing but this certificate can ever
-be trusted through it. A Secret keeps the authority of the certificate before, too. API servers trust both for as long, so a
-replacement fails no request: neither one that is sent to the old certificate, nor one from an API server that has not read the
-new bundle.
+be trusted through it. The Secret also keeps the authority of the previous certificate, and API servers trust both. So no request
+fails during a replacement: neither one that reaches the server with the old certificate, nor one from an API server that has not
+read the new bundle.
 """
 
 import base64
@@ -55,7 +55,7 @@ class Certificate:
 
 
 def new_certificate(names: Sequence[str], now: datetime, before: Certificate | None = None) -> Certificate:
-    """Make a certificate for DNS names and IP addresses; ``before`` is the one that it replaces."""
+    """Make a certificate for DNS names and IP addresses; ``before`` is the certificate that it replaces."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "wharfinger admission")])
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:_MAX_COMMON_NAME])])

@@ -1,4 +1,4 @@
-"""The address of the admission server: where it listens, how API servers reach it, and the configuration that tells them."""
+"""The address of the admission server: where it listens, how API servers reach it, and the webhook configuration for them."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,8 @@ have slots of their own (:mod:`~wharfinger.runtime.admission.review_slots`), and
 applied, which may need other reviews. Each review has the time that the API server waits for it. If there is no answer in time,
 or no valid one, the hook's failure policy decides, as the API server would decide without an answer.
 
-Only two reviews get no answer of a hook and are admitted: those about a package that is being removed. Everything that cannot be
-judged here (an unknown package, one that is not loaded yet) is an error of HTTP, so the API server applies the failure policy.
+Requests are admitted without an answer of a hook only if the hook's package is being removed. An admission review that cannot be
+judged here (the package is unknown, or not loaded yet) gets an HTTP error, so the API server applies the failure policy.
 """
 
 import logging
@@ -80,7 +80,8 @@ class HookReviewer:
     async def _admit(self, instance: Instance | None, address: Address, request: Request) -> Response:
         review = read_admission_review(request.body)
         uid = find_str(review, "request", "uid")
-        if self._runtime.lifecycle.is_removing(address.package):
+        runtime, package = self._runtime, address.package
+        if runtime.lifecycle.is_removing(package) and not runtime.is_leaving(package):
             why = f"no hook has judged this: package {address.package} is being removed"
             return Response(200, admission_answer(admitted_without(uid, why)))
         if instance is None or (bound := _bound(instance)) is None:
@@ -181,7 +182,7 @@ def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | Conve
 
 
 def _asked_timeout(request: Request) -> float | None:
-    """Return the time in seconds that the API server says it waits (``?timeout=10s``); None if it does not say."""
+    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states none."""
     text = request.arg("timeout").removesuffix("s")
     return float(text) if text.isdecimal() and len(text) < len("100") and int(text) else None
 

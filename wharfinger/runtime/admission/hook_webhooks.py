@@ -71,7 +71,7 @@ class HookWebhooks:
         return dict(self._published)
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Make a package's webhooks known, in place of those before, and keep them. Wait until the server has a certificate.
+        """Publish a package's webhooks, in place of its earlier ones, and keep them. Wait until the server has a certificate.
 
         Raises HookError if another package converts the same definition, and ClusterError.
         """
@@ -142,7 +142,7 @@ class HookWebhooks:
         self._trusted.set()
 
     async def keep(self) -> None:
-        """Write everything published again, where it differs. Raises ClusterError; what an API server refuses is only logged."""
+        """Write everything published again, where it differs. Raises ClusterError; a refusal by an API server is only logged."""
         async with self._writing:
             failure: ClusterError | None = None
             for package, bound in self.published().items():
@@ -157,8 +157,8 @@ class HookWebhooks:
             raise failure
 
     async def sweep(self, known: frozenset[str]) -> None:
-        """Remove what an earlier daemon published for packages that have no webhooks any more, or are not ``known``: nothing will
-        ever answer there. Raises ClusterError.
+        """Remove webhooks that an earlier daemon published for packages that have none any more, or are not ``known``: nothing
+        will ever answer there. Raises ClusterError.
         """
         for package in sorted({package for package, _ in await self._stored()}):
             bound = self._published.get(package)
@@ -233,5 +233,5 @@ class HookWebhooks:
 
 
 def package_of(obj: JsonObject) -> str:
-    """Return the package that an object of hooks' webhooks belongs to; "" if it does not say."""
+    """Return the package that an object of hooks' webhooks belongs to; "" if the object names none."""
     return find_str(obj, "metadata", "annotations", PACKAGE_ANNOTATION)

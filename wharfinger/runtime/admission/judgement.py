@@ -1,6 +1,6 @@
 """The judgement of an Application, a Module or a PackageRepository that is about to be stored.
 
-Refused is only what the daemon would refuse in any case, whatever else changes later:
+Only these are refused, because the daemon would refuse them whatever else changes later:
 
 * a spec that cannot be read, and a name that allows no release;
 * a release that another package has, and a Module whose release would have to move;

@@ -1,4 +1,4 @@
-"""The slots of reviews: how many hooks answer API servers at once, in total and of one package.
+"""The slots of reviews: how many hooks answer API servers at once, in total and for each package.
 
 A package whose hooks are slow, or are asked often, takes its own slots only, so the reviews of other packages do not wait for it.
 """

@@ -25,7 +25,7 @@ REFUSED: Final = 422
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A question: the object that is about to be stored, and the stored one, if there is one."""
+    """A request to judge the object that is about to be stored, with the stored one, if there is one."""
 
     uid: str
     obj: JsonObject

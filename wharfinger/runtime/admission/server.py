@@ -1,7 +1,8 @@
 """The admission server: HTTPS for API servers, with a certificate that it keeps valid, and the webhook's configuration.
 
-Nothing here can block a package or the daemon: what fails is logged and repeated. A daemon on standby does not serve, because it
-has no packages to judge by; API servers ignore that. A judgement that takes too long admits the resource with a warning.
+Nothing here can block a package or the daemon: failures are logged, and the work is retried. A daemon on standby does not serve,
+because it has no packages to judge by; API servers ignore that. A judgement that takes too long admits the resource with a
+warning.
 
 When a certificate is replaced, the order matters: the Secret, then the configuration with both authorities, then the server.
 """
@@ -115,8 +116,8 @@ class AdmissionServer:
     async def keep(self) -> None:
         """Have a valid certificate served, and trusted by API servers. Raises ClusterError.
 
-        A certificate that replaces another is served only SETTLE_S after API servers were told of it, because they read that
-        later than it was written.
+        A certificate that replaces another is served only SETTLE_S after the configuration was written, because API servers read
+        the configuration with a delay.
         """
         certificate = await self._certificate()
         configuration = webhook_configuration(self._endpoint, self.port, certificate.bundle)
@@ -164,9 +165,9 @@ async def open_admission(
     manager: str,
     webhooks: HookWebhooks | None = None,
 ) -> AsyncGenerator[AdmissionServer, None]:
-    """Serve admission while the block runs; ``manager`` is the field manager of the configuration, and ``webhooks`` are
-    those of packages' hooks. Raises StartError if the
-    address cannot be listened on.
+    """Serve admission while the block runs. Raises StartError if the server cannot listen on the address.
+
+    ``manager`` is the field manager of the configuration, and ``webhooks`` are those of packages' hooks.
 
     The configuration stays when the block is left: without a server it has no effect but a refused connection.
     """

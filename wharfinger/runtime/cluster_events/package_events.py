@@ -42,7 +42,7 @@ class PackageEvents:
         """The lookup of Applications, Modules and PackageRepositories, as they were seen last."""
 
     def status_changed(self, name: str, before: PackageStatus, after: PackageStatus) -> None:
-        """Record what a change of a package's status means."""
+        """Record the Events that a change of a package's status causes."""
         story = self._stories.get(name)
         after_story, notes = tell(begin(before) if story is None else story, before, after)
         if after_story != story:

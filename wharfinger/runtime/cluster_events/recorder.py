@@ -2,9 +2,9 @@
 
 `Recorder.record` only counts; a task writes one Event after the other, with a pause of WRITE_PAUSE_S. Everything is bounded:
 equal Events are one series, different ones about the same object are limited (:mod:`~wharfinger.runtime.cluster_events.series`),
-and at most MAX_SERIES are kept. What exceeds the limits is dropped and counted, as is an Event that the API server refuses. An
-API server that does not answer is asked again ATTEMPTS times. Events are not needed for anything but to be read by people, so
-nothing is kept beyond the process.
+and at most MAX_SERIES are kept. Events beyond these limits, and Events that the API server refuses, are dropped and counted. A
+write that the API server does not answer is tried ATTEMPTS times. Events are only read by people, so none is kept beyond the
+process.
 """
 
 import logging
@@ -80,14 +80,14 @@ class Subject:
 
 
 def subject_of(obj: JsonObject) -> Subject:
-    """Return the subject that an object of the API server is."""
+    """Return the subject for an object of the API server."""
     api_version, kind = kind_of(obj)
     return Subject(api_version, kind, namespace_of(obj), name_of(obj), find_str(obj, "metadata", "uid"))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """The parts of an Event by which equal ones are found."""
+    """The parts of an Event that decide whether two Events are equal."""
 
     subject: Subject
     reason: EventReason
@@ -99,7 +99,7 @@ class Recorder:
     """The recorder of one daemon. Made by :func:`open_recorder`."""
 
     def __init__(self, client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = "") -> None:
-        """``instance`` is the identity of this daemon; ``shard``, which it keeps, is part of the reporter's name."""
+        """``instance`` is the identity of this daemon; its ``shard`` is part of the reporter's name."""
         self._reporter = f"{REPORTER}/{shard}" if shard else REPORTER
         self._client = client
         self._now = now

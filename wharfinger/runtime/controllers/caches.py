@@ -44,7 +44,7 @@ class Caches:
 
 @asynccontextmanager
 async def open_caches(client: ClusterClient, application_scope: ApplicationScope) -> AsyncIterator[Caches]:
-    """Follow the objects for as long as the block runs; the first lists may not be there when it begins."""
+    """Follow the objects for as long as the block runs; the first lists may still be missing when it begins."""
     async with (
         open_informer(client, APPLICATION, keep=without_managers) as applications,
         open_informer(client, MODULE, keep=without_managers) as modules,

@@ -16,13 +16,13 @@ packages not loaded since the start    WaitingForDependents  each of them was lo
 =====================================  ====================  ================================================================
 
 **Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are known.
-Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed, unless a
-package that is kept stands in the way. A package in a namespace that is being deleted is removed even if others need it,
-because its objects are being deleted anyway. Of two members of one any-of group, the first may be removed, and counts as gone
-when the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor
-protects others after its first failure, because its requirements are not known. A package whose resource cannot be acted on (a
-Secret is missing, say) is known from its files on disk. A change that had begun before a restart continues; the packages of a
-change that was held then are known from their files on disk (:mod:`wharfinger.runtime.controllers.installed_packages`).
+Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed, unless a package
+that is kept stands in the way. A package in a namespace that is being deleted is removed even if others need it, because its
+objects are being deleted anyway. If two members of one any-of group are to be removed, the first may go, and counts as gone when
+the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor protects
+others after its first failure, because its requirements are not known. A package whose resource cannot be acted on (a Secret is
+missing, say) is known from its files on disk. A change that had begun before a restart continues; the packages of a change that
+was held then are known from their files on disk (:mod:`wharfinger.runtime.controllers.installed_packages`).
 
 **No polling.** A hold remembers the state of the packages that it depends on. Any change of a package makes the controller
 reconcile it; if that finds the package in another state, the changes held for it are reconciled, too. LOOK_S is only a
@@ -86,7 +86,7 @@ class Guard:
         look: Callable[[str], None],
         installed: Iterable[str],
     ) -> None:
-        """Keep ``installed``: the packages of which an earlier process installed something."""
+        """Keep ``installed``: the packages that an earlier process has installed, at least in part."""
         self.runtime = runtime
         self.object_of = object_of
         self.look = look
@@ -283,7 +283,7 @@ class Guard:
         return name in self._unheard and name not in self.runtime.instances
 
     def _is_asked(self, name: str) -> bool:
-        """Return whether a package is asked to be removed, or is on and asked to be off."""
+        """Return whether the removal of a package is requested, or whether it is on and requested to be off."""
         obj = self.object_of(name)
         said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
         off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))

@@ -10,11 +10,13 @@ applied last; otherwise the package stays suspended.
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import trio
 
 from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.records.release import ReleaseRecordError
 from wharfinger.formats.json.value import JsonObject, find_int, find_object
 from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.digest import Digest
@@ -59,7 +61,8 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
     try:
         record = state_record(runtime.tools.cluster, identity)
         await record.read()
-        record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
+        with suppress(ReleaseRecordError):  # what is installed is known without the records of the release
+            record.compare(await runtime.tools.releases.history(identity.release, identity.namespace))
         state = record.state
         manifest = await runtime.tools.store.installed(Digest(state.digest)) if state.digest else None
         if manifest is None:
@@ -115,8 +118,8 @@ class Resting:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package in its installed version, if everything that this needs is known. ``spec`` is the resource with the
-        held change, of which all other fields are used.
+        """Run a package in its installed version, if everything that this needs is known. ``spec`` is the resource; all of its
+        fields are used except for the held change.
         """
         instance = self.runtime.instances.get(spec.id.name)
         if instance is None or instance.wish.source is not None or instance.record is None or spec.directives.suspended:

@@ -46,9 +46,7 @@ class ReleaseChecks:
         )
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim the release that this package asks for on behalf of another package, if an earlier process installed that one
-        as this release.
-        """
+        """Claim a package's release for another package, if an earlier process installed that package as this release."""
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 

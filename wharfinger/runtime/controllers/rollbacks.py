@@ -1,11 +1,11 @@
-"""The rollbacks of a runtime: which packages are that of a former revision, instead of what their resources ask for.
+"""The rollbacks of a runtime: the packages that are as in a former revision, and not as their resources ask.
 
 A rollback replaces the package, the version and the settings of a resource by those that a former revision was made from, before
-the runtime sees them. So the package takes the usual way there, with its own hooks, from content that is on the disk. It stays
-there as long as the resource asks for the same: whatever fails in the former revision is reported, and never makes the
-package try the other one again. Any change of what the resource asks for ends the rollback, and is tried.
+the runtime sees them. So the package returns to it in the usual way, with its own hooks, from content that is on the disk. It
+stays at that revision as long as the resource asks for the same: a failure of the former revision is reported, and never makes
+the package try the failed one again. Any change of what the resource asks for ends the rollback, and is tried.
 
-`settle` answers from what is known, without a request. If an upgrade has failed (:mod:`.rollback_rules`), or a user asks for a
+`settle` answers from memory, without a request. If an upgrade has failed (:mod:`.rollback_rules`), or a user asks for a
 rollback, `carry_out` finds the former revision, and records the rollback in the state of the package before it is acted on. So a
 restart continues it.
 """
@@ -41,7 +41,7 @@ _NOTHING: Final = PackageState()
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A rollback that has to be found: for the resource as it was read, because of a failure or a request."""
+    """A rollback that is due, because of a failure or a request, and whose revision is not found yet. ``spec`` is as read."""
 
     spec: PackageSpec
     content: str
@@ -93,7 +93,7 @@ class Rollbacks:
     def settle(
         self, spec: PackageSpec, source: Source, settings: ResolvedSettings
     ) -> tuple[PackageSpec, ResolvedSettings]:
-        """Return what the package is to be: what its resource asks for, or a former revision."""
+        """Return the wanted state of the package: the one that its resource asks for, or that of a former revision."""
         asked = asked_checksum(desired_state(spec, source, settings))
         spec = replace(spec, directives=replace(spec.directives, asked=asked))
         state, request = self._state(spec.id.name), spec.directives.rollback
@@ -184,7 +184,7 @@ class Rollbacks:
         return wish if isinstance(wish, NoTarget) else (due.revision, wish)
 
     async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
-        """Return the newest revision that was deployed, and was made from something else than the package now."""
+        """Return the newest deployed revision that was made from something else than the package is now."""
         why = "no revision of the package with another version, or other settings, is recorded"
         for release in reversed(history):
             if release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED):
@@ -211,7 +211,7 @@ class Rollbacks:
 
 
 def _digest(spec: PackageSpec, instance: Instance) -> str:
-    """Return the digest of what a package is to be, or is; "" if neither is known."""
+    """Return the digest that a package is wanted with, or else the one that it has; "" if neither is known."""
     manifest = instance.files.manifest
     return spec.directives.digest or (manifest.descriptor.digest.text if manifest is not None else "")
 

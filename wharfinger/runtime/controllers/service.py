@@ -1,4 +1,4 @@
-"""The controllers as a service: they follow the objects that packages depend on, and reconcile what changed."""
+"""The controllers as a service: they follow the objects that packages depend on, and reconcile affected packages."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The changes that packages are reconciled for."""
+    """The follower of all changes after which packages are reconciled."""
 
     applications: Informer
     modules: Informer
@@ -115,7 +115,7 @@ async def open_controller(
     seizures: Seizures | None = None,
     moved: Moved = told_to_nobody,
 ) -> AsyncIterator[Controller]:
-    """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
+    """Run the controllers while the body runs; the body begins once the informers have listed. Leaving stops intake at once.
 
     ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
     ``application_scope``: the scope of Applications whose namespace has no scope label. ``require_account``: whether a package
@@ -123,7 +123,7 @@ async def open_controller(
     during which a status is not written if its only news is that a package is being verified. ``repository_client`` and
     ``scan_source`` are for PackageRepositories, if they differ from those of packages. ``caches`` are those of a standby; they
     are opened here if there are none. ``shard`` is the one that this daemon keeps, ``seizures`` take over from shards without a
-    daemon, and ``moved`` is told of each Application that was given to another shard.
+    daemon, and ``moved`` is called for each Application that was given to another shard.
     """
     async with open_references(client, keys.add) as references, AsyncExitStack() as stack:
         if caches is None:

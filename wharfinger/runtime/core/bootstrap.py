@@ -48,7 +48,7 @@ class Bootstrap:
 
 @asynccontextmanager
 async def open_bootstrap(client: ClusterClient, marker: ObjectKey) -> AsyncIterator[Bootstrap]:
-    """Watch ``marker``, a ConfigMap, while the body runs, which begins once it is known whether the ConfigMap exists."""
+    """Watch the ConfigMap ``marker`` while the body runs. The body begins once it is known whether the ConfigMap exists."""
     async with open_informer(
         client, marker.resource, marker.namespace, field_selector=f"metadata.name={marker.name}"
     ) as informer:

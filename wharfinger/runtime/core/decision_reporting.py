@@ -34,7 +34,7 @@ class UnreportedDecisions:
         return True
 
     def due(self, name: str) -> tuple[str, ...]:
-        """Return the packages whose kept decisions are to be considered again, because that about ``name`` is reported now."""
+        """Return the packages whose kept decisions are to be considered again, because the one about ``name`` is reported now."""
         if name not in self._unsaid:
             return ()
         self._unsaid.discard(name)

@@ -1,4 +1,4 @@
-"""The packages whose removal is over, until they are forgotten outside of their queues, which are removed too."""
+"""The packages whose removal is over, and which a task outside of their queues is to forget, together with the queues."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ import trio
 
 
 class Departures:
-    """A line of names; any number may be put in, and one task takes them out."""
+    """A queue of names; any number may be put in, and one task takes them out."""
 
     def __init__(self) -> None:
         self._names: deque[str] = deque()

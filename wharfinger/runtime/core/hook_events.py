@@ -8,7 +8,7 @@ from wharfinger.runtime.tasks.event_tasks import EventHookTask
 
 
 def event_task(instance: Instance, hooks: PackageHooks, inbox: Inbox, tools: Tools, host: Host) -> EventHookTask | None:
-    """Return the task that notifies a hook of what is in its inbox; None if the hooks of its package are stopped.
+    """Return the task that notifies a hook of the events in its inbox; None if the hooks of its package are stopped.
 
     A task carries the scope of its package's hooks, so a task that is due after the hooks were stopped runs nothing.
     """

@@ -1,11 +1,11 @@
 """All packages of one cluster, and the loop that does what follows from their events.
 
 An event of a package is one step of its machine (:mod:`~wharfinger.runtime.package.machine`). Its effects are put before all
-others that wait, and performed one after the other; the outcome of an effect is another event. The scheduler is told at once,
-and its orders wait until no effect does: one entry for each package, in which the last order replaces the one before
-(:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, rounds of global hooks are looked at, and enabled scripts
-are asked again that see other Modules than before. So no effect is performed within another one, nothing has to guard against
-being entered twice, and the whole is one atomic step between two awaits of the event loop.
+others that wait, and performed one after the other; the outcome of an effect is another event. The scheduler is notified at once.
+Its orders wait until no effect waits: there is one entry for each package, in which the last order replaces the one before
+(:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and the enabled
+scripts that see other Modules than before are asked again. So no effect is performed within another one, no code has to guard
+against re-entry, and the whole is one atomic step between two awaits of the event loop.
 
 The lifecycle store gives each operation its scope and cancels those that the operation supersedes; the scope and the tasks are
 made together, so nothing comes between a decision and its consequences.
@@ -96,7 +96,7 @@ but not during a lasting one.
 
 
 class Packages:
-    """The packages with their machines, the scheduler and the lifecycle store, and what is to be done for them."""
+    """The packages with their machines, the scheduler and the lifecycle store, and the work that waits."""
 
     def __init__(
         self,
@@ -133,17 +133,17 @@ class Packages:
     # --- what happened ---------------------------------------------------------------------------------------------------
 
     def emit(self, instance: Instance, event: Event) -> None:
-        """Take an event of a package, and do all that follows from it."""
+        """Process an event of a package, and do all that follows from it."""
         self._take(instance, event)
         self.settle()
 
     def tell(self, event: SchedulerEvent) -> None:
-        """Tell the scheduler, and do all that follows from it. Raises CycleError; nothing has changed then."""
+        """Notify the scheduler of an event, and do all that follows from it. Raises CycleError; nothing has changed then."""
         self.note(event)
         self.settle()
 
     def note(self, event: SchedulerEvent) -> None:
-        """Tell the scheduler; `settle` performs its orders. Raises CycleError; nothing has changed then."""
+        """Notify the scheduler of an event; `settle` performs its orders. Raises CycleError; nothing has changed then."""
         self._orders.put(self.scheduler.apply(event, self.changes.now()))
         self._told = True
         if isinstance(event, NodeRemoved):
@@ -202,7 +202,7 @@ class Packages:
         return self.modules.before(instance)
 
     def global_values(self) -> JsonObject:
-        """Return what every package sees under ``global``."""
+        """Return the values that every package sees under ``global``."""
         return self.modules.global_values()
 
     def global_settings(self) -> JsonObject:
@@ -377,7 +377,7 @@ class Packages:
             self._restate(self.unreported.due(decided.name))
 
     def _restate(self, names: Iterable[str]) -> None:
-        """Report the decisions about these packages again, after what waits now."""
+        """Report the decisions about these packages again, after the orders that wait now."""
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
 

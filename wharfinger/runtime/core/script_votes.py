@@ -52,7 +52,7 @@ class ScriptVotes:
         self._turned = True
 
     def node_removed(self, name: str) -> None:
-        """Record that a package is no node any more; other Modules may be on."""
+        """Record that a package is no longer a node; other Modules may be on."""
         self._turned = True
         self._seeing.discard(name)
 
@@ -61,7 +61,7 @@ class ScriptVotes:
         self._provisional.discard(name)
 
     def ask_provisional(self) -> None:
-        """Run the scripts again that voted before all installed packages were loaded."""
+        """Run again the scripts that voted before all installed packages were loaded."""
         for name in sorted(self._provisional):
             instance = self._instances.get(name)
             if instance is not None and instance.files.definition is not None and not self._misses_others(name):

@@ -38,11 +38,11 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
 
 
 def asked_checksum(desired: DesiredState) -> str:
-    """Return a checksum of what a resource asks for; whether it is reconciled at the moment is no part of that."""
+    """Return a checksum of what a resource asks for, except for suspension and maintenance."""
     return checksum(to_json(asdict(replace(desired, suspended=False, maintenance=""))))
 
 
 def have_other_needs(before: Directives, after: Directives) -> bool:
-    """Return whether those parts of a resource differ that become part of the scheduler's node."""
+    """Return whether the parts of a resource that go into the scheduler's node differ."""
     judged = ((depends_on_checksum(one.depends_on), one.default) for one in (before, after))
     return len(set(judged)) > 1

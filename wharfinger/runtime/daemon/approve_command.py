@@ -1,4 +1,4 @@
-"""``wharfinger approve``: let a package be updated to a version that waits.
+"""``wharfinger approve``: approve the update of a package to a version that waits for this.
 
 The command writes the annotation of the resource with the rights of the user who runs it. The debug socket is read-only.
 """
@@ -26,7 +26,7 @@ EXIT_NOTHING: Final = 3
 
 
 class NothingToApproveError(Exception):
-    """No version of the package waits."""
+    """No version of the package waits for approval."""
 
 
 def add_approve(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
 
 
 async def approve(client: ClusterClient, name: str, version: str) -> str:
-    """Approve a version, "" the one that waits; return it. Raises ClusterError or NothingToApproveError."""
+    """Approve a version ("": the one that waits), and return it. Raises ClusterError or NothingToApproveError."""
     key = resource_key(package_id(name))
     obj = await client.get(key)
     if find_str(obj, "spec", "packageVersion"):

@@ -1,7 +1,7 @@
 """The examination of a machine and a cluster for everything that the daemon needs, each finding with its remedy.
 
-Nothing is changed, neither here nor in the cluster. An examination that needs the result of a failed one is skipped, and says
-so; so the first failed finding is the one to mend.
+Nothing is changed, neither here nor in the cluster. An examination that needs the result of a failed one is reported as skipped,
+so the first failed finding is the one to fix.
 """
 
 import os
@@ -81,7 +81,7 @@ class DaemonAbsentError(Exception):
 
 
 async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
-    """Examine everything, and ``tell`` each finding as soon as it is known."""
+    """Examine everything, and call ``tell`` with each finding as soon as it is known."""
     tell(await _helm(patient.helm, _on_path(patient.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():
@@ -188,7 +188,7 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
 
 @asynccontextmanager
 async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> AsyncIterator[ClusterClient | None]:
-    """Yield a client; None if there is no usable kubeconfig, which is told."""
+    """Yield a client; if there is no usable kubeconfig, report that, and yield None."""
     with tempfile.TemporaryDirectory() as certificates:
         try:
             connection: Connection = await trio.to_thread.run_sync(
@@ -208,7 +208,7 @@ async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> Async
 
 
 async def _within(client: ClusterClient, subject: str, ask: Callable[[ClusterClient], Awaitable[Finding]]) -> Finding:
-    """Return the finding, or why there is none."""
+    """Return the finding that ``ask`` returns, or a failed one with the reason why there is none."""
     remedy = "check the address and the credentials of the kubeconfig with `kubectl version`"
     with trio.move_on_after(CLUSTER_S):
         try:

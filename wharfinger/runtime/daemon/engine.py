@@ -30,7 +30,7 @@ def package_renderer(charts: KeyedRenderer, builder: KustomizeBuilder, entries: 
 
 
 def find_kubectl() -> Path | None:
-    """Return the path of ``kubectl`` on PATH; None if there is none. It builds if there is no engine."""
+    """Return the path of ``kubectl`` on PATH; None if there is none. It builds packages if there is no engine."""
     found = shutil.which("kubectl")
     return None if found is None else Path(found).absolute()
 

@@ -1,14 +1,15 @@
 """The daemon's log: one line per record on stderr, text for people, with or without colours, or JSON for programs.
 
-Each line has the package that it is about, and, if it is about work in a queue, the task and the cause of that work.
+Each line names the package that it is about, and, if it is about work in a queue, the task and the cause of that work. These come
+from context variables that a queue's worker sets, so no log call has to pass them.
 
 A traceback follows its record, and each of its lines is marked.
 
 Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
 message; in JSON they are beside it, and none of them replaces a standard field.
 
-These come from context variables that a queue's worker sets, so no log call has to pass them. Names and values
-of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks into a message.
+Names and values of fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks
+into a message.
 """
 
 import json
@@ -62,7 +63,7 @@ class _Formatter(logging.Formatter):
 
 
 def _place(package: str, task: str, cause: str) -> str:
-    """Return what a line is about as text: `` [prod.shop: Render; update of prod.shop]``."""
+    """Return the subject of a line as text: `` [prod.shop: Render; update of prod.shop]``."""
     work = "; ".join(filter(None, (task, cause)))
     inside = ": ".join(filter(None, (package, work)))
     return f" [{inside}]" if inside else ""
@@ -90,15 +91,14 @@ def _escaped(line: str) -> str:
 
 
 def _escaped_in_json(line: str) -> str:
-    """Escape what JSON allows but a line of text may not have: line ends beyond ASCII, and control characters of terminals."""
+    """Escape characters that JSON leaves as they are: line ends beyond ASCII, and control characters of terminals."""
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:
-    """Send Wharfinger's records to ``stream`` (default: stderr); of other libraries' records, only those of level WARNING and
-    above."""
+    """Send Wharfinger's records to ``stream`` (default: stderr); records of other libraries only from level WARNING on."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Formatter(form))
     root = logging.getLogger()

@@ -1,7 +1,7 @@
 """``wharfinger rollback``: let a package return to a former revision.
 
 The command writes the annotation of the resource with the rights of the user who runs it. The daemon finds the revision, and
-reports in the status of the resource whether there is a way back.
+reports in the status of the resource whether the package can return.
 """
 
 import argparse

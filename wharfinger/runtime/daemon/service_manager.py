@@ -1,8 +1,8 @@
 """The notification protocol of systemd (sd_notify(3)): READY, RELOADING, STOPPING, and a watchdog fed by the daemon's own loop.
 
-Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs
-stops feeding it; and so does a watch of the API server that hangs, for which ``/livez`` fails, too. Then systemd restarts the
-daemon. A reload (SIGHUP, which only a daemon under a service manager handles) looks at everything again.
+Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs does not
+feed it. It is not fed while a watch of the API server hangs either; ``/livez`` fails then, too. If it is not fed, systemd
+restarts the daemon. A reload (SIGHUP, which only a daemon under a service manager handles) looks at everything again.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def service_manager(environment: Mapping[str, str] = os.environ) -> ServiceManag
 
 @asynccontextmanager
 async def open_watchdog(manager: ServiceManager, hangs: Callable[[], str] = str) -> AsyncIterator[None]:
-    """Feed the watchdog at half its interval while the body runs, unless ``hangs`` returns what hangs."""
+    """Feed the watchdog at half its interval while the body runs, except while ``hangs`` returns a problem."""
     async with trio.open_nursery() as nursery:
         if manager.address and manager.watchdog_s > 0:
             nursery.start_soon(_feed, manager, hangs, name="watchdog")

@@ -1,4 +1,4 @@
-"""The traces of a daemon: whether they are made, and by what."""
+"""The traces of a daemon: whether they are exported, and to which receiver."""
 
 import argparse
 import importlib.util

@@ -15,17 +15,17 @@ comes from outside. An arrival, a result that differs, and a removal are *change
 
 *Which nodes run.* A new node runs. After that, a node runs again
 
-* charged: when its own content arrives; when, after it ended, something changes that it reads; when it is *swept* (below) and
-  its Terminals produced an arrival since it was last charged;
-* free: when this was requested; when what it lacks changes or ends a run; when what it waits for outside comes, or something
-  changes meanwhile that it reads; when it is swept otherwise; when it is picked at a fixpoint.
+* charged: when its own content arrives; when it has ended and something that it reads changes; when it is *swept* (below) and its
+  Terminals produced an arrival since it was last charged;
+* free: when this was requested; when what it lacks changes or ends a run; when the answer comes that it waits for outside, or
+  something that it reads changes meanwhile; when it is swept in any other case; when it is picked at a fixpoint.
 
-Several causes share one run. *Stamps* decide whether a cause came during a run: each id is stamped when it last changed and
-when it last ended a run, each run when it began, all by one clock. A run with a later cause is *overtaken*: what it emitted
-is kept, its result is not published, and the node runs again without having been done. A node that has spent `Rules.budget`
-charges is *exhausted* instead of charged; so is a node that would be created deeper than `Rules.depth`. It does not run
-again before the episode is over. Where the engine drains, that is never; where it does not, it is the next moment at which
-nothing is to run and nothing runs.
+Several causes share one run. *Stamps* decide whether a cause came during a run: each id is stamped when it last changed and when
+it last ended a run, each run when it began, all by one clock. A run with a later cause is *overtaken*: what it emitted is kept,
+its result is not published, and the node runs again without having been done. A node that has spent `Rules.budget` charges is
+*exhausted* instead of charged; so is a node that would be created deeper than `Rules.depth`. It does not run again before the
+episode is over. If the engine drains, the episode is never over; otherwise it is over at the next moment at which nothing is to
+run and nothing runs.
 
 *Fixpoints*, if `Rules.drain` is set. When nothing is to run, nothing runs and no node waits for the outside, the nodes that
 asked for it are swept, if anything arrived since they last ran. If there are none, the parked nodes are run at stricter levels,
@@ -61,9 +61,9 @@ parked node is picked at most twice, then it is unresolved; and every fixpoint p
 6. So there are finitely many runs, and each is reported. After the last one the engine has converged, or an answer from
 outside is still due.
 
-A verdict is not a guess: at a fixpoint no body runs that could report anything. So a lacked id can appear only through a node
-that is picked now, or from the world outside. If it does appear, that is a change, and each node that ended because it lacked
-the id runs again.
+A verdict is not a guess, because no body that could report anything runs at a fixpoint. So a lacked id can appear only through a
+node that is picked now, or from the world outside. If it does appear, that is a change, and each node that ended because it
+lacked the id runs again.
 
 *Cost.* An event costs O(log n) for each id that its node names and for each node that it wakes; a fixpoint costs O(p log p) for
 the p nodes parked since the last one. Neither looks at any other node. If no node stays unresolved, a node runs once, and once

@@ -136,7 +136,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer from outside, for which run ``run`` of a node waited, has come; for any other run it changes nothing."""
+    """The world outside has answered run ``run`` of a node. If the node does not wait in this run, nothing changes."""
 
     id: Id
     run: int

@@ -1,9 +1,9 @@
 """The state of the engine between two events, and the questions that it answers.
 
-Everything is a persistent map, set or queue: the next state shares all unchanged parts with the last one, so that the cost
-of a step depends on its changes, and a snapshot is a reference. Every id that is present, and while bodies run also one that
-was removed, has a :class:`Mark`, which says when it last changed; if it has a body, the mark is part of its :class:`Node`.
-Marks and runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
+Everything is a persistent map, set or queue: the next state shares all unchanged parts with the last one, so that the cost of a
+step depends on its changes, and a snapshot is a reference. Every id that is present has a :class:`Mark`, which says when it last
+changed; so has a removed id while bodies run. If the id has a body, the mark is part of its :class:`Node`. Marks and runs are
+stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 

@@ -56,7 +56,7 @@ def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id |
 
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
-    """Create a node where there was none, or one that was removed and left a place in the queue, or a body that still runs."""
+    """Create a node; ``gone`` is the removed node of this id that still has a place in the queue or a running body, if any."""
     if gone is not None and gone.stage is Stage.RUNNING:
         draft.marks = draft.marks.insert(who, mark)
         draft.put(who, gone._replace(again=Again.ANEW, origin=origin))

@@ -1,4 +1,4 @@
-"""The tasks of this process as a tree: who started whom, for which package, why, and where each of them waits."""
+"""The tasks of this process as a tree: which task started which, for which package, why, and where each of them waits."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -64,7 +64,7 @@ async def _predicted(
 
 
 def _notes(instance: Instance, tools: Tools) -> list[str]:
-    """Return what holds the next apply back, or may change it."""
+    """Return notes about anything that holds the next apply back, or may change it."""
     notes: list[str] = []
     if instance.status.suspended:
         notes.append("the package is suspended: nothing is applied before it is resumed")

@@ -24,7 +24,7 @@ _ABSENT: Final = object()
 def field_changes(
     before: JsonObject | None, after: JsonObject | None, secrets: Collection[str]
 ) -> tuple[tuple[FieldChangeSnapshot, ...], int]:
-    """Return the changed fields, in the order of the object that is there after, and how many more there are.
+    """Return the changed fields, in the order of the new object, and the number of those that were left out.
 
     A new object is one change, of the whole document: its pointer is "".
     """

@@ -15,7 +15,7 @@ _SECRET = "Secret"  # noqa: S105 - a kind
 def hook_snapshots(instance: Instance) -> tuple[HookSnapshotsSnapshot, ...]:
     """Return the snapshots of each hook that has kubernetes bindings, sorted by hook.
 
-    What a filter made of a Secret may be the secret itself, so every text and number in it is masked.
+    The filter result of a Secret may be the secret itself, so every text and number in it is masked.
     """
     hooks = sorted(instance.files.hooks, key=lambda hook: hook.name)
     return tuple(

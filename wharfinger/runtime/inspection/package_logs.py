@@ -89,7 +89,7 @@ class PackageLogs(logging.Handler):
             self._is_at_work = False
 
     def of(self, package: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept lines of a package with a number above ``after``; None if there is none of this package at all."""
+        """Return the kept lines of a package with a number above ``after``; None if nothing is kept about this package."""
         ring = self._rings.get(package)
         if ring is None:
             return None

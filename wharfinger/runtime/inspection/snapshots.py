@@ -52,7 +52,7 @@ from wharfinger.runtime.inspection.recorder_metrics import recorder_families
 from wharfinger.runtime.inspection.repository_snapshots import repository_snapshots
 from wharfinger.runtime.inspection.resources import resource_snapshots
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
-from wharfinger.runtime.inspection.version_advice import VersionAdvice
+from wharfinger.runtime.inspection.version_advice import Advice, VersionAdvice
 from wharfinger.runtime.inspection.warm_pools import persistent_pools, warm_pools
 from wharfinger.runtime.inspection.watch_metrics import stale_watches, watch_families
 from wharfinger.runtime.inspector import (
@@ -118,6 +118,8 @@ class RuntimeInspector:
     """The last log lines of each package; None before logging is set up."""
     find: Callable[[ObjectKey], JsonObject | None] = nothing_found
     """The lookup of Applications and Modules, as they were seen last."""
+    advised: dict[tuple[str, str], Advice] = field(default_factory=dict)
+    """The last advice about versions."""
 
     async def daemon(self) -> DaemonSnapshot:
         """Return the snapshot of the daemon."""
@@ -226,14 +228,14 @@ class RuntimeInspector:
             return explain_claim(name, self.pods) if self.pods is not None else None
         if self.runtime is None or (found := explain(name, _known(self.runtime))) is None:
             return None
-        return await VersionAdvice(self.runtime, self.scans, self.find).add_to(found)
+        return await VersionAdvice(self.runtime, self.scans, self.find, self.advised).add_to(found)
 
     async def history(self, name: str) -> HistorySnapshot | None:
         """Return the last events of a package; None if there are none."""
         return history_of(self.recorder.rings, name) if self.recorder is not None else None
 
     def secrets_of(self, name: str) -> tuple[str, ...]:
-        """Return the texts that may not be recorded of a package: the known secrets, and settings whose keys mark a secret."""
+        """Return the texts of a package that must not be recorded: known secrets, and settings whose keys mark a secret."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if instance is None:
             return ()

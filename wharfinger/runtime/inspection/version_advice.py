@@ -1,11 +1,11 @@
 """The versions that would work, in the explanation of a package whose requirements are not met, or whose update is not possible.
 
-The search reads the indexes of the packages in the conflict. A package whose versions nobody follows has no index, so its newest
-versions are read when the search comes to it; that is bounded in time, and kept for a while.
+The search reads the indexes of the packages in the conflict. A package whose versions are not followed has no index, so its
+newest versions are read when the search comes to it. This is bounded in time, and the result is kept for a while.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
@@ -19,20 +19,37 @@ from wharfinger.runtime.repositories.version_nodes import nodes_of, search_versi
 from wharfinger.runtime.resources.identity import AppId, IdentityError, package_id
 from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_application, read_module, resource_key
 from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.state import Graph
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.versions.version_chooser import Why
 
 MAX_WAIT_S: Final = 5.0
 """The time after which an explanation is given without versions."""
+KEPT_S: Final = 30.0
+"""The time for which advice is given again while the scheduler's state is the same: a search may take a second of processor
+time, and whoever watches an explanation asks for it again and again."""
+MAX_KEPT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The advice for a package: the state that it is about, the time until which it counts, and its text ("": none)."""
+
+    graph: Graph
+    until: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class VersionAdvice:
-    """The advice for the packages of a runtime. ``find`` returns the resource of a package as it was seen last."""
+    """The advice for the packages of a runtime. ``find`` returns the resource of a package as it was seen last; ``kept`` is the
+    advice that was given last, by the package and the version that it is about.
+    """
 
     runtime: Runtime
     repositories: Repositories | None
     find: Callable[[ObjectKey], JsonObject | None]
+    kept: dict[tuple[str, str], Advice] = field(default_factory=dict)
 
     async def add_to(self, explanation: ExplanationSnapshot) -> ExplanationSnapshot:
         """Return an explanation with the versions that would work, if requirements are what keeps the package off."""
@@ -41,13 +58,32 @@ class VersionAdvice:
             if explanation.ready:
                 text = await self._of_update(name)
                 return replace(explanation, also=(*explanation.also, f"{name}: {text}")) if text else explanation
-            result = await search_versions(self.runtime.scheduler.graph, name, self._others)
-            if result is not None:
-                return replace(explanation, remedy="; ".join(filter(None, (explanation.remedy, result.text))))
+            if text := await self._searched(name):
+                return replace(explanation, remedy="; ".join(filter(None, (explanation.remedy, text))))
         return explanation
 
+    async def _searched(self, name: str, wanted: Node | None = None) -> str:
+        """Return the result of a search; "" without one. One that is not waited for counts as no result for a while."""
+        graph, key = self.runtime.scheduler.graph, (name, "" if wanted is None else wanted.version)
+        known = self.kept.pop(key, None)
+        if known is None or known.graph is not graph or trio.current_time() >= known.until:
+            known = Advice(graph, trio.current_time() + KEPT_S, "")
+            try:
+                result = await search_versions(graph, name, self._others, wanted)
+                known = replace(known, text=result.text if result is not None else "")
+            finally:
+                self._keep(key, known)
+        else:
+            self._keep(key, known)
+        return known.text
+
+    def _keep(self, key: tuple[str, str], advice: Advice) -> None:
+        self.kept[key] = advice
+        while len(self.kept) > MAX_KEPT:
+            del self.kept[next(iter(self.kept))]
+
     async def _of_update(self, name: str) -> str:
-        """Return the versions with which the newer version of a package that is ready would be possible; "" if it is."""
+        """Return the versions that would make a ready package's newer version possible; "" if it is, or if none are found."""
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None
         if note is None or note.reason != Why.NOT_POSSIBLE or not note.pending:
@@ -55,8 +91,7 @@ class VersionAdvice:
         wanted = next((each for each in await self._others(name) if each.version == note.pending), None)
         if wanted is None:
             return ""
-        result = await search_versions(self.runtime.scheduler.graph, name, self._others, wanted)
-        return result.text if result is not None else ""
+        return await self._searched(name, wanted)
 
     async def _others(self, name: str) -> Sequence[Node]:
         node, spec = self.runtime.scheduler.node(name), self._spec(name)

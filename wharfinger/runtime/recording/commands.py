@@ -16,7 +16,7 @@ from wharfinger.runtime.inspector import HistorySnapshot
 from wharfinger.runtime.recording.canonical import as_bytes
 from wharfinger.runtime.recording.history import recorded_history
 from wharfinger.runtime.recording.past_explanation import explain_recorded
-from wharfinger.runtime.recording.record import Record
+from wharfinger.runtime.recording.record import GapRecord, Record
 from wharfinger.runtime.recording.recordings import RecordingError, Unread, read_recording
 from wharfinger.runtime.recording.replay import Difference, Replay
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
@@ -41,12 +41,16 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 def _replay(args: argparse.Namespace) -> int:
     path = cast("Path", args.path)
-    replay, differences, unread = Replay(), list[Difference](), list[Unread]()
+    replay, differences, unread, gaps = Replay(), list[Difference](), list[Unread](), 0
     try:
         for each in read_recording(path):
             if isinstance(each, Unread):
                 unread.append(each)
-            elif (difference := replay.take(each)) is not None:
+                continue
+            if len(unread) > gaps:
+                gaps = len(unread)
+                replay.take(_gap_before(each))
+            if (difference := replay.take(each)) is not None:
                 differences.append(difference)
     except (RecordingError, FormatError) as error:
         sys.stderr.write(f"error: {printable(str(error))}\n")
@@ -75,7 +79,21 @@ def explanation_from(path: Path, name: str, at: datetime) -> ExplanationSnapshot
 
 
 def _records(path: Path) -> Iterator[Record]:
-    return (each for each in read_recording(path) if not isinstance(each, Unread))
+    """Yield the records that can be read, with a gap wherever others could not be read between them."""
+    is_gap = False
+    for each in read_recording(path):
+        if isinstance(each, Unread):
+            is_gap = True
+            continue
+        if is_gap:
+            is_gap = False
+            yield _gap_before(each)
+        yield each
+
+
+def _gap_before(record: Record) -> GapRecord:
+    """Return the record of a gap of unknown size: no machine continues from the last record before it."""
+    return GapRecord(0, record.time, 0)
 
 
 @contextmanager

@@ -69,7 +69,8 @@ async def search_versions(
                 missing.add(each)
             return known.get(each, ())
 
-        search = partial(find_versions, graph, name, candidates, wanted=wanted)
+        stop = trio.from_thread.check_cancelled  # a large search takes seconds
+        search = partial(find_versions, graph, name, candidates, wanted=wanted, between=stop)
         result = await trio.to_thread.run_sync(search)
         room = MAX_PACKAGES - len(known)
         if (result is not None and result.changes) or not missing or room <= 0:

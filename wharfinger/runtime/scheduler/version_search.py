@@ -106,22 +106,30 @@ class _Proposal:
 
 
 def find_versions(
-    graph: Graph, name: str, candidates: Candidates, *, wanted: Node | None = None, limit: int = MAX_JUDGED
+    graph: Graph,
+    name: str,
+    candidates: Candidates,
+    *,
+    wanted: Node | None = None,
+    limit: int = MAX_JUDGED,
+    between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
     """Return a set of versions with which a package can be on; with ``wanted``, in that version. None if its requirements do not
-    keep it off, or no other versions are known. At most ``limit`` sets are judged.
+    keep it off, or no other versions are known. At most ``limit`` sets are judged; ``between`` is called before each, and its
+    exception ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):
         return None
-    return _Search(graph, name, candidates).run(wanted, limit)
+    return _Search(graph, name, candidates, between).run(wanted, limit)
 
 
 class _Search:
     """One search."""
 
-    def __init__(self, graph: Graph, name: str, candidates: Candidates) -> None:
+    def __init__(self, graph: Graph, name: str, candidates: Candidates, between: Callable[[], None]) -> None:
         self._graph = graph
+        self._between = between
         self._name = name
         self._candidates = candidates
         self._proposals: list[_Proposal] = []
@@ -142,6 +150,7 @@ class _Search:
         while self._proposals:
             if judged >= limit:
                 return self._result((), complete=False)
+            self._between()
             proposal = heapq.heappop(self._proposals)
             judged += 1
             if (made := self._judged(proposal)) is None:

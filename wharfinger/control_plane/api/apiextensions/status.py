@@ -7,7 +7,6 @@ changes.
 
 from collections.abc import Iterable
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 
 from wharfinger.control_plane.api.apiextensions.form import schema_of
@@ -17,8 +16,7 @@ from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
-    canonical_json,
-    decode_json,
+    checksum,
     find,
     find_list,
     find_object,
@@ -27,6 +25,9 @@ from wharfinger.kube.times import format_time
 
 NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
+_MOST_ANSWERS: Final = 1_024
+_ANSWERS: Final[dict[str, tuple[str, str] | None]] = {}
+"""What is wrong with the schemas of definitions, by the digest of their versions: a definition may have a megabyte."""
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
 _REASONS: Final = {
@@ -53,7 +54,7 @@ def settled_status(
         conditions = _named(conditions, wrong, now, kept_back=kept_back)
     elif _is_installing(conditions) and not kept_back:
         conditions = _named(conditions, None, now, kept_back=False)
-    conditions = _structural(conditions, _violations(canonical_json(find_list(definition, "spec", "versions"))), now)
+    conditions = _structural(conditions, _violations(find_list(definition, "spec", "versions")), now)
     return {**status, "conditions": [*conditions], "acceptedNames": accepted}
 
 
@@ -166,14 +167,21 @@ def _approval(definition: JsonObject) -> JsonObject | None:
     return _condition("KubernetesAPIApprovalPolicyConformant", state, reason, message)
 
 
-@lru_cache(maxsize=256)
-def _violations(versions: bytes) -> tuple[str, str] | None:
-    """Return why a schema of these versions, in JSON, is not structural; only definitions that an older server accepted can
-    have such a schema. The answer is kept, because the status of a definition is settled again with each change of its group.
+def _violations(versions: list[JsonValue]) -> tuple[str, str] | None:
+    """Return why a schema of these versions is not structural; only definitions that an older server accepted can have such a
+    schema. The answer is kept, because the status of a definition is settled again with each change of its group.
     """
+    digest = checksum(versions)
+    if digest not in _ANSWERS:
+        if len(_ANSWERS) >= _MOST_ANSWERS:
+            _ANSWERS.clear()
+        _ANSWERS[digest] = _new_violations(versions)
+    return _ANSWERS[digest]
+
+
+def _new_violations(versions: list[JsonValue]) -> tuple[str, str] | None:
     said: list[str] = []
-    listed = decode_json(versions, max_bytes=len(versions), what="versions")
-    for index, version in enumerate(listed if isinstance(listed, list) else ()):
+    for index, version in enumerate(versions):
         schema = schema_of(version) if isinstance(version, dict) else None
         if schema is None:
             continue
