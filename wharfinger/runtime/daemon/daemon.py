@@ -281,8 +281,8 @@ async def _open_all(
         )
         gc.collect()
         gc.freeze()  # the garbage collector need not scan the objects that exist now, because they are kept
+        await stack.enter_async_context(open_reloads(manager, look_again))  # before a reload can be asked for
         manager.notify("READY=1")
-        await stack.enter_async_context(open_reloads(manager, look_again))
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
         inspector.draining = True
