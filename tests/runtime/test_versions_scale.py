@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.charts import chart
+from tests.packages.support.connect_proxy import open_connect_proxy
 from tests.registry_server import open_registry_server
 from tests.runtime.repositories.test_package_scan import Counted
 from tests.runtime.support.objects import repository
@@ -16,8 +17,11 @@ from tests.runtime.support.world import open_ground
 from tests.scale import scaled
 from wharfinger.formats.json.value import encode_json, find, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.network.proxies import read_proxies
+from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.registry.oci_registry import TAGS_ASKED_FOR, open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
+from wharfinger.packages.registry.wire import Access
 from wharfinger.runtime.repositories.index_objects import IndexObjects
 from wharfinger.runtime.repositories.package_scan import Interest, scan_package
 from wharfinger.runtime.resources.resources import PACKAGE_INDEX
@@ -35,6 +39,16 @@ def link_tags(folder: Path, count: int) -> None:
         current = tags / f"1.{number // 100 + 1}.{number % 100}" / "current"
         current.mkdir(parents=True)
         (current / "link").write_text(digest)
+
+
+async def requests_of_scan(address: RegistryAddress, known: PackageIndex, interest: Interest) -> list[str]:
+    """Scan a package in which nothing is new; return the requests as a proxy sees them."""
+    async with open_connect_proxy() as proxy:
+        access = Access(proxies=read_proxies({"HTTP_PROXY": proxy.url()}))
+        host = RegistryAddress("registry.test", address.port)
+        async with open_registry(host, scheme="http", access=access) as registry:
+            assert await scan_package(registry, "packages/web", known, interest) == known
+        return [each.replace(str(host), str(address)) for each in proxy.requests]
 
 
 @pytest.mark.slow
@@ -63,6 +77,10 @@ async def test_ten_thousand_versions_are_one_object_and_a_second_scan_is_two_req
         assert await scan_package(counted, "packages/web", first, using) == first
         second_s = time.perf_counter() - started
         assert counted.asked.total() <= 2
+        assert await requests_of_scan(address, first, using) == [
+            f"GET http://{address}/v2/packages/web/tags/list?n={TAGS_ASKED_FOR}",
+            f"GET http://{address}/v2/packages/web/manifests/{first.versions[0]}",
+        ]
     size = len(encode_json(index_object(first)))
     record_property(
         "figures",

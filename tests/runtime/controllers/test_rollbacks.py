@@ -67,6 +67,39 @@ async def test_there_may_be_no_way_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_the_way_back_may_fail_as_well(tmp_path: Path) -> None:
+    """It is reported, the package does not go back and forth, and what the resource asks for next ends it."""
+    old = {"templates/j.yaml": JOB % ("back", "helm.sh/hook: pre-rollback,")}
+    new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
+    async with open_world(tmp_path) as world:
+        await install(world, old)
+        await world.push("web", "2.0.0", {"templates/drawn.yaml": DRAWN, **new})
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+
+        def failed(obj: JsonObject) -> bool:
+            message = find_str(obj, "status", "summary", "message")
+            return "pre-rollback hook Job back failed" in message
+
+        shop = await world.until("prod", "shop", failed)
+        message = find_str(shop, "status", "summary", "message")
+        assert message.startswith(
+            "returning to revision 1 (1.0.0), because 2.0.0 failed (HookFailed: post-upgrade hook Job late"
+        )
+        assert find_str(shop, "status", "summary", "state") == "Degraded"
+        assert world.runtime.instances["prod.shop"].wish.version == "1.0.0"
+        assert [description.split(":")[0] for _, _, description in await revisions(world)][:3] == [
+            "Install complete",
+            "Upgrade failed",
+            "Rollback failed",
+        ]
+        await world.push("web", "2.0.1", {"templates/drawn.yaml": DRAWN})
+        await world.change("prod", "shop", {"packageVersion": "2.0.1"})
+        shop = await world.until_state("prod", "shop", "Ready")
+        assert find(shop, "status", "rollback") is None
+        assert find_str(shop, "status", "currentVersion", "version") == "2.0.1"
+
+
+@pytest.mark.slow
 async def test_what_cannot_be_undone_is_said_before(tmp_path: Path) -> None:
     slow = deployment(version="2", of_pod="wharfinger.dev/never-ready: 'true'")
     async with open_world(tmp_path) as world:

@@ -1,0 +1,66 @@
+"""Modules of one exclusive group, end to end: at most one is on, one that loses its place is kept, and the next one follows."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+
+pytestmark = pytest.mark.unmeasured
+
+EXCLUDED = has_reason("NoneOfDependenciesUnmet")
+
+
+async def publish(world: World, name: str) -> None:
+    """A Module's package of the group ``cni`` with one ConfigMap."""
+    said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: 1.0.0\nexclusiveGroup: cni\n"
+    template = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
+    folder = write(world.folder / "made" / name, {"package.yaml": said, "templates/out.yaml": template})
+    await world.push_folder(folder, name, "1.0.0")
+
+
+async def applied(world: World) -> list[str]:
+    """The Modules whose objects are in the cluster."""
+    names = "calico", "cilium", "flannel"
+    return [each for each in names if await world.config_map(SYSTEM_NAMESPACE, f"of-{each}") is not None]
+
+
+async def until_gone(world: World, name: str) -> None:
+    """Wait until the objects of a Module are no longer in the cluster."""
+    resource = await world.client.resource_type("v1", "ConfigMap")
+    await world.until_no_object(ObjectKey(resource, SYSTEM_NAMESPACE, f"of-{name}"))
+
+
+@pytest.mark.slow
+async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        for name in ("calico", "cilium", "flannel"):
+            await publish(world, name)
+        await world.create_module("cilium")
+        await world.until_state("", "cilium", "Ready")
+        await world.create_module("flannel")
+        flannel = await world.until("", "flannel", EXCLUDED)
+        assert find_str(flannel, "status", "summary", "message") == (
+            "flannel excludes 'exclusive group cni': cilium, and version 1.0.0 is enabled"
+        )
+        assert await applied(world) == ["cilium"]
+        # One that takes precedence, and is installed later, takes the place; objects of the other stay until it is disabled.
+        await world.create_module("calico")
+        await world.until_state("", "calico", "Ready")
+        await world.until("", "cilium", EXCLUDED)
+        await world.until_state("", "cilium", "Suspended")
+        assert await applied(world) == ["calico", "cilium"]
+        off: JsonObject = {"enabled": False}
+        await world.change("", "cilium", off)
+        await until_gone(world, "cilium")
+        # The place of one that is disabled is taken by the next.
+        await world.change("", "calico", off)
+        await world.until_state("", "flannel", "Ready")
+        await until_gone(world, "calico")
+        assert await applied(world) == ["flannel"]
