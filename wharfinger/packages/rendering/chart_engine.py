@@ -92,7 +92,10 @@ class ChartEngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FolderBuild:
-    """A build of a kustomization: a folder, or with ``files`` a folder of these files, which need not exist on the disk."""
+    """The request to build the kustomization in a folder.
+
+    ``files`` replaces the content of the folder, which then need not exist on the disk; if it is empty, the disk is read.
+    """
 
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)
