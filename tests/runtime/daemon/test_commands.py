@@ -106,7 +106,7 @@ def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest
     with pytest.raises(SystemExit) as caught:
         parse("--grace", seconds)
     assert caught.value.code == 2
-    assert "is not a number of seconds above 0, at most 3600" in capsys.readouterr().err
+    assert "expected a number of seconds, above 0 and at most 3600" in capsys.readouterr().err
 
 
 def test_folders_of_packages_may_be_several() -> None:

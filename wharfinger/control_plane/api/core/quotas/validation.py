@@ -1,5 +1,4 @@
-"""The validation of ResourceQuotas and LimitRanges: the names of resources, the scopes, and amounts that
-contradict each other."""
+"""The validation of ResourceQuotas and LimitRanges: names of resources, scopes, and amounts that contradict each other."""
 
 from fractions import Fraction
 from typing import Final
