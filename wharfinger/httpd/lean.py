@@ -66,7 +66,7 @@ def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
 
 
 _read_headers: Final = lru_cache(maxsize=256)(_headers)
-"""The cached parser; a client sends the same headers with every request, except for the length."""
+"""The cached parser: a client sends the same headers with every request, except for the length."""
 
 
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:

@@ -15,13 +15,13 @@ class HttpLimits:
     body_bytes: int = 4 * 1024 * 1024
     """The size of a request body; a larger one is answered with 413."""
     idle_s: float = 120.0
-    """The time in which the next request on a connection has to begin."""
+    """The time within which the next request on a connection must begin."""
     header_read_s: float = 10.0
     """The time from the first byte of a request to the end of its head; then the answer is 408."""
     body_read_s: float = 60.0
     """The time from the end of a request's head to the end of its body; then the answer is 408."""
     write_s: float = 30.0
-    """The time in which a client has to take one whole response, or one streamed chunk; then the connection is dropped."""
+    """The time within which a client must receive a whole response, or one streamed chunk; then the connection is dropped."""
     connections: int = 256
     """The number of connections served at once. Further connections displace idle ones, or wait to be served."""
 

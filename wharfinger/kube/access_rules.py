@@ -71,7 +71,7 @@ def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...], na
 
 @dataclass(frozen=True, slots=True)
 class JudgedRequest:
-    """A request that an API server has answered: the user that it was made as, and what it asked for.
+    """A request that an API server has answered: its user, the access that it needed, and the answer.
 
     ``agent`` is the user agent, ``name`` the object ("" for a collection), ``code`` the HTTP status. An apply or an update that
     created its object (201) needs the verb ``create``, too.

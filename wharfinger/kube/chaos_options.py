@@ -4,7 +4,7 @@ import argparse
 
 
 def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
-    """Add ``--chaos``, whose help begins with ``condition``, and its seed to a command that starts a control plane."""
+    """Add ``--chaos`` (its help begins with ``condition``) and its seed to a command that starts a control plane."""
     group = parser.add_argument_group("chaos", "intentional faults, by rules (docs/chaos.md)")
     group.add_argument(
         "--chaos",

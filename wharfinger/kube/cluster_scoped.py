@@ -61,4 +61,4 @@ _KINDS: Final = {
 }
 
 CLUSTER_SCOPED: Final = frozenset((group, kind) for group, kinds in _KINDS.items() for kind in kinds)
-"""The kinds as pairs of group ("" for the core one) and kind."""
+"""The kinds as pairs of group ("" for the core group) and kind."""

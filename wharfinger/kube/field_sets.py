@@ -20,7 +20,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json
 
 FieldPath: TypeAlias = tuple[str, ...]
-"""The path elements from the root on; the root itself is ()."""
+"""The path elements, starting at the root; the root itself is ()."""
 
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024

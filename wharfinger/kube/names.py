@@ -18,12 +18,12 @@ _KEY_PART: Final = re.compile(KEY_PART)
 
 
 def is_label(text: str) -> bool:
-    """Return whether a text is a DNS label, as the name of a namespace or of a container."""
+    """Return whether a text is a DNS label, such as the name of a namespace or of a container."""
     return len(text) <= MAX_LABEL and _LABEL.fullmatch(text) is not None
 
 
 def is_subdomain(text: str, most: int = MAX_SUBDOMAIN) -> bool:
-    """Return whether a text is a DNS subdomain of at most ``most`` characters, as the name of most objects."""
+    """Return whether a text is a DNS subdomain of at most ``most`` characters, like the names of most objects."""
     return len(text) <= most and _SUBDOMAIN.fullmatch(text) is not None
 
 
@@ -33,6 +33,6 @@ def is_key_part(text: str) -> bool:
 
 
 def is_qualified_name(text: str) -> bool:
-    """Return whether a text is a qualified name, as a label key or the name of a resource: ``example.com/name`` or ``name``."""
+    """Return whether a text is a qualified name, such as a label key or a resource name: ``example.com/name`` or ``name``."""
     prefix, slash, name = text.rpartition("/")
     return is_key_part(name) and (not slash or is_subdomain(prefix))

@@ -1,8 +1,8 @@
 """Patterns of Go's ``regexp``: check whether a pattern compiles, return Go's error if it does not, and find matches in a text.
 
-Go's error quotes the faulty part of the pattern, so the checks of its parser are reimplemented here. Matching is left to RE2
-(:mod:`~wharfinger.kube.re2_library`), from which Go's package descends; only parts that the two spell differently are
-converted here.
+Go's error quotes the faulty part of the pattern, so the checks of its parser are reimplemented here. Matches come from RE2
+(:mod:`~wharfinger.kube.re2_library`), on which Go's package is based; only parts with a different spelling in RE2 are converted
+here.
 """
 
 import re

@@ -12,9 +12,9 @@ from typing import Final, Protocol
 import re2
 
 USUAL_BYTES: Final = 8 * 1024 * 1024
-"""The memory of a program with its caches while it runs; 64 programs are kept."""
+"""The memory of a running program with its caches; 64 programs are cached."""
 LARGEST_BYTES: Final = 64 * 1024 * 1024
-"""The memory of programs for patterns that need more; four of them are kept."""
+"""The memory of programs for patterns that need more; four of them are cached."""
 MAX_SEEN: Final = 2**32
 """The bytes of text that all searches of one ``found`` may read together: several seconds of work."""
 

@@ -64,7 +64,7 @@ class _Work:
     root: JsonValue
     copied: int = 0
     walked: dict[int, JsonObject] = field(default_factory=dict)
-    """The objects that were walked through, by their ``id``: their members are sorted in the end."""
+    """The objects on the paths of operations, by their ``id``: their members are sorted at the end."""
     moved: bool = False
     """True if a value was copied or moved, so that the document may have become too deep."""
 

@@ -6,7 +6,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _ZONE_CHARS: Final = 255
-"""The longest accepted name of a zone; the tz database has no longer one, and a search for a longer name may not end."""
+"""The largest length of a zone's name; the tz database has no longer name, and a search for one may never end."""
 
 
 def format_time(moment: datetime) -> str:

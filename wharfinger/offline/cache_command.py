@@ -50,7 +50,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def show_statistics(args: argparse.Namespace) -> int:
-    """Print what the cache holds."""
+    """Print the statistics of the cache."""
     cache = cast("Path", args.cache_dir)
     try:
         found = statistics(cache)

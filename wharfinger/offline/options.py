@@ -42,7 +42,7 @@ class OfflineOptions:
     settings: JsonObject
     name: str
     progress: bool = True
-    """False: no progress is shown, not even on a terminal."""
+    """If False, no progress is shown, not even on a terminal."""
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -48,7 +48,7 @@ OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
 MAX_KEY: Final = 64 * 1024
 MAX_DIGITS: Final = 9
 MAX_SHOWN: Final = 100
-"""The most characters of a wrong argument that an error message quotes."""
+"""The largest number of characters of a wrong argument that an error message quotes."""
 
 _SHOWN: Final = {
     "name": "name",

@@ -1,4 +1,4 @@
-"""``wharfinger repository mirror``: copy packages, with what they reference, to another registry or a folder of layouts."""
+"""``wharfinger repository mirror``: copy packages, with their images, to another registry or a folder of layouts."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The journal of the state folder: one SQLite file with several tables, of which only rows with a valid checksum are used.
+"""The journal of the state folder: one SQLite file with several tables. Only rows with a valid checksum are used.
 
 After a ``kill -9`` the journal decides which processes are killed, and which work is *not* repeated, so it must never be
 wrong. It may be lost (DESIGN §7), so a bad journal must never keep the daemon from starting.
@@ -358,7 +358,7 @@ def _exists(database: sqlite3.Connection, table: str) -> bool:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Run the block as one transaction, of which other processes see all changes or none."""
+    """Run the block as one transaction: other processes see all of its changes or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -76,7 +76,7 @@ class Hunt:
                 os.killpg(self.mark.pid, number)
 
     def kill(self, one: Seen, pidfd: int) -> bool:
-        """Kill a process that is pinned and was checked; return whether its death has to be waited for."""
+        """Kill a process that is pinned and was checked; return whether the caller has to wait for its death."""
         if not one.stat.alive:
             _reap_adopted(pidfd)
         elif _kill(pidfd):

@@ -18,7 +18,7 @@ class Job(Protocol):
     """A request for which a caller waits."""
 
     def shut_down(self) -> None:
-        """Tell the caller that no worker will answer; do nothing if the request was answered."""
+        """Notify the caller that no worker will answer; do nothing if the request was answered."""
         ...
 
 

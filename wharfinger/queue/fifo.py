@@ -28,7 +28,7 @@ class Fifo(Generic[T]):
 
     @classmethod
     def of(cls, items: Iterable[T]) -> "Fifo[T]":
-        """Return a queue of these items, the first of which is the oldest."""
+        """Return a queue of these items; the first one is the oldest."""
         found = tuple(items)
         return cls(_chained(reversed(found)), None, len(found))
 

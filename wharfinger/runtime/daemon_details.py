@@ -20,7 +20,7 @@ class LeaderSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing.
+    """The daemon itself; ``standby`` is the reason why it may not work yet, "" if it may.
 
     ``stale_watches`` has a sentence for each watch that hangs.
     """

@@ -135,7 +135,7 @@ class PackageSnapshot:
     ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
     ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none. ``rollback`` is a line
-    about the former revision that the package returned to, and what its resource asks for; "" if it is as that asks.
+    about the former revision that the package returned to, and what its resource asks for; "" if it is as its resource asks.
     ``suspended`` and ``maintenance`` (its mode) are what users asked for. ``crds`` are the kinds that the package defines
     (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name something that its chart does
     not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,

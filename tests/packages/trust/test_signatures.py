@@ -2,25 +2,28 @@
 
 from pathlib import Path
 
-import pytest
-
-from tests.packages.support.registry_contract import REPOSITORY, push
+from tests.packages.support.registry_contract import REPOSITORY, push, push_index
 from tests.packages.support.signing import KEY, OTHER
 from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
-from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.registry.manifest import OCI_MANIFEST
 from wharfinger.packages.registry.oci_layout import OciLayout
+from wharfinger.packages.registry.registry import Descriptor
 from wharfinger.packages.trust.claims import MAX_PAYLOAD, Claim
 from wharfinger.packages.trust.keys import is_signed_by
 from wharfinger.packages.trust.signatures import (
     MAX_SIGNATURES,
     SIGNATURE,
+    SIGNATURE_TYPE,
     SIMPLE_SIGNING,
     find_signatures,
     push_signature,
     signature_tag,
 )
 from wharfinger.packages.trust.signer import Signer
+
+
+def entry(image: Descriptor) -> JsonObject:
+    return {"mediaType": OCI_MANIFEST, "digest": image.digest.text, "size": image.size}
 
 
 async def test_signatures_are_added_and_replaced(tmp_path: Path) -> None:
@@ -57,11 +60,28 @@ async def test_the_number_of_signatures_is_bounded(tmp_path: Path) -> None:
     assert [each.signature for each in found[:2]] == [b"", b"a"]
 
 
-async def test_a_payload_that_is_too_large(tmp_path: Path) -> None:
+async def test_a_payload_that_is_too_large_does_not_hide_others(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path)
     digest = (await push(registry, "1.0.0")).digest
     await push_signature(registry, REPOSITORY, digest, b"x" * (MAX_PAYLOAD + 1), b"a")
-    with pytest.raises(
-        ArtifactError, match=r"the signed payload sha256:.* has 1048577 bytes; at most 1048576 are read"
-    ):
-        await find_signatures(registry, REPOSITORY, digest)
+    await push_signature(registry, REPOSITORY, digest, b"good", b"b")
+    large, good = await find_signatures(registry, REPOSITORY, digest)
+    assert large.problem.endswith("has 1048577 bytes; at most 1048576 are read")
+    assert (good.payload, good.signature, good.problem) == (b"good", b"b", "")
+
+
+async def test_a_manifest_that_cannot_be_read_does_not_hide_others(tmp_path: Path) -> None:
+    registry = OciLayout(tmp_path)
+    pushed = await push(registry, "1.0.0")
+    await push_signature(registry, REPOSITORY, pushed.digest, b"good", b"b")
+    broken: JsonObject = {
+        "schemaVersion": 2,
+        "mediaType": OCI_MANIFEST,
+        "layers": [{"mediaType": SIMPLE_SIGNING, "digest": pushed.digest.text, "size": -1}],
+        "subject": entry(pushed),
+    }
+    own = await registry.push_manifest(REPOSITORY, "", encode_json(broken), OCI_MANIFEST)
+    await push_index(registry, f"sha256-{pushed.digest.hex}", {**entry(own), "artifactType": SIGNATURE_TYPE})
+    good, other = await find_signatures(registry, REPOSITORY, pushed.digest)
+    assert (good.payload, good.problem) == (b"good", "")
+    assert other.problem.startswith("the manifest of signatures cannot be read")

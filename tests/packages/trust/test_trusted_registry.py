@@ -154,7 +154,10 @@ ATTACKS: list[tuple[Attack, str]] = [
     ),
     (
         signatures_that_are_no_manifest,
-        "the manifest of signatures cannot be read: layers.size: expected a number of bytes from 0 to 68719476736",
+        (
+            f"expected a signature by {OURS}, found 1 signature that cannot be used: the manifest of signatures cannot be read: "
+            "layers.size: expected a number of bytes from 0 to 68719476736; sign the artifact again"
+        ),
     ),
 ]
 

@@ -1,12 +1,15 @@
 """Running commands warm where that is possible, and cold otherwise; and what is left after many of them."""
 
 import gc
+import itertools
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from tests.pools.interpreters.warm import (
     GIB,
@@ -19,6 +22,7 @@ from tests.pools.interpreters.warm import (
     until,
     until_ready,
 )
+from tests.scale import scaled
 from wharfinger.pools.interpreters.warm_start import open_warm_starts
 from wharfinger.pools.memory.budget import MemoryBudget
 from wharfinger.process.child import run_child
@@ -181,6 +185,52 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
             assert len(descriptors()) == opened
         assert ledger.entries() == ()
     assert below() == set()
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_a_day_of_churn_leaves_nothing(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+    """24 hours in which the pool goes again and again because it is idle, and comes back with the next runs: the processes and
+    descriptors stay the same, and so does the memory after the first hours."""
+    mock_clock.rate = 1.0  # time passes as it does, and between runs it jumps
+    kinds = {
+        "good": "print('x')",
+        "bad": "raise ValueError",
+        "dead": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+        "forking": "import os, time\nif os.fork() == 0: time.sleep(1000)",
+    }
+    scripts = {kind: package(tmp_path / kind, text) for kind, text in kinds.items()}
+    limits = Limits(wall_s=PATIENT, stdout_bytes=10_000, drain_s=0.0, cancel_grace_s=0.0)
+    steps = scaled(144, 12)
+    folders = (tmp_path / str(number) for number in itertools.count())
+    begin, memory = trio.current_time(), list[int]()
+    with open_ledger(tmp_path / "journal") as ledger:
+        gc.collect()
+        opened, children = len(descriptors()), below()
+        async with open_warm_starts(2, ledger, MemoryBudget(GIB)) as starts:
+            for _ in range(steps):
+                with trio.fail_after(PATIENT):
+                    while not starts.pools():  # a pool that is being closed is opened again by the next run
+                        await starts.run(command_of(scripts["good"], next(folders)), limits)
+                        await trio.sleep(0.01)
+                for kind in kinds:
+                    await until_ready(starts.pools()[0], 2)
+                    await starts.run(command_of(scripts[kind], next(folders)), limits)
+                    await until_ready(starts.pools()[0], 2)
+                    memory.append(_resident())
+                mock_clock.jump(24 * 3600 / steps)  # longer than a pool may be idle
+                await until(lambda: not starts.pools() and below() == children)
+                assert len(descriptors()) == opened
+            assert starts.warm >= 4 * steps
+            assert trio.current_time() - begin >= 24 * 3600
+        assert ledger.entries() == ()
+    assert below() == children
+    assert max(memory[-10:]) < max(memory[: len(memory) // 4]) + 4 * 1024**2
+
+
+def _resident() -> int:
+    """The resident memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def test_a_module_that_was_replaced_is_loaded_anew(tmp_path: Path) -> None:

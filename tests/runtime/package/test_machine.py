@@ -80,7 +80,7 @@ from wharfinger.runtime.package.events import (
     VoteRepeated,
     WishAdopted,
 )
-from wharfinger.runtime.package.facts import Fact, Wished
+from wharfinger.runtime.package.facts import Fact, Offered, Wished
 from wharfinger.runtime.package.findings import HooksUnusable, PackageRead, ValuesRead, Verified
 from wharfinger.runtime.package.machine import step
 from wharfinger.runtime.package.state import NO_SETTINGS, Package
@@ -223,6 +223,17 @@ def test_a_finding_changes_records_and_nothing_follows_from_it() -> None:
     for finding in (Verified(), ValuesRead(), PackageRead(SCRIPTED, ()), HooksUnusable()):
         assert step(known, finding, IDLE) == (applied(known, finding), ())
         assert after(known, finding).status is known.status
+
+
+def test_a_decision_during_a_removal_ensures_no_definitions() -> None:
+    store = LifecycleStore()
+    store.adopt(NAME, WISH)
+    store.complete_update(NAME)
+    known = applied(applied(package(), PackageRead(WITH_CRDS, ())), Offered(None))
+    decided = DecisionMade(allowed=True)
+    assert Simple.CRDS in step(known, decided, Around(NOW, store.package(NAME)))[1]
+    store.begin_removal(NAME)
+    assert Simple.CRDS not in step(known, decided, Around(NOW, store.package(NAME)))[1]
 
 
 # --- every order -----------------------------------------------------------------------------------------------------------

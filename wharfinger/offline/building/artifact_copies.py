@@ -5,7 +5,7 @@ from                   what is copied
 =====================  ====================================================================================================
 ``@alias/file``        the file: into ``to`` if it ends with a slash or is a folder, else as ``to``
 ``@alias/folder/``     the folder itself, below ``to``
-``@alias/folder/**``   what is in the folder, with subfolders, below ``to``
+``@alias/folder/**``   the content of the folder, with subfolders, below ``to``
 any other pattern      each match with its whole path, below ``to``; ``**`` is a plain ``*`` here, as in Go's ``fs.Glob``
 =====================  ====================================================================================================
 

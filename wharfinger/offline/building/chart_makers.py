@@ -1,6 +1,6 @@
-"""A cache of which fetched charts may make nodes; after its first build, a chart need not be fetched to answer this.
+"""A cache that records whether fetched charts may make nodes; after its first build, a chart need not be fetched for this.
 
-Only charts of one fixed version are kept: a constraint may allow a newer version tomorrow.
+Only charts of a fixed version are stored: a constraint may allow a newer version tomorrow.
 """
 
 import hashlib

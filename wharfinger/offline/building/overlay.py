@@ -1,4 +1,4 @@
-"""The ``kustomization.yaml`` that Flux makes of a Kustomization: its folder, with the changes that its spec asks for.
+"""The ``kustomization.yaml`` that Flux makes for a Kustomization: its folder, with the changes in its spec.
 
 If the folder has no ``kustomization.yaml``, Flux lists all manifests below it; a subfolder that has one is listed as a whole.
 """
@@ -23,7 +23,7 @@ def has_kustomization(folder: Path) -> bool:
 def resources_of(root: Path, path: str) -> list[str]:
     """Return the resources of a folder of a source as Flux would list them, relative to it. Blocking. Raises TreeError.
 
-    These are files that end in ``.yaml`` or ``.yml``, without what the source ignores.
+    These are files that end in ``.yaml`` or ``.yml``, except those that the source ignores.
     """
     if has_kustomization(root / path):
         return ["."]
@@ -34,7 +34,7 @@ def resources_of(root: Path, path: str) -> list[str]:
 
 
 def overlay_of(spec: JsonObject) -> JsonObject:
-    """Return the fields of a kustomization that ``spec`` of a Flux Kustomization asks for; empty if there are none.
+    """Return the fields of a kustomization that ``spec`` of a Flux Kustomization sets; empty if there are none.
 
     ``components`` keep their paths, relative to the folder.
     """

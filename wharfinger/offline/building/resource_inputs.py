@@ -1,4 +1,4 @@
-"""The inputs of a ResourceSet: those that it has itself and those of its providers, combined by its strategy. Pure.
+"""The inputs of a ResourceSet: its own and those of its providers, combined by its strategy. Pure.
 
 ``Flatten`` lists the inputs of all providers one after the other. ``Permute`` makes every combination of one input from each
 provider; in a combination, the name of its provider is the key of an input.

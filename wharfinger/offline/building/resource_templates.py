@@ -21,7 +21,7 @@ from wharfinger.runtime.fixpoint.model import Id
 RECONCILE: Final = "fluxcd.controlplane.io/reconcile"
 DISABLED: Final = "disabled"
 MAX_OUTPUT: Final = 64 * 1024 * 1024
-"""The most bytes of an answer that is read; the engine's answers are smaller."""
+"""The largest size of an answer that is read, in bytes; the engine's answers are smaller."""
 
 
 class TemplateError(Exception):

@@ -17,9 +17,9 @@ from wharfinger.formats.yaml.writer import write_yaml
 
 OPT_OUT: Final = "kustomize.toolkit.fluxcd.io/substitute"
 MAX_DEPTH: Final = 10
-"""Expressions inside defaults of expressions."""
+"""The largest number of expressions nested in defaults of expressions."""
 MAX_TEXT: Final = 16 * 1024 * 1024
-"""The most characters that expressions add to one manifest."""
+"""The largest number of characters that expressions may add to one manifest."""
 _NAME: Final = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")
 _PART: Final = re.compile(r":\s*(-?\d+)(?::\s*(\d+))?\Z")
 _CASES: Final = ("^^", ",,", "^", ",")

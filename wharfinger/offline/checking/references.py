@@ -1,7 +1,7 @@
-"""References between objects that lead nowhere: what pods mount, what routes serve, what bindings grant. Pure.
+"""References to objects that do not exist, such as volumes of pods, backends of routes, or roles of bindings. Pure.
 
-An object that is not in the tree may exist in the cluster all the same, so these are warnings. Optional references are
-not checked.
+An object that is not in the tree may still exist in the cluster, so these findings are warnings. Optional references are not
+checked.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,8 @@
 """Check manifests by the rules of an API server: an embedded, empty server that runs only during the check.
 
 Definitions of the tree and of Wharfinger are applied first, then namespaces, then everything else, each by server-side apply, as
-the daemon applies. So the server itself checks schemas, unknown fields, defaults, validation and admission. The namespaces of all
-objects are created. A kind without a definition is reported once, and its objects are not judged.
+in the daemon. So the server itself checks schemas, unknown fields, defaults, validation and admission. The namespaces of all
+objects are created. A kind without a definition is reported once, and its objects are not checked.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence

@@ -39,7 +39,7 @@ class ReconcileError(Exception):
 
 
 class BlockedError(Exception):
-    """An object lacks others, which may still come."""
+    """An object lacks other objects, which may still be created."""
 
     def __init__(self, lacks: tuple[Id, ...]) -> None:
         super().__init__(", ".join(map(shown, lacks)))
@@ -47,7 +47,7 @@ class BlockedError(Exception):
 
 
 class DependencyFailedError(Exception):
-    """Others that an object needs have failed: a derived failure."""
+    """Other objects that an object needs have failed: a derived failure."""
 
     def __init__(self, failed: tuple[Id, ...]) -> None:
         super().__init__(", ".join(map(shown, failed)))
@@ -55,7 +55,7 @@ class DependencyFailedError(Exception):
 
 
 class MissingError(ReconcileError):
-    """An object names others that will not come: a primary failure, reconsidered if they come after all."""
+    """An object names objects that will not be created: a primary failure, reconsidered if they are created after all."""
 
     def __init__(self, message: str, missing: tuple[Id, ...]) -> None:
         super().__init__(message)

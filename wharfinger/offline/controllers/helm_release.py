@@ -80,7 +80,7 @@ class _Fetched:
     folder: Path
     digest: str
     root: Path
-    """The folder that the values files are relative to."""
+    """The paths of the values files are relative to this folder."""
     own: Path
     """The folder of the chart in its source, without dependencies that were fetched for it."""
 

@@ -75,7 +75,7 @@ from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
 
 MODULES: Final = Id(ENABLED_MODULES, "", "")
-"""The data that stands for the Modules that are on; every package sees them under ``global``."""
+"""The id of the set of enabled Modules, which every package sees under ``global``."""
 _ANYWHERE: Final = (Path("/"),)
 """An offline build runs as its user, and so reads any folder that a PackageRepository names."""
 
@@ -96,7 +96,7 @@ class PackageTools:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A package that was read: its resource, its definition, its files and their digest, and where it came from."""
+    """A package that was read: its resource, its definition, its files and their digest, and its source."""
 
     spec: PackageSpec
     definition: Definition
@@ -110,7 +110,7 @@ class PackageController:
 
     def __init__(self, desk: Desk, charts: ChartRenders, tools: PackageTools) -> None:
         self.loaded: dict[Id, Loaded] = {}
-        """The packages that were read in this run, for the judgement of their requirements."""
+        """The packages that were read in this run, for the check of their requirements."""
         self._desk = desk
         self._charts = charts
         self._tools = tools
@@ -224,7 +224,7 @@ class PackageController:
         return await self._tools.store.install(manifest), manifest.descriptor.digest.text
 
     async def _source(self, spec: PackageSpec, gate: Gate) -> Source:
-        """Return where a package comes from: the given folder, or the PackageRepository that its resource names."""
+        """Return the source of a package: the given folder, or the PackageRepository that its resource names."""
         folder = self._tools.folder
         if folder is not None:
             layout = trio.Path(folder / spec.package / LAYOUT_FILE)
@@ -241,7 +241,7 @@ class PackageController:
         return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
-        """Return the sources of ``settingsFrom``, None for a missing one: the daemon's own code decides what that means."""
+        """Return the sources of ``settingsFrom``; None for a missing one, which the daemon's own code then handles."""
         found: dict[ObjectKey, JsonObject | None] = {}
         for number, entry in enumerate(spec.settings_from):
             who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)

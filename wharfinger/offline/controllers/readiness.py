@@ -1,8 +1,8 @@
 """The expressions in ``spec.dependsOn[].readyExpr``, which decide in CEL whether a dependency is ready.
 
-Nothing here runs, so an object that was built has the status of one that is ready: its generation was observed, and its
-condition ``Ready`` is true. An expression about anything else in a status cannot be judged without a cluster: the dependency
-counts as ready, and a warning says so. An expression that does not read the status is as true or false as in a cluster.
+Nothing runs here, so a built object gets the status of a ready one: its generation was observed, and its condition ``Ready`` is
+true. An expression about anything else in a status cannot be evaluated without a cluster: the dependency counts as ready, and a
+warning reports it. An expression that does not read the status is as true or false as in a cluster.
 """
 
 import re
@@ -32,14 +32,14 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Readiness:
-    """Judges expressions in the workers for rules."""
+    """Evaluates the expressions, in the worker processes for rules."""
 
     def __init__(self, store: ObjectStore, rules: Rules) -> None:
         self._store = store
         self._rules = rules
 
     async def of_dependencies(self, stored: Stored, needs: Iterable[Need]) -> tuple[str, ...]:
-        """Judge the expressions of a Kustomization or HelmRelease, whose variables are ``self`` and ``dep``.
+        """Evaluate the expressions of a Kustomization or HelmRelease, with the variables ``self`` and ``dep``.
 
         ``needs`` are the objects in its ``spec.dependsOn``. Return warnings. Raises ReconcileError.
         """
@@ -55,7 +55,7 @@ class Readiness:
         return tuple(warnings)
 
     async def of_object(self, found: Stored, expression: str, field: str) -> tuple[str, ...]:
-        """Judge an expression of a ResourceSet, whose variables are the object's fields. Otherwise as `of_dependencies`."""
+        """Evaluate an expression of a ResourceSet, with the object's fields as variables. Otherwise like `of_dependencies`."""
         value = _as_ready(found.object)
         whole = expression
         for name in sorted({*filter(_NAME.match, value), *_USUAL} - _RESERVED):

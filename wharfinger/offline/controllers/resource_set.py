@@ -1,8 +1,8 @@
 """The controller of the Flux Operator's ResourceSets: templates of objects, executed for each of their inputs.
 
-Inputs are those of the set itself and those of the ResourceSetInputProviders that it names or selects. A provider of type
-Static has its inputs in its spec. The inputs of all others come from a service; they are taken from the provider's
-``status.exportedInputs`` if the file has it.
+Inputs are those of the set itself and those of the ResourceSetInputProviders that it names or selects. A provider of type Static
+has its inputs in its spec. All other providers get their inputs from a service; here they are read from the provider's
+``status.exportedInputs``, if the file has it.
 """
 
 from collections.abc import Iterator

@@ -26,9 +26,9 @@ class Declared:
     id: Id
     document: Document
     is_bootstrap: bool = False
-    """True if it is loaded although a Kustomization builds its file."""
+    """True if the document is loaded although a Kustomization builds its file."""
     is_synced: bool = False
-    """True if a FluxInstance stands for it: it is not printed, because the Flux Operator makes it."""
+    """True if it is made from a FluxInstance: it is not printed, because in a cluster the Flux Operator makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class KustomizationFolder:
 
 @dataclass(frozen=True, slots=True)
 class ArgoFolder:
-    """A folder that an Application of Argo CD builds, in the repository at an address."""
+    """A folder that an Application of Argo CD builds, and the address of its repository."""
 
     id: Id
     folder: str

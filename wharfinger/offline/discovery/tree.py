@@ -59,7 +59,7 @@ class Tree:
     problems: tuple[Problem, ...]
     """The mistakes in files that are loaded."""
     hidden_problems: tuple[Problem, ...]
-    """The mistakes in files that a Kustomization or a folder builds; they count only for a build of the file."""
+    """The mistakes in files that a Kustomization or a folder builds; they matter only if the file is built."""
     local_sources: frozenset[Id]
     """The GitRepositories that stand for the tree itself."""
     local_addresses: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ class Tree:
     named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
     limit: Path = ANYWHERE
-    """The folder that all files which its kustomizations load must lie in."""
+    """All files that its kustomizations load must lie in this folder."""
 
     def is_below(self, file: str, folder: str) -> bool:
         """Return whether a file lies below a folder of the tree."""
@@ -85,11 +85,11 @@ def discover(
     limit: Path | None = None,
     texts: ParsedTexts | None = None,
 ) -> Tree:
-    """Discover the tree at ``paths``, folders or files in any order; ``root`` is what ``spec.path`` is relative to.
+    """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
-    By default, ``root`` is `root_of` the paths, and ``repository``, that of the tree, is the one at the root. All loaded files
-    must lie in the folder ``limit``: by default that of the git repository, else the root. ``texts`` has the files that were
-    parsed before. Blocking. Raises TreeError.
+    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. All loaded files must lie
+    in the folder ``limit``: by default that of the git repository, else the root. ``texts`` has the files that were parsed
+    before. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:

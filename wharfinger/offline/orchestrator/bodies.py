@@ -43,7 +43,7 @@ from wharfinger.runtime.fixpoint.model import (
 _NUL: Final = b"\\u0000"
 """A NUL character in JSON."""
 _MAX_PATH: Final = 200
-"""The most characters of a path in a message."""
+"""The largest number of characters of a path in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TreeBodies:
         self._controllers = controllers
         self.progress = progress or RunProgress()
         self.world = world
-        """The world of the convergence in progress; each has its own."""
+        """The world of the current convergence; each convergence has its own."""
         self._loops: dict[Id, tuple[Id, ...]] = {}
         self._kept = set(SCHEDULABLE | DATA)
         """The kinds of rendered objects that are put into the store. All others are output only, until a node names one."""

@@ -3,11 +3,13 @@
 A filter is written as ``kind=HelmRelease,namespace=apps,name=web-*``, or as ``HelmRelease/web`` or ``apps/HelmRelease/web``. An
 object matches if it has one of the values of each key. Values are patterns, in which ``*`` and ``?`` stand for any characters.
 
-=========  ======================================================================================================== kind       a
-kind in any case, with its group or without: ``helmrelease``, ``HelmRelease.helm.toolkit.fluxcd.io`` namespace  the namespace in
-which the object would be applied name       the name of the object label      ``label=KEY`` or ``label=KEY=VALUE`` path       the
-file that declares the object or its producer, or a folder around that file; relative to the root =========
-========================================================================================================
+=========  ========================================================================================================
+kind       a kind in any case, with its group or without: ``helmrelease``, ``HelmRelease.helm.toolkit.fluxcd.io``
+namespace  the namespace in which the object would be applied
+name       the name of the object
+label      ``label=KEY`` or ``label=KEY=VALUE``
+path       the file that declares the object or its producer, or a folder around that file; relative to the root
+=========  ========================================================================================================
 """
 
 import difflib

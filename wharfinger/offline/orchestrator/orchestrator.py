@@ -87,7 +87,7 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 MAX_REFIRES: Final = 32
-"""The refires of one node in one run; the engine has the same limit for changes that it finds itself."""
+"""The largest number of refires of one node in one run; the engine has the same limit for changes that it finds itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,12 @@ class Config:
     repository: Repository | None = None
     """The repository of the tree; None finds it at the root."""
     limit: Path | None = None
-    """The folder that all files which kustomizations load must lie in; None is that of the git repository, else the root."""
+    """All files that kustomizations load must lie in this folder; None: that of the git repository, else the root."""
     others: tuple[Path, ...] = ()
     pack: tuple[Path, ...] = ()
-    """The paths whose pack in the cache is used; empty: those of the tree. Several versions of a tree can share a pack."""
+    """The paths whose pack in the cache is used; if empty, those of the tree. Several versions of a tree can share a pack."""
     filters: tuple[Filter, ...] = ()
-    """The filters of the result; empty: it holds everything."""
+    """The filters of the result; if empty, it has everything."""
 
 
 @dataclass(frozen=True, slots=True)

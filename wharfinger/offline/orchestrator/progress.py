@@ -1,4 +1,4 @@
-"""The progress of builds: how many nodes are done, and what is being done now. Pure."""
+"""The progress of builds: the number of nodes that are done, and the current work. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -8,7 +8,7 @@ from wharfinger.offline.store.kinds import ARGO_APPLICATION, HELM_RELEASE, PACKA
 from wharfinger.runtime.fixpoint.model import Id
 
 MOST_SHOWN: Final = 2
-"""The nodes that are named; of all others the number is shown."""
+"""The largest number of nodes that are named; the other nodes are only counted."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class RunProgress:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a command, which may build several trees. ``step`` is what the command does at the moment."""
+    """The progress of a command, which may build several trees. ``step`` is the current step of the command."""
 
     step: str = ""
     runs: list[RunProgress] = field(default_factory=list)

@@ -12,7 +12,7 @@ from wharfinger.runtime.fixpoint.model import Id
 _T = TypeVar("_T")
 
 FILES: Final = "Files"
-"""The kind of the producer that stands for a file whose objects are loaded as they are."""
+"""The kind of producer for a file whose objects are loaded without a build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,16 @@ class Result:
     """The result of one run."""
 
     manifests: Mapping[Id, tuple[Manifest, ...]]
-    """The objects of each producer. Objects that files declare belong to a producer for each file."""
+    """The objects of each producer. Each file with declared objects is a producer, too."""
     failed: Mapping[Id, Failure]
     """Every failure, primary and derived."""
     orphans: Mapping[Id, Place]
-    """Nodes that a file declares below a built folder, and that nothing builds."""
+    """Nodes that a file declares below a built folder, but that nothing builds."""
     warnings: tuple[Notice, ...] = ()
     skipped: Mapping[Id, str] = field(default_factory=dict)
-    """Nodes for which nothing was done, and why."""
+    """Nodes for which nothing was done, with the reason."""
     depends_on: Mapping[Id, tuple[Id, ...]] = field(default_factory=dict)
-    """The nodes and data that each node looked at."""
+    """The nodes and data that each node read."""
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
     internal: Mapping[Id, Id] = field(default_factory=dict)

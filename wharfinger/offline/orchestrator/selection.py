@@ -1,9 +1,9 @@
 """The part of a result that filters choose.
 
 =========  =================================================================================================================
-chosen     the objects that match, and everything that a matching node makes, directly or not needed     the nodes that make these
-objects, and the nodes that they depend on, directly or not =========
-=================================================================================================================
+chosen     the objects that match, and everything that a matching node makes, directly or not
+needed     the nodes that make these objects, and the nodes that they depend on, directly or not
+=========  =================================================================================================================
 
 Both are built, and their failures count. Only the chosen objects are returned. The result is the same as from a build of the
 whole tree, but :mod:`wharfinger.offline.orchestrator.narrowing` does not render all of it.

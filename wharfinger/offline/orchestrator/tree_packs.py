@@ -24,13 +24,13 @@ from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.rendering.entry_cache import EntryCache
 
 FORMAT: Final = 1
-"""The version of packs. Raise it if the meaning of a text of YAML changes; then old packs are not found."""
+"""The version of packs. Raise it if the parsed form of YAML texts changes; then old packs are not found."""
 MAX_BYTES: Final = 32 * 1024 * 1024
 """The largest pack that is written."""
 _TOLERATED: Final = 16
-"""A pack is not written if it lacks at most one of so many parts: to write it costs more than to do without these."""
+"""A pack is not written again if at most one part in this many is missing: writing costs more than the missing parts."""
 _SPARE: Final = 2
-"""A pack with so many times more parts than a build used is written anew, without the others."""
+"""A pack with this many times more parts than a build has used is written again, without the unused parts."""
 
 
 class _Pack(msgspec.Struct, frozen=True):

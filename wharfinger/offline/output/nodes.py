@@ -20,14 +20,14 @@ class NodeState(StrEnum):
     BUILT = "built"
     FAILED = "failed"
     BLOCKED = "blocked"
-    """It failed because something that it needs failed or does not exist."""
+    """It failed because an object that it needs failed or does not exist."""
     SKIPPED = "skipped"
     ORPHAN = "orphan"
-    """A file declares it, and nothing builds that file."""
+    """A file declares it, but nothing builds that file."""
     DATA = "data"
-    """It is not built, but read: a ConfigMap, a Secret."""
+    """It is only read, not built: a ConfigMap, a Secret."""
     ABSENT = "absent"
-    """A node depends on it, and it is not in the tree."""
+    """A node depends on it, but it is not in the tree."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The graph of a tree as text: each node below the node that makes it, with what it depends on. Pure.
+"""The graph of a tree as text: each node below the node that makes it, with its dependencies. Pure.
 
 A node that several nodes make stands below the first one. Names come from the tree and are untrusted.
 """

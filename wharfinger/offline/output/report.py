@@ -8,7 +8,7 @@ from wharfinger.offline.store.identity import shown
 from wharfinger.runtime.fixpoint.model import Id
 
 MOST_BLOCKED: Final = 10
-"""The blocked objects that are named under one cause."""
+"""The largest number of blocked objects that are named under one cause."""
 
 
 def report_text(result: Result) -> str:

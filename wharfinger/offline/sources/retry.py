@@ -1,6 +1,6 @@
 """Retries of source fetches: bounded, and only for errors that another attempt may resolve.
 
-An error is permanent unless it says that it is transient. Waits double from `RetryPolicy.first_s` up to `RetryPolicy.most_s`.
+An error is permanent unless it is marked as transient. Waits double from `RetryPolicy.first_s` up to `RetryPolicy.most_s`.
 """
 
 from collections.abc import Awaitable, Callable

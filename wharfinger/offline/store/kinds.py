@@ -32,13 +32,13 @@ CRD: Final = kind_id("apiextensions.k8s.io", "CustomResourceDefinition")
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105 - a kind
 FOLDER: Final = "Folder"
-"""A folder with a ``kustomization.yaml`` that no Flux Kustomization builds; it is no object, and its name is its path."""
+"""A folder with a ``kustomization.yaml`` that no Flux Kustomization builds; it is not an object, and its name is its path."""
 SELECTION: Final = "Selection"
-"""The kind of a ResourceSet's label selector. It stands for the selected objects, and its name is the selector."""
+"""The kind of a ResourceSet's label selector: the id represents the selected objects, and its name is the selector."""
 ENABLED_MODULES: Final = "EnabledModules"
-"""The Modules that are on; it is no object."""
+"""The set of enabled Modules; it is not an object."""
 STANDINS: Final = frozenset({SELECTION, ENABLED_MODULES})
-"""The kinds of ids that stand for several objects. Nodes read them, and they are never in the store."""
+"""The kinds of ids that represent several objects. Nodes read them, but they are never in the store."""
 
 SOURCES: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, HELM_CHART, BUCKET})
 PACKAGES: Final = frozenset({APPLICATION, MODULE})

@@ -14,7 +14,7 @@ class State(StrEnum):
     PENDING = "pending"
     READY = "ready"
     SKIPPED = "skipped"
-    """It is ready because nothing is to be done, for example because it is suspended. The message says why."""
+    """It is ready because there is nothing to do, for example because it is suspended. The message is the reason."""
     FAILED = "failed"
     """It failed by itself: a primary failure, the root cause of others."""
     BLOCKED = "blocked"

@@ -1,4 +1,4 @@
-"""The central store of objects: those that files declare and those that nodes render, with events for listeners.
+"""The central store of objects, which are declared by files or rendered by nodes, with events for listeners.
 
 Objects in it are never changed in place: to change an object, add another one with the same id. Adding an object that is equal to
 the stored one (numbers compared by value) causes no event. A refire makes an object's node run again; its status is set to
@@ -44,7 +44,7 @@ class Change(StrEnum):
     """The kind of an event."""
 
     ADDED = "added"
-    """The object is new, or its content differs from before."""
+    """The object is new, or its content has changed."""
     REFIRED = "refired"
     REMOVED = "removed"
     STATUS = "status"

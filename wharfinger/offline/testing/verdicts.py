@@ -16,7 +16,7 @@ from wharfinger.offline.store.kinds import SECRET
 from wharfinger.offline.testing.case_file import Absent, Case, Count, Expectation, Fails, Matches, ObjectName
 
 MOST_SHOWN: Final = 200
-"""The most characters of a value in a message."""
+"""The largest number of characters of a value in a message."""
 MOST_PROBLEMS: Final = 20
 
 

@@ -206,7 +206,7 @@ def _read(folder: Path) -> Definition:
 
 
 def own_name(folder: Path) -> str:
-    """Return the name in the package's own files, else the name of its folder, without a module's weight.
+    """Return the name in the package's own files, else the name of its folder; a module's weight is left out.
 
     Blocking. Raises ArtifactError.
     """

@@ -29,7 +29,7 @@ MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
 """The largest size of all files together, in bytes; Helm has the same limit for an archive."""
 MAX_PATHS: Final = 50_000
-"""The most files and folders, with links to folders followed: a few such links can make more paths than can be walked."""
+"""The largest number of files and folders, links followed: a few links to folders can make more paths than can be walked."""
 MAX_FOLDERS_DEEP: Final = 64
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
 """The files that determine the kind of a chart's folder; they are always packed."""
@@ -42,7 +42,7 @@ _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "values.yaml",
     "version.json",
 }
-"""The files that belong to a package even if ``.helmignore`` lists them, which only hides them from Helm."""
+"""The files that belong to a package even if ``.helmignore`` lists them: it only hides them from Helm."""
 
 # The versions that Masterminds/semver's NewVersion accepts, as Helm does: with a leading v, leading zeros, or missing parts.
 _PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -151,7 +151,7 @@ def pack_chart(folder: Path) -> bytes:
 
 
 def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
-    """Pack the folder as a gzipped tar, with ``prefix`` before each name, and without what ``.helmignore`` lists.
+    """Pack the folder as a gzipped tar, with ``prefix`` before each name, and without the files that ``.helmignore`` lists.
 
     Without a prefix, the folder is packed as a package: its hooks, schemas and CRDs are included even if ``.helmignore`` lists
     them. Raises ArtifactError if the folder contains something that cannot be packed, or is too big.

@@ -4,8 +4,8 @@ Helm reads the file into a typed document, and is lenient: a number or a boolean
 match in any case, unknown keys and later documents are ignored, and of several equal keys the last one is used. A chart that
 Helm renders is accepted here, too; each of these cases gives a warning, because it is usually a mistake.
 
-The result has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose
-chart has a number as its version, and then fails to list any release beside it.
+The result has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose chart
+has a number as its version, and then cannot list the other releases either.
 """
 
 import difflib

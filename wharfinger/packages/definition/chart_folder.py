@@ -41,7 +41,7 @@ LEFT_OUT: Final = frozenset(
         "changelog.yml",
     }
 )
-"""The files and folders that belong to the package and not to its chart."""
+"""The files and folders that belong to the package, but not to its chart."""
 NOT_IN_SYNTHETIC: Final = frozenset({"docs", "images", "lib"})
 """The folders that are also left out of a chart without a Chart.yaml (spec hook-protocol §5.8)."""
 

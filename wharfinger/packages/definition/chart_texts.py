@@ -20,7 +20,7 @@ MAX_FILE: Final = 16 * 1024 * 1024
 MAX_TOTAL: Final = 128 * 1024 * 1024
 """The limits: the number of files, the bytes of one file (archives unpacked), and the bytes of all files."""
 MAX_NESTED: Final = 8
-"""The most archives that may be nested inside each other."""
+"""The largest number of archives nested inside each other."""
 
 CHARTS: Final = "charts"
 _ARCHIVES: Final = (".tgz", ".tar.gz")

@@ -1,4 +1,4 @@
-"""Conversion of settings that were written for an older version of a package's schema to the newest version.
+"""Conversion of settings for an older version of a package's schema to the newest version.
 
 A schema changes: a setting is renamed, another becomes a list. Users should not have to edit their settings on the day of an
 upgrade. So the schema has a version (``x-config-version`` in its file, 1 by default), and the package contains a conversion from
@@ -70,7 +70,7 @@ class JqRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The step to ``version`` from the version before; ``description`` says what changes, by language."""
+    """The step to ``version`` from the version before; ``description`` describes the changes, by language."""
 
     version: int
     programs: tuple[str, ...]

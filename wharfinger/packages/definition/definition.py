@@ -117,7 +117,7 @@ class Definition:
     batch_hooks: tuple[str, ...] = ()
     """Executables that contain several hooks, as paths in the package. The package declares them itself."""
     exclusive_group: str = ""
-    """The group of Modules of which only one may be on; "" if it is in none."""
+    """Its group of Modules; only one Module of a group may be on. "" if it is in no group."""
 
     @property
     def camel(self) -> str:
@@ -293,7 +293,7 @@ def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None
 
 
 def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart: Chart | None) -> str:
-    """Return the package's own version, else the requested one. All of them that are comparable must be the same.
+    """Return the package's own version, else the requested one. All that can be compared must be the same.
 
     A chart's version is independent of the package's, and is used only if nothing else is a version.
     """

@@ -1,6 +1,6 @@
 """Packages without a chart: a folder of plain manifests, or one with a ``kustomization.yaml`` at its top.
 
-Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below; JSON files are not, as in Flux. Names that begin with
+Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below. As in Flux, JSON files are not. Names that begin with
 a dot are left out. Each document must be an object: silently skipping a file could lose an object. Kustomize builds a folder with
 a ``kustomization.yaml``, and decides which files belong to it.
 """
@@ -26,7 +26,7 @@ MAX_TOTAL: Final = 64 * 1024 * 1024
 _NO_MANIFESTS: Final = frozenset({"changelog.yaml", "changelog.yml"})
 """Files at the top that describe the package."""
 _MARKERS: Final = frozenset({CHART_FILE, PACKAGE_FILE, MODULE_FILE, *KUSTOMIZATION_FILES})
-"""Files that make a folder below the top something else than manifests."""
+"""Files that mark a folder below the top as something other than manifests."""
 
 
 def is_kustomization(files: PackageFiles) -> bool:

@@ -206,7 +206,7 @@ def _placed_group(group: DependencyGroup, namespace: str) -> DependencyGroup:
 
 
 def _joined(first: tuple[DependencyGroup, ...], second: tuple[DependencyGroup, ...]) -> tuple[DependencyGroup, ...]:
-    """Return all groups of both, with unique names, because messages and dumps identify a group by its name."""
+    """Return the groups of both lists, with unique names, because messages and dumps identify a group by its name."""
     names = {group.name for group in (*first, *second)}
     taken = {group.name for group in first}
     joined = list(first)

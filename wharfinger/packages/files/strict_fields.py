@@ -13,7 +13,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, typ
 
 _SHOWN: Final = 60
 _LONGEST_GUESS: Final = 40
-"""The length of the longest unknown key for which a similar known key is searched; longer ones are no typing mistakes."""
+"""The length of the longest unknown key for which a similar known key is searched; longer ones are not typos."""
 
 
 def at(where: str, key: str | int) -> str:

@@ -19,7 +19,7 @@ _WANTED: Final = "refs/wharfinger/wanted"
 _TAGS: Final = "refs/tags/"
 _PEELED: Final = "^{}"
 _NO_SHALLOW: Final = re.compile(r"does not support shallow|unadvertised object|not our ref", re.IGNORECASE)
-"""Parts of messages of servers that cannot send one commit alone."""
+"""Parts of the messages of servers that cannot send a single commit."""
 
 
 async def list_tags(git: GitProgram, url: str, access: GitAccess = ANYBODY) -> dict[str, str]:

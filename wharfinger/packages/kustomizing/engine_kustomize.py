@@ -26,9 +26,9 @@ from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
 
 _PLACE: Final = ".wharfinger-overlay"
-"""The name of the folder for the files of a build; it exists in the engine only."""
+"""The name of the folder for the files of a build; it exists only in the engine."""
 FORBIDDEN: Final = "a package is built without a network"
-"""The reason in messages of a builder that may not reach anything outside of a package."""
+"""The reason in messages of a builder that may not access anything outside of a package."""
 _REMOTE: Final = f"{FORBIDDEN}, and its kustomization names something that is not in it; copy that into the package"
 _NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 

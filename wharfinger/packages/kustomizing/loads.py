@@ -27,9 +27,9 @@ _PLUGINS: Final = ("generators", "transformers", "validators")
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
-"""The start of an address that kustomize reads itself. Go's clients reach this machine past every proxy."""
+"""The start of an address that kustomize itself fetches. Go's clients do not use a proxy for addresses of this machine."""
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
-"""Parts of which the text of an object has at least one."""
+"""The text of an object has at least one of these parts."""
 _NO_PATHS: Final = frozenset(
     {
         "apiVersion", "buildMetadata", "commonAnnotations", "commonLabels", "generatorOptions", "images", "kind", "labels",

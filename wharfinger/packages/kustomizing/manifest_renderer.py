@@ -25,7 +25,7 @@ from wharfinger.packages.rendering.helm_output import read_output
 from wharfinger.packages.rendering.renderer import KeyedRenderer, Rendered, RenderRequest
 
 PLAIN: Final = "manifests 1"
-"""The identity of the reader of plain manifests. Raise the number if it makes something else of the same files."""
+"""The identity of the reader of plain manifests. Raise the number if it gives another result for the same files."""
 _PACKAGE: Final = "package"
 """The name of the package's folder in messages of kustomize."""
 

@@ -32,7 +32,7 @@ _UNNAMED: Final = "not-important"
 _NO_BUILDER: Final = "patches need kustomize: install kubectl, or build the chart engine (`make engine`)"
 
 Identity = tuple[str, str, str, str]
-"""The group and version, kind, namespace and name of an object, by which kustomize tells objects apart."""
+"""The group and version, kind, namespace and name of an object, with which kustomize distinguishes objects."""
 
 
 async def patched(rendered: Rendered, patches: Sequence[Patch], builder: KustomizeBuilder | None) -> Rendered:

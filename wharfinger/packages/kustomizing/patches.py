@@ -19,8 +19,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, text
 FIELD: Final = "spec.patches"
 MAX_PATCHES: Final = 100
 MAX_COPIES: Final = 20
-"""The number of ``copy`` operations of all patches together, each of which may double an object. The engine limits their bytes,
-too."""
+"""The largest number of ``copy`` operations in all patches: each may double an object. The engine limits their bytes, too."""
 MAX_PATCH_BYTES: Final = 64 * 1024
 MAX_SELECTOR: Final = 1_000
 SELECTORS: Final = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")

@@ -1,7 +1,7 @@
 """The images that a package references: by the annotations of its chart, and by digest in ``images_digests.json``.
 
-``artifacthub.io/images`` and ``images`` are annotations with a YAML list of objects that have ``image``. An image without a
-host is one of Docker Hub. ``images_digests.json`` names images by digest in the repository of the package itself.
+``artifacthub.io/images`` and ``images`` are annotations with a YAML list of objects that have ``image``. An image without a host
+is on Docker Hub. ``images_digests.json`` names images by digest in the repository of the package itself.
 """
 
 import io
@@ -50,7 +50,7 @@ def _images(listed: JsonValue) -> list[str]:
 
 
 def image_reference(name: str) -> PackageReference:
-    """Read an image as container runtimes do: a name without a host is one of Docker Hub, without a tag ``latest``.
+    """Read an image as container runtimes do: without a host it is on Docker Hub, without a tag it has the tag ``latest``.
 
     Raises AddressError.
     """

@@ -1,7 +1,7 @@
 """The route of a request: directly or through a proxy, and with the client's certificate or without it.
 
-The client's certificate is shown to one server only, the registry itself: a redirect to another server carries neither a login
-nor a certificate. Each route has its own connections, which are made when it is first used.
+The client's certificate is sent only to the registry itself: after a redirect to another server, neither a login nor a
+certificate is sent. Each route has its own connections, which are made when it is first used.
 """
 
 import ssl

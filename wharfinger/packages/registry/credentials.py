@@ -40,7 +40,7 @@ class Credentials:
     username: str
     password: str = field(repr=False)
     identity_token: str = field(default="", repr=False)
-    """An OAuth2 refresh token; if it is set, a token realm gets it in place of name and password."""
+    """An OAuth2 refresh token; if it is set, a token realm gets it instead of name and password."""
 
     realms: tuple[str, ...] = ()
     """The hosts outside of the registry's own domain whose token realms may get the login."""

@@ -46,7 +46,7 @@ class DockerConfigError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The registry and path that a key of the file is for."""
+    """The registry and path that a key of the file names."""
 
     host: str
     port: str

@@ -1,8 +1,8 @@
 """The logins of this machine's user, as Docker keeps them: in ``config.json``, and in the credential helpers that it names.
 
 A helper is the program ``docker-credential-NAME`` on PATH. It gets the name of the registry on its standard input and prints a
-user name and a secret in JSON. It runs with the environment of this process, because its own settings are there. Messages never
-quote its output. Source: the documentation of docker-credential-helpers, and docker/cli's ``cli/config/credentials``.
+user name and a secret in JSON. It runs with the environment of this process, because it reads its settings from there. Messages
+never quote its output. Source: the documentation of docker-credential-helpers, and docker/cli's ``cli/config/credentials``.
 
 A login is sent only over https or to a registry on this machine, unless the caller allows plain HTTP.
 """
@@ -34,12 +34,12 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
 REMEMBERED_S: Final = 300.0
-"""Seconds for which the answer of a helper is used again; the tokens of cloud registries are valid for an hour at least."""
+"""Seconds for which the answer of a helper is reused; tokens of cloud registries are valid for at least an hour."""
 FAILED_S: Final = 10.0
-"""Seconds for which the failure of a helper is used again, so that many packages do not wait for it one after the other."""
+"""Seconds for which the failure of a helper is reused, so that many packages do not wait for it one after the other."""
 LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024, stderr_bytes=4096, term_grace_s=1.0)
 _NO_LOGIN: Final = (b"credentials not found", b"no credentials", b"no basic auth credentials")
-"""The beginnings of what helpers print for a registry that they have no login for."""
+"""The beginnings of the messages that helpers print for a registry without a login."""
 
 
 def default_file() -> Path:

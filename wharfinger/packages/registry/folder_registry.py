@@ -103,7 +103,7 @@ class FolderRegistry:
 
 
 def _pack(root: Path, repository: str) -> Package:
-    """Pack the package as it is in the folder now. Blocking."""
+    """Pack the package from its current files. Blocking."""
     folder = root / repository
     if folder.is_dir():
         return pack_package(folder, repository.rpartition("/")[2])

@@ -59,7 +59,7 @@ MAX_MANIFEST: Final = 4 * 1024 * 1024
 MAX_LAYERS: Final = 1_000
 MAX_ANNOTATIONS: Final = 1_000
 MAX_BLOB: Final = 64 * 1024**3
-"""The largest size that a descriptor may announce, in bytes; a larger one is an error, or no package."""
+"""The largest size that a descriptor may announce, in bytes; a larger one is an error, or does not belong to a package."""
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
 

@@ -42,7 +42,7 @@ IDLE_S: Final = 60.0
 MAX_RENDERS: Final = 500
 MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time for a worker to end; it has nothing to clean up."""
+"""The time that a worker has to exit; it has nothing to clean up."""
 MAX_REQUEST: Final = 64 * 1024 * 1024
 """The largest size of a request, in bytes, as in the engine; a post-renderer's request has all manifests of a chart."""
 CHUNK_BYTES: Final = 64 * 1024
@@ -50,13 +50,13 @@ TEMPLATES: Final = "1"
 """The version of the requests and answers for templates."""
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
-"""The last bytes of messages that are kept, as of a run of Helm."""
+"""The number of bytes at the end of stderr that are kept, the same as for a run of Helm."""
 _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
-"""A stricter limit that is set already is kept."""
+"""A shell script that runs a program with a memory limit; it keeps a stricter limit that is set already."""
 _FRAME_PARTS: Final = 2
 """An answer has its output in base64, and messages of at most the same size."""
 _NO_USAGE: Final = Usage(0.0, 0.0, 0)
-"""A render has no usage of its own."""
+"""The resource usage of a single render is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class _Job:
         self.message = message
         self.done = trio.Event()
         self.abandoned = trio.Event()
-        """Set when the caller does not wait any more."""
+        """Set when the caller no longer waits."""
         self.result: EngineResult | ProcessError | None = None
 
     def finish(self, result: EngineResult | Outcome | ProcessError) -> None:

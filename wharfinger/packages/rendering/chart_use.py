@@ -22,7 +22,7 @@ from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_
 from wharfinger.packages.rendering.template_actions import CAPABILITIES, VALUES, TemplateUse
 
 MAX_NAMES: Final = 50_000
-"""The largest number of names with dots that are kept for one chart."""
+"""The largest number of dotted names that are stored for one chart."""
 
 _DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
 _DECLARING: Final = (("Chart.yaml",), ("requirements.yaml",))
@@ -49,7 +49,7 @@ class ChartUse:
     values: frozenset[tuple[str, ...]] | None = field(default=frozenset(), repr=False)
     """The paths of values that templates and the conditions of sub-charts read; None means any."""
     charts: frozenset[str] = field(default=frozenset(), repr=False)
-    """The names and aliases of all charts in the chart, below which their own values are."""
+    """The names and aliases of all charts in the chart, which are the keys of their values."""
 
     def looks(self, values: JsonObject) -> bool:
         """Return whether the chart may read from the cluster when it is rendered with these values. Raises ShapeError."""
@@ -115,11 +115,11 @@ EVERYTHING: Final = ChartUse(
     words=None,
     values=None,
 )
-"""The use that is assumed of a chart that is too large to be searched."""
+"""The use that is assumed for a chart that is too large to be searched."""
 
 
 def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
-    """Search a chart, and all charts in it. ``is_package`` leaves out files that are not the package's chart, as for Helm.
+    """Search a chart, and all charts in it. With ``is_package``, files outside of the package's chart are left out.
 
     Blocking.
     """
@@ -161,7 +161,7 @@ class _Charts:
 
     @property
     def absent(self) -> set[str]:
-        """Return the keys of dependencies without files here, so that the values that they read are not known."""
+        """Return the keys of dependencies whose files are missing here, so that it is unknown which values they read."""
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:

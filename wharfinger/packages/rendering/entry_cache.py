@@ -60,13 +60,13 @@ class EntryCache:
     def __init__(self, folder: Path, limits: CacheLimits | None = None, *, short_lived: bool = False) -> None:
         limits = limits or CacheLimits()
         self.locks = KeyedLocks()
-        """A lock for each key; a caller that makes a result holds it, so that a second one waits and finds the result."""
+        """A lock for each key; a caller that computes a result holds it, so that other callers wait and find the result."""
         self._limits = limits
         self._folder = RenderFolder(folder, limits.disk_entries, limits.disk_bytes, scan_first=not short_lived)
         self._short_lived = short_lived
         self._memory: OrderedDict[str, bytes] = OrderedDict()
         self._unused: set[str] = set()
-        """The keys in memory that were only taken over, and not asked for yet."""
+        """The keys in memory that came from :meth:`learn`, and were not requested yet."""
         self._bytes = 0
         self._disk = trio.CapacityLimiter(1)
 

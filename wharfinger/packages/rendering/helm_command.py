@@ -58,7 +58,7 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
 
 def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
-    """Return the arguments with which ``lookup`` reads the cluster, and as little else as possible does.
+    """Return the arguments that let ``lookup`` read the cluster, but as little else as possible.
 
     Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
     Documents are written to files below ``out``, where Helm is stopped before it checks each object as an installation would

@@ -30,7 +30,7 @@ NOT_RUN: Final = frozenset({126, 127})
 """The exit codes of a shell that cannot start Helm."""
 
 _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
-"""A stricter limit that is set already is kept."""
+"""A shell script that runs a program with limits; it keeps stricter limits that are set already."""
 _VERSION: Final = re.compile(r"v\d{1,4}\.\d{1,4}\.\d{1,4}[-+0-9A-Za-z.]{0,100}\Z")
 _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 

@@ -57,7 +57,7 @@ TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 MAX_KNOWN: Final = 4096
-"""The largest number of charts for which it is cached whether they read from the cluster."""
+"""The largest number of charts in the cache of which charts read from the cluster."""
 
 _NO_THREAD: Final = b"failed to create new OS thread"
 _OUT_OF_MEMORY: Final = re.compile(
@@ -66,14 +66,14 @@ _OUT_OF_MEMORY: Final = re.compile(
 _FATAL: Final = re.compile(rb"^(?:fatal error|panic): ([^\n]{1,200})", re.MULTILINE)
 _GOROUTINE: Final = re.compile(rb"^goroutine \d+ ", re.MULTILINE)
 FATAL_CODE: Final = 2
-"""The exit code of a Go program whose runtime gives up. It then prints the reason and the stacks of its goroutines."""
+"""The exit code of a Go program after a fatal error of its runtime, which prints the reason and the goroutines' stacks."""
 
 
 class ClusterLook(Protocol):
     """The access to a cluster for one run."""
 
     kubeconfig: JsonObject
-    """The first cluster in it is the one to use."""
+    """Helm uses the first cluster in it."""
 
     @property
     def refusal(self) -> str:
@@ -82,10 +82,9 @@ class ClusterLook(Protocol):
 
 
 ClusterAccess: TypeAlias = Callable[[str | None, str], AbstractAsyncContextManager[ClusterLook]]
-"""A function that opens access to the cluster for the namespace that may be read (None is the whole cluster), as a user (empty
-is the daemon itself).
+"""A function that opens access to one namespace of the cluster (None: to all of it), as a user ("": as the daemon itself).
 
-The caller gets the errors that it raises.
+Its errors are raised to the caller of the render.
 """
 
 

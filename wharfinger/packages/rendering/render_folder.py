@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"([0-9a-f]{64})\.render\Z")
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 PART_AGE_S: Final = 600.0
-"""The age from which on an incomplete file is a remainder: its writer has crashed."""
+"""The age after which an incomplete file counts as left over: its writer has crashed."""
 USE_AGE_S: Final = 3600.0
 """The precision, in seconds, of the time at which a file was last used: recording a use is a write."""
 MAX_SEEN: Final = 200_000

@@ -37,11 +37,11 @@ class RenderRequest:
     is_upgrade: bool
     chart_file: JsonObject | None = None
     confined: bool = False
-    """True if a lookup reaches the release's namespace only. It does not matter for a chart without lookups."""
+    """True if lookups may read only the release's namespace. It does not matter for a chart without lookups."""
     manifests: bool = False
     """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
     reader: str = ""
-    """The user that a lookup is made as; empty: the daemon itself. It does not matter for a chart without lookups."""
+    """The user of lookups; if empty, the daemon itself. It does not matter for a chart without lookups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Rendered:
     notes: str = ""
     """The text of the chart's own ``templates/NOTES.txt``, rendered, as Helm would store it."""
     looked: bool = False
-    """True if the chart has read from the cluster: the same request may render to something else another time."""
+    """True if the chart has read from the cluster: the same request may have another result next time."""
 
     @property
     def tests(self) -> tuple[JsonObject, ...]:

@@ -42,7 +42,7 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 _AMOUNTS: Final = ("requests", "limits")
 
 _MAX_QUANTITY: Final = 80
-"""The most characters of a quantity."""
+"""The largest number of characters of a quantity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from wharfinger.packages.rendering.helm_output import document_objects, split_do
 from wharfinger.packages.rendering.renderer import Rendered
 
 Change: TypeAlias = Callable[[JsonObject], JsonObject | None]
-"""A function that returns the same object if it changes nothing, and never changes the object it is given. None: remove it."""
+"""A function that returns a changed copy of an object, the object itself if nothing changes, or None to remove it."""
 
 
 def rewritten(rendered: Rendered, change: Change) -> Rendered:

@@ -21,7 +21,7 @@ REQUIREMENTS_FILE: Final = "requirements.yaml"
 """The file in which charts of ``apiVersion: v1`` name their dependencies."""
 
 MAX_DEPTH: Final = 32
-"""The most levels of nested charts that are searched; public charts have three or four levels."""
+"""The largest number of levels of nested charts that are searched; public charts have three or four."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_TOKENS: Final = 2_000_000
-"""The most tokens that are read of one chart; a chart with more of them is assumed to use everything."""
+"""The largest number of tokens that are read from one chart; a chart with more is assumed to use everything."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<close>-?\}\})
@@ -30,7 +30,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 VALUES: Final = "Values"
 _BY_KEY: Final = frozenset({"index", "get", "hasKey"})
-"""The functions that read the values by the keys that follow."""
+"""The functions that read the values by the keys in the following arguments."""
 CAPABILITIES: Final = "Capabilities"
 HAS: Final = ("APIVersions", "Has")
 
@@ -155,7 +155,7 @@ class _ValuesReader:
     use: TemplateUse
     function: str = ""
     keys: list[str] | None = None
-    """The literals after ``index .Values``; None: the last token was no part of such a call."""
+    """The literals after ``index .Values``; None if the last token was not part of such a call."""
 
     def read(self, match: re.Match[str], literal: str | None) -> None:
         """Read one token."""

@@ -7,7 +7,7 @@ from typing import Final
 
 MAX_FILES: Final = 10_000
 MAX_TEMPLATE: Final = 4 * 1024 * 1024
-"""The most bytes of one file that are searched."""
+"""The largest number of bytes of one file that are searched."""
 _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 

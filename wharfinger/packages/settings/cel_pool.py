@@ -45,7 +45,7 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time, in seconds, for a worker to end; short, because it has nothing to clean up."""
+"""The time, in seconds, that a worker has to exit; short, because it has nothing to clean up."""
 ATTEMPTS: Final = 2
 _OUT_OF_CPU: Final = -signal.SIGXCPU
 _COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})

@@ -29,8 +29,8 @@ class SettingsChecker:
     ) -> SettingsReport:
         """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
 
-        The report's ``settings`` are the effective ones if there are no problems. Raises only transient PackageErrors, for
-        example if a worker died: that says nothing about the settings.
+        The report's ``settings`` are the effective ones if there are no problems. Raises only transient PackageErrors, because a
+        worker that died says nothing about the settings.
         """
         try:
             newest, _ = await convert(definition.conversions, self.jq, settings, version)

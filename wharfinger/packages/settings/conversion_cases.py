@@ -34,7 +34,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, items, nu
 
 MAX_CASES: Final = 1_000
 MAX_SHOWN: Final = 400
-"""The most characters of each side of a difference in a message."""
+"""The largest number of characters of each side of a difference in a message."""
 
 _KEYS: Final = ("name", "currentVersion", "expectedVersion", "settings", "expected")
 _LISTS: Final = ("testcases", "cases")

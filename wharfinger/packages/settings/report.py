@@ -2,8 +2,8 @@
 
 The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign programs
 and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They always run, before everything else, so that a user
-sees all problems at once. Only consequences of other problems are left out: if the schema refuses a part of the value, errors of
-rules that could not be evaluated on that part.
+sees all problems at once. If the schema refuses a part of the value, errors of rules that could not be evaluated on that part are
+left out, because they follow from that problem.
 
 No message quotes a secret, neither the new value nor the old one: a value that the schema marks as ``writeOnly``, or with a key
 that is named like a credential. A rule may build a message from all of its input, in any form (cut, encoded, in capitals), so
@@ -26,7 +26,7 @@ from wharfinger.formats.schemas.problems import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""The most places that the schema marks as secret; a value with more of them is treated as one secret."""
+"""The largest number of places that the schema marks as secret; a value with more counts as one secret."""
 
 _ANY: Final = 0
 """A step that stands for every index of a list."""
@@ -80,7 +80,7 @@ def _said(finding: Finding, secrets: "_Secrets") -> str:
 
 
 def _is_within(path: str, place: str) -> bool:
-    """Return whether the path is at or below the place, as texts."""
+    """Return whether a path is at or below a place; both are texts."""
     return not place or path == place or path.startswith((f"{place}.", f"{place}["))
 
 

@@ -4,14 +4,14 @@ Layers, each over the one before (spec runtime §8.5)::
 
     static values          the package's values.yaml
     settings defaults      of the settings schema; a default only fills what is absent
-    settings               what the user set
+    settings               the user's own
     values defaults        of the values schema
-    hook patches           changes by the package's hooks (not here: hooks/ has them)
+    hook patches           changes by the package's hooks (in hooks/, not here)
 
 Objects are merged member by member; everything else, lists included, is replaced. There are four results:
 
-* *effective settings*: the user's settings and the defaults, checked against the settings schema, whose objects are closed;
-* *values*: all layers that are here;
+* *effective settings*: the user's settings and the defaults, checked against the settings schema, which refuses unknown fields;
+* *values*: all of these layers except hook patches;
 * *hook values*: ``{"global": …, "<camelName>": …}``, for the files of hooks;
 * *Helm values*: for templates; they differ by layout (`helm_values`).
 
@@ -43,9 +43,9 @@ from wharfinger.packages.settings.report import SettingsReport, report_on
 MAX_VALUES: Final = 4 * 1024 * 1024
 """The largest size of all values of one package, in bytes of JSON; they are passed through files and a Secret."""
 MAX_SHOWN: Final = 5
-"""The most problems in a message; `SettingsError.problems` has all of them."""
+"""The largest number of problems in a message; `SettingsError.problems` has all of them."""
 MAX_MESSAGE: Final = 300
-"""The most characters of one problem in a message."""
+"""The largest number of characters of one problem in a message."""
 
 _RUNTIMES: Final = frozenset({"Application", "Module", "Platform"})
 
@@ -126,8 +126,8 @@ def default_problems(definition: Definition) -> tuple[Problem, ...]:
     """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace them.
 
     They are checked against the values schema or, without one, the settings schema. The daemon does not check them against the
-    settings schema, so fields that this does not know are no problem. A required field that is absent is no problem either: the
-    user may set it. Rules are not evaluated.
+    settings schema, so fields that are unknown to that schema are no problem. A required field that is absent is no problem
+    either: the user may set it. Rules are not evaluated.
     """
     static = definition.static_values
     problems: tuple[Problem, ...] = ()

@@ -25,7 +25,7 @@ from wharfinger.packages.registry.pusher import Package, pack_package
 from wharfinger.packages.sources.web_files import WebServer, get_file
 
 MAX_CARRIED: Final = 8 * 1024 * 1024
-"""The largest archive that Secrets carry, in bytes."""
+"""The largest archive in Secrets, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ FRESH_S: Final = 10.0
 """Seconds for which a list of tags is used without a request."""
 MAX_LISTS: Final = 16
 MAX_KEPT: Final = 32 * 1024 * 1024
-"""The most bytes of packages that are kept in memory."""
+"""The largest size of all packages that are kept in memory, in bytes."""
 MAX_FETCHED: Final = 1024**3
 """The largest file that a fetch may write, in bytes."""
 _SCHEMES: Final = frozenset({"https", "http", "ssh", "file"})
@@ -63,7 +63,7 @@ class GitSource:
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     ssh: SshKey | None = None
-    """The key for an ssh URL; None: ssh uses those of the daemon's user."""
+    """The key for an ssh URL; if None, ssh uses the keys of the daemon's user."""
 
     def folder(self, name: str) -> str:
         """Return the folder of a package in the repository. Raises ArtifactNotFoundError."""
@@ -94,7 +94,7 @@ class _Tags:
 
 _Login = Credentials | SshKey | None
 _Key = tuple[str, str, str, str, _Login]
-"""The URL, the commit, the folder, the name with the version, and the login: another login may not read the same."""
+"""The URL, the commit, the folder, the name with the version, and the login: other logins may not have the same access."""
 
 
 class GitRepositories:

@@ -47,11 +47,11 @@ class RegistrySource:
     realms: tuple[str, ...] = ()
     """Hosts outside the registry's domain that may receive a login which is not in ``credentials``."""
     client: ClientCertificate | None = None
-    """The certificate by which the registry knows this client."""
+    """The certificate that identifies this client."""
     token: TokenFile | None = None
     """The file with the login, if it is not in ``credentials``."""
     verify: Policy | None = None
-    """The policy that artifacts must satisfy; None: all are trusted."""
+    """The policy that artifacts must satisfy; if None, all are trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class HelmSource:
     ca: str = field(default="", repr=False)
     client: ClientCertificate | None = None
     verify: Policy | None = None
-    """The policy with the keyring for provenance files; None: all charts are trusted."""
+    """The policy with the keyring for provenance files; if None, all charts are trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class LayoutSource:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of package folders, as an author has them: the package ``web`` is the folder ``path/web``."""
+    """A folder of an author's package folders: the package ``web`` is the folder ``path/web``."""
 
     path: Path
 

@@ -10,7 +10,7 @@
 
 The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
 
-* a name under ``blobs``, ``trees`` or ``deployed`` is there completely or not at all: it is renamed into place from ``tmp``;
+* a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
 * content is verified before each use: a blob is hashed again, a tree is compared with its record;
 * a digest is downloaded and unpacked once, however many packages need it at the same time, and two digests never wait for
   each other;
@@ -290,7 +290,7 @@ class DiskStore:
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
         """Run disk work in a thread.
 
-        Even if the task is cancelled, the thread is waited for; long work checks for cancellation.
+        The thread is waited for even if the task is cancelled; long work checks for cancellation.
         """
 
         def guarded() -> T:

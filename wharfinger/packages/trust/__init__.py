@@ -1,4 +1,4 @@
-"""Trust in packages: keys and identities, signatures in registries and what proves them, the policy of a
+"""Trust in packages: keys and identities, signatures in registries and their evidence, the policy of a
 repository, and signing.
 
 May import ``registry`` and below.

@@ -1,6 +1,6 @@
 """Certificates of signers without a key of their own, as from Fulcio: they are valid for minutes, and name an identity.
 
-Only their format is Fulcio's. The policy names the authority, which may be any other one, and nothing is requested from it. A
+Only their format is Fulcio's. The policy names the authority, which need not be Fulcio, and nothing is requested from it. A
 certificate must have been valid at the time of the signature, which a log has witnessed
 (:mod:`~wharfinger.packages.trust.log_entries`).
 

@@ -28,7 +28,7 @@ MAX_ENVELOPE: Final = 8 * 1024 * 1024
 IN_TOTO: Final = "application/vnd.in-toto+json"
 ENVELOPE: Final = "application/vnd.dsse.envelope.v1+json"
 SIGNED: Final = "https://sigstore.dev/cosign/sign/v1"
-"""The predicate type that states nothing but that the artifact is signed."""
+"""The predicate type of a statement that only says that the artifact is signed."""
 _STATEMENTS: Final = frozenset({"https://in-toto.io/Statement/v0.1", "https://in-toto.io/Statement/v1"})
 _MOST_SUBJECTS: Final = 1_000
 _MOST_SIGNATURES: Final = 10

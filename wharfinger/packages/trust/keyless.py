@@ -1,6 +1,6 @@
-"""The verification of a signature by a signer without a key of their own.
+"""The verification of keyless signatures, whose signers have no lasting key of their own.
 
-The signer made a key for one signature. An authority issued a certificate, valid for minutes, that this key belongs to an
+The signer made a key for one signature. An authority issued a certificate, valid for minutes, which binds this key to an
 identity, and a log recorded the time of the signature. The certificate and the log entry come with the signature, and are
 verified offline, in this order:
 

@@ -33,7 +33,7 @@ from wharfinger.packages.trust.keys import Verifying, is_signed_by
 
 MAX_ENTRY: Final = 1024 * 1024
 MAX_HASHES: Final = 64
-"""The number of hashes of a proof: a log of 2⁶⁴ entries needs no more."""
+"""The largest number of hashes in a proof; enough for a log of 2⁶⁴ entries."""
 _MAX_TIME: Final = 2**33
 
 

@@ -1,8 +1,8 @@
 """Provenance files of Helm: the digest of a chart's archive and its ``Chart.yaml``, signed with OpenPGP.
 
-A file is beside the archive in a Helm repository (``web-1.2.0.tgz.prov``), and a layer of the chart in a registry. What it states
-must be the chart that was requested: its archive, its name and its version. Otherwise an old file and its old archive could stand
-in for a new version.
+A file is beside the archive in a Helm repository (``web-1.2.0.tgz.prov``), and a layer of the chart in a registry. It must state
+the archive, the name and the version of the chart that was requested. Otherwise an old file and its old archive could stand in
+for a new version.
 
 Source: Helm's documentation, "Helm Provenance and Integrity".
 """

@@ -67,9 +67,21 @@ async def find_signatures(
     found: list[Signature] = []
     room = MAX_READ
     for data in await _manifests(registry, repository, digest, statements=statements):
-        for layer, annotations in _layers(data):
+        try:
+            layers = _layers(data)
+        except ArtifactError as error:  # anybody can push one, which must not hide the others
+            layers = []
+            found.append(Signature(b"", b"", problem=str(error)))
+        for layer, annotations in layers:
+            if len(found) >= MAX_SIGNATURES:
+                return tuple(found)
+            most = {SIMPLE_SIGNING: MAX_PAYLOAD, ENVELOPE: MAX_ENVELOPE}.get(layer.media_type, MAX_BUNDLE)
+            if layer.size > most:
+                why = f"the signed payload {layer.digest} has {layer.size} bytes; at most {most} are read"
+                found.append(Signature(b"", b"", problem=why))
+                continue
             room -= layer.size
-            if len(found) >= MAX_SIGNATURES or room < 0:
+            if room < 0:
                 return tuple(found)
             found.append(_read(await _payload(registry, repository, layer), layer.media_type, annotations))
     return tuple(found)
@@ -105,15 +117,12 @@ def _layers(data: bytes) -> list[tuple[Descriptor, JsonObject]]:
 
 
 async def _payload(registry: Registry, repository: str, layer: Descriptor) -> bytes:
-    most = {SIMPLE_SIGNING: MAX_PAYLOAD, ENVELOPE: MAX_ENVELOPE}.get(layer.media_type, MAX_BUNDLE)
-    if layer.size > most:
-        raise ArtifactError(f"the signed payload {layer.digest} has {layer.size} bytes; at most {most} are read")
     async with registry.blob(repository, layer) as chunks:
         return b"".join([chunk async for chunk in chunks])
 
 
 def _read(data: bytes, media_type: str, annotations: JsonObject) -> Signature:
-    """Return a signature; it has a ``problem`` if it cannot be read. Anybody can push such a one, and it must not hide others."""
+    """Return a signature. One that cannot be read has a ``problem``: anybody can push it, and it must not hide others."""
     try:
         if media_type == SIMPLE_SIGNING:
             return _signature(data, annotations)

@@ -1,4 +1,4 @@
-"""The numbers of one pool: a snapshot for whoever sizes the pool, and latencies for metrics."""
+"""The numbers of one pool: a snapshot for sizing the pool, and latencies for metrics."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,7 @@
 """The state of the claim machine: the members, those that are ready, reservations, and the requests.
 
-It is mutable, and belongs to the machine: whoever passes a state to :func:`wharfinger.pools.claims.machine.step` uses only
-the one that it returns. Copying thousands of members for every event would cost more than the claims.
+It is mutable, and belongs to the machine: after a call of :func:`wharfinger.pools.claims.machine.step`, only the returned state
+may be used. Copying thousands of members for every event would cost more than the claims.
 """
 
 import math

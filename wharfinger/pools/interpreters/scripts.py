@@ -5,7 +5,7 @@ variables that an interpreter reads when it starts, and they are part of the key
 variables are set when the worker gets its script. Blocking: for a worker thread.
 
 A zygote runs as this process's user, and imports modules before a worker becomes the user of a run. So if a run has a user of
-its own, its interpreter and the variables that it reads must come from whoever runs this process and not from a package:
+its own, its interpreter and the variables that it reads must come from the user who runs this process and not from a package:
 otherwise the package would run its code as this user.
 """
 
@@ -83,7 +83,7 @@ def warm_start(command: Command) -> WarmStart | None:
 
 
 def _is_trusted(program: str, variables: Iterable[tuple[str, str]]) -> bool:
-    """Return whether the interpreter is on the PATH of this process, and no variable could load code of somebody else."""
+    """Return whether the interpreter is on the PATH of this process, and no variable could load somebody else's code."""
     if str(Path(program).parent) not in os.environ.get("PATH", os.defpath).split(os.pathsep):
         return False
     return all(

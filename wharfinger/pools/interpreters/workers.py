@@ -78,7 +78,7 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
 class _Watched:
     """An idle worker and the task that watches it, which ends when ``scope`` is cancelled; ``over`` is set then.
 
-    Only one task may wait for the end of a process at a time, so whoever removes a worker waits for ``over`` first.
+    Only one task may wait for the end of a process at a time, so the task that removes a worker waits for ``over`` first.
     """
 
     idle: Idle

@@ -1,8 +1,8 @@
 """One program that keeps running and serves one run after another.
 
-It is started with VARIABLE in its environment, reads a line for each run, and answers with a line when the run is over. After
-anything that is not as agreed (no answer in time, a line that is no answer, output that nobody asked for, a cancelled run) its
-state is not known any more: it is ended with everything that it has started, and only that run fails.
+It is started with VARIABLE in its environment, reads a line for each run, and answers with a line when the run is over. If it
+breaks the protocol (no answer in time, a line that is no answer, unexpected output), or its run is cancelled, its state is not
+known any more. Then it is ended with everything that it has started, and only that run fails.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ class Program:
     async def live(
         self, ledger: ProcessLedger | None, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Start it, and end it when that is asked for or when it ends by itself. Raises ProcessError."""
+        """Start the program, and end it on request or when it ends by itself. Raises ProcessError."""
         environment = {**self._command.env, VARIABLE: VALUE}
         try:
             async with open_worker(
@@ -100,7 +100,7 @@ class Program:
     async def run(self, variables: Mapping[str, str], limits: Limits, sinks: Sinks) -> Outcome:
         """Serve one run. It must be `usable` and idle. Raises NotBegunError, StuckError, and the errors of a sink.
 
-        When this returns or raises and the program is not usable any more, it is dead.
+        If the program is not usable any more when this returns or raises, it is dead.
         """
         worker = self._worker
         if worker is None:
@@ -182,7 +182,7 @@ class Program:
         self._ending.set()
 
     def _hear(self, chunk: bytes) -> None:
-        """Take its stderr: what it prints between two runs belongs to none, and is dropped."""
+        """Read its stderr. Output between two runs belongs to neither, and is dropped."""
         if self._output is not None:
             self._output.take(chunk)
 

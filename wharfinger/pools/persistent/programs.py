@@ -1,9 +1,9 @@
 """The programs that keep running, of all hooks: which one serves a run, and when each of them ends.
 
 A run gets an idle program of its hook, or a new one. At most MAX_PROGRAMS are kept, and only within the memory budget of the
-pools; beyond that the one that has been idle longest ends for a new one, and if none is idle, the run is a process of its
-own. A program ends when it has been idle for IDLE_S, after MAX_RUNS runs, when its file, its arguments or its environment
-are not those of the hook any more (another version of the package), and when anything happens that was not agreed.
+pools; beyond that, a new program replaces the one that has been idle longest, and if none is idle, the run is a process of its
+own. A program ends when it has been idle for IDLE_S, after MAX_RUNS runs, when its file, its arguments or its environment are not
+those of the hook any more (another version of the package), and when it breaks the protocol.
 """
 
 import logging

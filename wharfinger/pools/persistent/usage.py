@@ -1,8 +1,8 @@
 """The processor time and memory of one run in a process that serves many: the difference between two moments. Blocking.
 
-The time of the process itself is exact (its clock, clock_getcpuclockid(3)); that of children that it has waited for is
-counted in ticks of the kernel, and so is the part that was spent in the kernel. The peak of the memory is reset before the
-run, where the kernel allows that (clear_refs in proc(5)); otherwise it is the peak since the start of the program.
+The time of the process itself is exact (its clock, clock_getcpuclockid(3)); the time of children that it has waited for, and the
+part of its time that was spent in the kernel, are counted in ticks. The peak of the memory is reset before the run, where the
+kernel allows that (clear_refs in proc(5)); otherwise it is the peak since the start of the program.
 """
 
 import os
@@ -21,7 +21,7 @@ _RESET_PEAK: Final = "5"
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The sums of a process since its start, in seconds: all of its own time, that in the kernel, and that of its children."""
+    """The times of a process since its start, in seconds: its own, the part in the kernel, and that of its children."""
 
     own_s: float
     kernel_s: float

@@ -143,7 +143,7 @@ class ClaimController:
                 self._reconciled.set()
 
     async def reconcile(self, key: ObjectKey) -> None:
-        """Do what is next for one claim. Raises ClusterError and ShapeError; repeating the call is always safe."""
+        """Perform the next step for one claim. Raises ClusterError and ShapeError; repeating the call is always safe."""
         obj = self._claims.get(key)
         if self._is_behind(key, obj):
             return  # the cache has yet to show what was written last

@@ -4,7 +4,7 @@ A claim is *pending* until one final status is written: Bound, Failed or Expired
 resourceVersion of the claim as it was seen, so a daemon with an outdated view cannot write a second result; that daemon gives
 up its pod as soon as it sees the first result.
 
-What survives a crash: a pod that was claimed has the uid of its claim. If the daemon ends between the claim and the status, the
+No claimed pod is lost in a crash, because it has the uid of its claim. If the daemon ends between the claim and the status, the
 next one finds the pod, and binds the claim to it. A pod whose claim is gone, or bound to another pod, is deleted.
 
 ============================================= ===========================================================================
@@ -159,7 +159,7 @@ def _finish(known: Known) -> Step:
 
 
 def _asked(known: Known, asked: Asked) -> Step | None:
-    """Return what follows from the state of its request; None if it is to be requested again."""
+    """Return the step that follows from the state of the claim's request; None if a pod is to be requested again."""
     match asked.answer:
         case None:
             return _pending(known, Reason.WAITING, f"waits for a pod of pool {known.pool}") if asked.waited else Wait()

@@ -4,7 +4,7 @@ Each run has a WorkerClaim of its own, which is deleted after it, and the pod wi
 even a process, reaches another run. The pod's image needs ``sh`` and ``tar``.
 
 Time and output are limited as for a child process (:mod:`wharfinger.process.child`): the time counts from the start of the
-program. What comes out of the pod is foreign data. A daemon that is killed leaves its claims; the next one deletes those that
+program. Data that comes out of the pod is not trusted. A daemon that is killed leaves its claims; the next one deletes those that
 have the label RUN_LABEL with another value than its own.
 """
 

@@ -82,7 +82,7 @@ class PoolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSpec:
-    """The specification of a WorkerClaim: what is set on its pod, and until when a pod is of use (None: for ever)."""
+    """The specification of a WorkerClaim: the fields to set on its pod, and the time at which it expires (None: never)."""
 
     namespace: str
     name: str

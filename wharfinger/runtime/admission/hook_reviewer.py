@@ -182,7 +182,7 @@ def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | Conve
 
 
 def _asked_timeout(request: Request) -> float | None:
-    """Return the time in seconds that the API server says it waits (``?timeout=10s``); None if it does not say."""
+    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states none."""
     text = request.arg("timeout").removesuffix("s")
     return float(text) if text.isdecimal() and len(text) < len("100") and int(text) else None
 

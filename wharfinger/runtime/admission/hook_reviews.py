@@ -88,7 +88,7 @@ def admission_answer(response: JsonObject) -> bytes:
 
 
 def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObject:
-    """Return the response if there is no answer: what the failure policy says, with the reason in words.
+    """Return the response if there is no answer: that of the failure policy, with the reason in words.
 
     The API server would do the same without a reason.
     """

@@ -116,8 +116,8 @@ class AdmissionServer:
     async def keep(self) -> None:
         """Have a valid certificate served, and trusted by API servers. Raises ClusterError.
 
-        A certificate that replaces another is served only SETTLE_S after API servers were told of it, because they read that
-        later than it was written.
+        A certificate that replaces another is served only SETTLE_S after the configuration was written, because API servers read
+        the configuration with a delay.
         """
         certificate = await self._certificate()
         configuration = webhook_configuration(self._endpoint, self.port, certificate.bundle)

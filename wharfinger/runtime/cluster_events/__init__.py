@@ -1,4 +1,4 @@
-"""The Kubernetes Events that the daemon writes about packages: their reasons, what is worth an Event, and the writer.
+"""The Kubernetes Events that the daemon writes about packages: their reasons, the rules for writing one, and the writer.
 
 It reads the core and changes nothing. May import ``core`` and below.
 """

@@ -2,7 +2,7 @@
 
 `Recorder.record` only counts; a task writes one Event after the other, with a pause of WRITE_PAUSE_S. Everything is bounded:
 equal Events are one series, different ones about the same object are limited (:mod:`~wharfinger.runtime.cluster_events.series`),
-and at most MAX_SERIES are kept. What exceeds the limits is dropped and counted, as is an Event that the API server refuses. A
+and at most MAX_SERIES are kept. Events beyond these limits, and Events that the API server refuses, are dropped and counted. A
 write that the API server does not answer is tried ATTEMPTS times. Events are only read by people, so none is kept beyond the
 process.
 """

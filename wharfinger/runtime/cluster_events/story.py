@@ -54,7 +54,7 @@ def begin(status: PackageStatus) -> Story:
 
 
 def tell(story: Story, before: PackageStatus, after: PackageStatus) -> tuple[Story, tuple[Note, ...]]:
-    """Return the story after a change of the status, and what to report."""
+    """Return the story after a change of the status, and the notes to report."""
     notes = list(_requested(before, after))
     problem = _problem(after)
     if problem is not None:

@@ -174,7 +174,7 @@ class Controller:
         self.guard.looked(name)
 
     def _leave_to_others(self, name: str) -> None:
-        """Forget what is kept about a package that is not ours, or not yet."""
+        """Forget everything that is kept about a package that is not ours, or not ours yet."""
         self.lookup.references.want(name, ())
         self.writer.unwritten.discard(name)
         self.takeover.looked(name, gone=True)

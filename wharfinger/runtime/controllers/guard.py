@@ -86,7 +86,7 @@ class Guard:
         look: Callable[[str], None],
         installed: Iterable[str],
     ) -> None:
-        """Keep ``installed``: the packages of which an earlier process installed something."""
+        """Keep ``installed``: the packages that an earlier process has installed, at least in part."""
         self.runtime = runtime
         self.object_of = object_of
         self.look = look
@@ -283,7 +283,7 @@ class Guard:
         return name in self._unheard and name not in self.runtime.instances
 
     def _is_asked(self, name: str) -> bool:
-        """Return whether a package is asked to be removed, or is on and asked to be off."""
+        """Return whether the removal of a package is requested, or whether it is on and requested to be off."""
         obj = self.object_of(name)
         said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
         off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))

@@ -1,8 +1,8 @@
 """The rules that decide whether a change of a package is held, and why. Pure.
 
-A package is *held* by packages that are kept and would be off without it, or by packages that are removed too, and go first.
-The guard (:mod:`wharfinger.runtime.controllers.guard`) finds out which packages these are. This module has the verdict that
-follows, and reads what a package's own resource says about it.
+A package is *held* by packages that are kept and would be off without it, or by packages that are removed too, and go first. The
+guard (:mod:`wharfinger.runtime.controllers.guard`) finds out which packages these are. This module derives the verdict from them,
+and reads the fields about it in a package's own resource.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -118,8 +118,8 @@ class Resting:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package in its installed version, if everything that this needs is known. ``spec`` is the resource with the
-        held change, of which all other fields are used.
+        """Run a package in its installed version, if everything that this needs is known. ``spec`` is the resource; all of its
+        fields are used except for the held change.
         """
         instance = self.runtime.instances.get(spec.id.name)
         if instance is None or instance.wish.source is not None or instance.record is None or spec.directives.suspended:

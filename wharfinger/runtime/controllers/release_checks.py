@@ -46,7 +46,7 @@ class ReleaseChecks:
         )
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim the release that a package asks for on behalf of another one, if an earlier process installed that one as it."""
+        """Claim a package's release for another package, if an earlier process installed that package as this release."""
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 

@@ -93,7 +93,7 @@ class Rollbacks:
     def settle(
         self, spec: PackageSpec, source: Source, settings: ResolvedSettings
     ) -> tuple[PackageSpec, ResolvedSettings]:
-        """Return what the package is to be: what its resource asks for, or a former revision."""
+        """Return the wanted state of the package: the one that its resource asks for, or that of a former revision."""
         asked = asked_checksum(desired_state(spec, source, settings))
         spec = replace(spec, directives=replace(spec.directives, asked=asked))
         state, request = self._state(spec.id.name), spec.directives.rollback
@@ -184,7 +184,7 @@ class Rollbacks:
         return wish if isinstance(wish, NoTarget) else (due.revision, wish)
 
     async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
-        """Return the newest revision that was deployed, and was made from something else than the package now."""
+        """Return the newest deployed revision that was made from something else than the package is now."""
         why = "no revision of the package with another version, or other settings, is recorded"
         for release in reversed(history):
             if release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED):
@@ -211,7 +211,7 @@ class Rollbacks:
 
 
 def _digest(spec: PackageSpec, instance: Instance) -> str:
-    """Return the digest of what a package is to be, or is; "" if neither is known."""
+    """Return the digest that a package is wanted with, or else the one that it has; "" if neither is known."""
     manifest = instance.files.manifest
     return spec.directives.digest or (manifest.descriptor.digest.text if manifest is not None else "")
 

@@ -1,4 +1,4 @@
-"""The controllers as a service: they follow the objects that packages depend on, and reconcile what changed."""
+"""The controllers as a service: they follow the objects that packages depend on, and reconcile affected packages."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence

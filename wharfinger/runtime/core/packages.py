@@ -96,7 +96,7 @@ but not during a lasting one.
 
 
 class Packages:
-    """The packages with their machines, the scheduler and the lifecycle store, and what is to be done for them."""
+    """The packages with their machines, the scheduler and the lifecycle store, and the work that waits."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Packages:
         return self.modules.before(instance)
 
     def global_values(self) -> JsonObject:
-        """Return what every package sees under ``global``."""
+        """Return the values that every package sees under ``global``."""
         return self.modules.global_values()
 
     def global_settings(self) -> JsonObject:

@@ -69,7 +69,7 @@ STALLED_RETRY: Final = timedelta(minutes=10)
 
 
 class Runtime:
-    """The packages of one cluster: what users and controllers may ask for. Use
+    """The packages of one cluster, with the operations that users and controllers may request. Use
     :func:`~wharfinger.runtime.core.service.open_runtime`.
     """
 

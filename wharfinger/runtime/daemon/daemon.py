@@ -1,11 +1,11 @@
 """The daemon: all parts are started in order, run until a signal stops the daemon, and are stopped in reverse order.
 
-The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order): state
-folder → process ledger → (embedded control plane) → client → debug socket → what a standby has → Lease → CRDs → release engine →
+The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order): state folder
+→ process ledger → (embedded control plane) → client → debug socket → services of a standby → Lease → CRDs → release engine →
 runtime with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
 cluster, or drains, can be inspected. On SIGTERM or SIGINT the bodies are left: intake stops, running tasks finish, and one hard
-deadline (``grace_s``) bounds the whole stop. If the daemon is still starting, the start is cancelled, because there is nothing
-to finish. A second signal ends the daemon at once.
+deadline (``grace_s``) bounds the whole stop. If the daemon is still starting, the start is cancelled, because there is nothing to
+finish. A second signal ends the daemon at once.
 """
 
 import gc
@@ -281,8 +281,8 @@ async def _open_all(
         )
         gc.collect()
         gc.freeze()  # the garbage collector need not scan the objects that exist now, because they are kept
+        await stack.enter_async_context(open_reloads(manager, look_again))  # before a reload can be asked for
         manager.notify("READY=1")
-        await stack.enter_async_context(open_reloads(manager, look_again))
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
         inspector.draining = True
@@ -461,7 +461,7 @@ def _look_again(runtime: Runtime, keys: WorkKeys) -> None:
 
 @asynccontextmanager
 async def _open_pod_runs(config: DaemonConfig, connection: Connection, fence: Fence) -> AsyncIterator[PodRuns | None]:
-    """Yield what runs hooks in pods, with a client of its own; None without pools of pods."""
+    """Yield the runner of hooks in pods, with a client of its own; None without pools of pods."""
     if not config.worker_pools:
         yield None
         return

@@ -81,7 +81,7 @@ class DaemonAbsentError(Exception):
 
 
 async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
-    """Examine everything, and ``tell`` each finding as soon as it is known."""
+    """Examine everything, and call ``tell`` with each finding as soon as it is known."""
     tell(await _helm(patient.helm, _on_path(patient.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():
@@ -208,7 +208,7 @@ async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> Async
 
 
 async def _within(client: ClusterClient, subject: str, ask: Callable[[ClusterClient], Awaitable[Finding]]) -> Finding:
-    """Return the finding, or why there is none."""
+    """Return the finding that ``ask`` returns, or a failed one with the reason why there is none."""
     remedy = "check the address and the credentials of the kubeconfig with `kubectl version`"
     with trio.move_on_after(CLUSTER_S):
         try:

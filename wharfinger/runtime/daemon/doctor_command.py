@@ -1,4 +1,4 @@
-"""``wharfinger doctor``: everything that the daemon needs, examined, each finding on a line as soon as it is known."""
+"""``wharfinger doctor``: examine everything that the daemon needs, and print each finding as soon as it is known."""
 
 import argparse
 import sys

@@ -63,7 +63,7 @@ class _Formatter(logging.Formatter):
 
 
 def _place(package: str, task: str, cause: str) -> str:
-    """Return what a line is about as text: `` [prod.shop: Render; update of prod.shop]``."""
+    """Return the subject of a line as text: `` [prod.shop: Render; update of prod.shop]``."""
     work = "; ".join(filter(None, (task, cause)))
     inside = ": ".join(filter(None, (package, work)))
     return f" [{inside}]" if inside else ""
@@ -91,15 +91,14 @@ def _escaped(line: str) -> str:
 
 
 def _escaped_in_json(line: str) -> str:
-    """Escape what JSON allows but a line of text may not have: line ends beyond ASCII, and control characters of terminals."""
+    """Escape characters that JSON leaves as they are: line ends beyond ASCII, and control characters of terminals."""
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:
-    """Send Wharfinger's records to ``stream`` (default: stderr); of other libraries' records, only those of level WARNING and
-    above."""
+    """Send Wharfinger's records to ``stream`` (default: stderr); records of other libraries only from level WARNING on."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Formatter(form))
     root = logging.getLogger()

@@ -52,7 +52,7 @@ def service_manager(environment: Mapping[str, str] = os.environ) -> ServiceManag
 
 @asynccontextmanager
 async def open_watchdog(manager: ServiceManager, hangs: Callable[[], str] = str) -> AsyncIterator[None]:
-    """Feed the watchdog at half its interval while the body runs, unless ``hangs`` returns what hangs."""
+    """Feed the watchdog at half its interval while the body runs, except while ``hangs`` returns a problem."""
     async with trio.open_nursery() as nursery:
         if manager.address and manager.watchdog_s > 0:
             nursery.start_soon(_feed, manager, hangs, name="watchdog")

@@ -5,7 +5,7 @@ chain of thousands of nodes costs no recursion, and every node and every edge is
 the shorter of two walks, against the edges or along them: a node to which no other node points costs nothing, however far
 its edges lead.
 
-Pure; edges are asked for and never stored.
+Pure. Edges are requested from the caller and never stored.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -49,7 +49,7 @@ def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
     """Return the shortest cycle through ``start``: each node points to the next, the last to the first; empty if there is
     none.
 
-    Among cycles of equal length, the one whose nodes ``targets`` yields first.
+    If several are equally short, return the one whose nodes ``targets`` yields first.
     """
     came_from: dict[T, T] = {}
     reached = [start]

@@ -105,7 +105,7 @@ class World:
         self._say(Asked(who))
 
     def answered(self, who: Id, run: int) -> None:
-        """Report that what this run of a node waits for has come."""
+        """Report that the answer that this run of a node waits for has come."""
         self._say(Answered(who, run))
 
     def run_of(self, who: Id) -> int:

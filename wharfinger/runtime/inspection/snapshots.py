@@ -235,7 +235,7 @@ class RuntimeInspector:
         return history_of(self.recorder.rings, name) if self.recorder is not None else None
 
     def secrets_of(self, name: str) -> tuple[str, ...]:
-        """Return the texts that may not be recorded of a package: the known secrets, and settings whose keys mark a secret."""
+        """Return the texts of a package that must not be recorded: known secrets, and settings whose keys mark a secret."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if instance is None:
             return ()

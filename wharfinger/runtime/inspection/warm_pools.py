@@ -26,7 +26,7 @@ def warm_pools(starts: WarmStarts) -> tuple[WarmPoolSnapshot, ...]:
 
 
 def persistent_pools(programs: PersistentPrograms) -> tuple[WarmPoolSnapshot, ...]:
-    """Return the hooks of which processes are kept, sorted by name."""
+    """Return the hooks that have kept processes, sorted by name."""
     return tuple(_persistent(kept, programs) for kept in programs.kept())
 
 

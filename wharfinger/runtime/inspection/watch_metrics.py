@@ -45,7 +45,7 @@ Rows = Sequence[tuple[Sequence[str], float]]
 def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float) -> Iterator[tuple[Description, Rows]]:
     """Yield the families of all clients, each with its name; ``now`` is the wall clock in seconds since 1970.
 
-    Watches with the same labels are one row, the one that was heard first; so are all watches beyond MAX_WATCHES.
+    Watches with the same labels share one row, with the earliest time; so do all watches beyond MAX_WATCHES.
     """
     signs = [sign for _, client in clients for sign in client.heartbeats.signs()]
     yield HEARD, list(_heard(signs, now).items())

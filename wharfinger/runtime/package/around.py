@@ -27,6 +27,11 @@ class Around:
         return self.operations is not None and self.operations.desired.suspended
 
     @property
+    def removing(self) -> bool:
+        """True while the package is being removed. Nothing is begun for it then, whatever is decided about it."""
+        return self.operations is not None and self.operations.removal is not None
+
+    @property
     def applying(self) -> bool:
         """True while a reconciliation is on its way to Run, or in it."""
         return self.operations is not None and self.operations.applying

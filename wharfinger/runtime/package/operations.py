@@ -108,7 +108,7 @@ def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
     """
     scope = package.crds.scope
     under_way = scope is not None and not scope.cancelled
-    if package.crds.established is not None or under_way or around.suspended or around.loading:
+    if package.crds.established is not None or under_way or around.suspended or around.loading or around.removing:
         return ()
     return (Simple.CRDS,)
 

@@ -38,6 +38,7 @@ VOTE_CANCELLED: Final = 8
 """The mark of a cancelled scope of the enabled script's run."""
 CRDS_CANCELLED: Final = 16
 """The mark of a cancelled scope of the task that ensures the definitions."""
+_REMOVING: Final = 32
 
 
 class _Changes:
@@ -156,6 +157,8 @@ def surroundings(package: Package, around: Around) -> JsonValue:
             seen |= _SUSPENDED
         if operations.applying:
             seen |= _APPLYING
+        if operations.removal is not None:
+            seen |= _REMOVING
     voting, ensuring = package.vote.voting, package.crds.scope
     if voting is not None and voting.cancelled:
         seen |= VOTE_CANCELLED
@@ -181,7 +184,10 @@ def package_step(state: object, event: object, at: JsonValue) -> tuple[object, t
                     scope.cancelled = bool(seen & mark)
             wanted = DesiredState("", "", "", "", suspended=bool(seen & _SUSPENDED))
             operations = lifecycle_machine.Package(
-                wanted, update=1 if seen & _LOADING else None, applying=bool(seen & _APPLYING)
+                wanted,
+                update=1 if seen & _LOADING else None,
+                removal=1 if seen & _REMOVING else None,
+                applying=bool(seen & _APPLYING),
             )
             return step(package, cast("Event", event), Around(datetime.fromisoformat(now), operations))
         case _:

@@ -29,6 +29,8 @@ from wharfinger.queue.tracing import Span
 from wharfinger.runtime.tracing.tracer import HookNames, RunSpan
 
 log = logging.getLogger(__name__)
+EXPORTER: Final = "opentelemetry.exporter"
+"""The logger of the exporters. It is silent here: for each batch they log each attempt, with what the receiver answered."""
 
 MAX_SPANS: Final = 2048
 """The number of ended spans that wait for an export; further ones are dropped."""
@@ -147,6 +149,7 @@ class OtlpTracer:
 @asynccontextmanager
 async def open_tracer(endpoint: str) -> AsyncIterator[OtlpTracer]:
     """Export traces while the body runs; ``endpoint`` is the receiver's address, "" if the environment names it."""
+    logging.getLogger(EXPORTER).setLevel(logging.CRITICAL + 1)
     exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + _PATH if endpoint else None)
     queue = SpanQueue(exporter)
     resource = Resource({SERVICE_NAME: "wharfinger", SERVICE_VERSION: wharfinger.__version__}).merge(Resource.create())
