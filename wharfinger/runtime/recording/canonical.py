@@ -298,7 +298,9 @@ class Codec:
 
     def other(self, value: object, _text: Text) -> JsonValue:
         """Return the form of any other value. Raises CanonicalError, because there is none."""
-        raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
+        raise CanonicalError(
+            f"{type(value).__name__}: objects of this type cannot be recorded; a state machine must not hold one"
+        )
 
     def quick(self, value: object, text: Text, clean: Clean) -> JsonValue:
         """Return a form of a value that is fast to write; parts of it are the records themselves."""

@@ -117,7 +117,9 @@ def form_of(value: object) -> JsonValue:
     """Return the mark of a stand-in, without its attributes. Raises CanonicalError for any other object."""
     if isinstance(value, StandIn):
         return [MARK, value.number]
-    raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
+    raise CanonicalError(
+        f"{type(value).__name__}: objects of this type cannot be recorded; a state machine must not hold one"
+    )
 
 
 def plain(form: JsonValue) -> JsonValue:
