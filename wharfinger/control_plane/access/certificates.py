@@ -45,7 +45,7 @@ NAMES: Final = (
 
 
 class CertificateError(Exception):
-    """The kept authority cannot be used. The message names the file, the reason and the remedy."""
+    """The stored certificate authority cannot be used. The message names the file, the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,7 @@ class ChartEngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FolderBuild:
-    """The request to build the kustomization in a folder.
-
-    ``files`` replaces the content of the folder, which then need not exist on the disk; if it is empty, the disk is read.
-    """
+    """A build of a kustomization folder. If there are ``files``, the folder has these files, and need not exist."""
 
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)

@@ -81,7 +81,7 @@ def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_modul
 
 
 def next_version(version: str) -> str:
-    """Return a version that is newer by one patch. Raises ArtifactError for a text that is no version."""
+    """Return a version that is newer by one patch. Raises ArtifactError for a text that is not a version."""
     try:
         parsed = parse_version(version)
     except ConstraintError as error:
