@@ -185,6 +185,24 @@ async def test_helm_shows_everything(helm: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
+async def test_helm_goes_by_the_newest_of_several_deployed_revisions(helm: str, tmp_path: Path) -> None:
+    """A quick change leaves the revision before it deployed for a minute."""
+
+    async def statuses() -> list[str]:
+        return [one.release.status.value for one in await at.store.history("web", "default")]
+
+    async with bench(tmp_path) as at:
+        await at.install(record(1, "one"), record(2, "two"))
+        listed = await at.json(helm, "list")
+        assert (find(listed, 0, "revision"), find(listed, 1)) == ("2", None)
+        await at.run(helm, "upgrade", "web", at.chart("three"))
+        assert (await statuses(), await at.live()) == (["deployed", "superseded", "deployed"], ["three"])
+        await at.run(helm, "rollback", "web")
+        assert (await statuses(), await at.live()) == ([*["superseded"] * 3, "deployed"], ["two"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("helm", HELMS)
 async def test_what_a_user_does_is_told(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), record(2, "two"))

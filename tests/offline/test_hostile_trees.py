@@ -191,7 +191,7 @@ CASES = (
             )
         },
         {
-            "GitRepository g0": "is no address of a git repository",
+            "GitRepository g0": "is not the address of a git repository",
             "GitRepository g1": "the network is forbidden by --offline",
             "GitRepository g2": "does not appear to be a git repository",
         },

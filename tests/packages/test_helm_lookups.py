@@ -377,7 +377,7 @@ async def test_it_is_what_helm_itself_would_install(program: str, tmp_path: Path
 async def test_values_that_cannot_be_given_are_refused_as_anywhere(tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["text in values"])
     async with open_world("helm", tmp_path) as world:
-        with pytest.raises(RenderError, match="the values cannot be given to helm") as caught:
+        with pytest.raises(RenderError, match="the values cannot be passed to helm") as caught:
             await world.renderer.render(asked(folder, {"text": "\ud800"}))
         assert not caught.value.transient
         assert world.asked == 0

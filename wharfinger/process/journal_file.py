@@ -225,14 +225,12 @@ class JournalFile:
 
     @contextmanager
     def _patiently(self) -> Iterator[None]:
-        """Wait for another writer for up to BUSY_S while the block runs, because a starting daemon has the time."""
+        """Let statements in the block wait up to BUSY_S for another writer. A starting daemon can afford so long a wait."""
         self._wait_at_most(BUSY_S)
         try:
             yield
         finally:
-            with suppress(
-                sqlite3.ProgrammingError
-            ):  # closed, because no new file could be begun; that error is being raised
+            with suppress(sqlite3.ProgrammingError):  # closed: a new file could not be begun, and that error is raised
                 self._wait_at_most(BUSY_IN_USE_S)
 
     def _wait_at_most(self, seconds: float) -> None:

@@ -21,7 +21,7 @@ from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseSt
 from wharfinger.cluster.releases.record_keeper import RecordKeeper
 from wharfinger.cluster.releases.request import Outcome, ReleaseRequest
 from wharfinger.cluster.releases.revision_record import QUICK_S, RevisionRecord
-from wharfinger.formats.json.value import find, find_str
+from wharfinger.formats.json.value import JsonObject, find, find_str
 
 OWNER = Owner("web", "default")
 WANTED = request(config_map("a", v="1"), config_map("b"))
@@ -218,6 +218,21 @@ async def test_a_killed_process_leaves_objects_that_say_what_they_are(
             found = {name: find(await client.get(row), "data", "v") for row in result.objects for name in (row.name,)}
             assert found == {"a": wanted, "b": wanted}
             assert engine.drifts(OWNER) == ()
+
+
+async def test_a_digest_that_somebody_else_wrote_hides_nothing(autojump_clock: MockClock) -> None:
+    """It is written while no daemon is there, together with another value; no upgrade follows the restart."""
+    async with cluster() as (client, _):
+        async with open_engine(client) as engine:
+            await engine.upgrade(pair("1"))
+            (a, _) = (await engine.upgrade(pair("2"))).objects
+        metadata: JsonObject = {"name": "a", "namespace": "default", "annotations": {DIGEST_ANNOTATION: "sha256:0"}}
+        edit: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"v": "9"}}
+        await client.apply(edit, field_manager="ann", force=True)
+        async with open_engine(client) as engine:
+            await engine.restore("web", "default")
+            await trio.sleep(60)
+            assert find(await client.get(a), "data", "v") == "2"
 
 
 async def test_drift_of_a_marked_object_is_corrected_and_the_mark_stays(autojump_clock: MockClock) -> None:

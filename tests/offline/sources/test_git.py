@@ -72,7 +72,7 @@ async def test_what_is_not_there_is_named(repository: Path, tmp_path: Path) -> N
         await fetcher.fetch(request(repository, branch="absent"))
     with pytest.raises(SourceError, match=r"no tag satisfies spec.ref.semver '>=9'"):
         await fetcher.fetch(request(repository, semver=">=9"))
-    with pytest.raises(SourceError, match="is no address"):
+    with pytest.raises(SourceError, match="is not the address"):
         await fetcher.fetch(request("--upload-pack=evil"))
 
 

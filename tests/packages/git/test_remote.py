@@ -75,7 +75,7 @@ async def test_a_tag_that_moves_meanwhile_is_read_again_later(tmp_path: Path) ->
     folder = make_repository(tmp_path / "web")
     first = commit(folder, {"a": "1"}, "1.0.0")
     commit(folder, {"a": "2"}, "1.0.0")
-    with pytest.raises(RegistryError, match=r"the tag 1.0.0 has moved while it was read") as caught:
+    with pytest.raises(RegistryError, match=r"the tag 1.0.0 was moved while it was being read") as caught:
         await read_files(GIT, str(folder), "1.0.0", first, "")
     assert caught.value.transient
 

@@ -94,7 +94,7 @@ async def test_an_answer_that_never_comes() -> None:
 async def test_an_answer_that_never_ends() -> None:
     async with pair(patience=Patience(read_s=60, answer_s=0.2)) as (faulty, wire):
         faulty.on("GET", "/v2/x", Reply(headers=(("Content-Length", "9"),), body=b"x", stay=True))
-        with pytest.raises(RegistryError, match="no whole answer within 0 s") as caught:
+        with pytest.raises(RegistryError, match="no complete answer within 0 s") as caught:
             await wire.ask(GET, max_bytes=10)
         assert caught.value.transient
 

@@ -185,7 +185,7 @@ def test_what_is_kept_has_a_limit() -> None:
         world(Start(UPDATE, "one more"))
     world(Start(UPDATE, "step 7"), Complete(UPDATE, "step 7", "x" * MAX_RESULT))
     with pytest.raises(
-        StepLimitError, match=f"'step 8' has {MAX_RESULT + 1} characters; the journal keeps {MAX_RESULT}"
+        StepLimitError, match=f"'step 8' has {MAX_RESULT + 1} characters; the journal keeps at most {MAX_RESULT}"
     ):
         world(Complete(UPDATE, "step 8", "x" * (MAX_RESULT + 1)))
     assert before[UPDATE].steps["step 8"] == world.state[UPDATE].steps["step 8"]

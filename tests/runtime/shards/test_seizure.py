@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -55,6 +56,16 @@ async def test_a_shard_without_a_daemon_is_taken_over_when_its_lease_is_free(tmp
                 ObjectKey(await ground.client.resource_type(*LEASE_API), SYSTEM_NAMESPACE, lease_name(MAIN))
             )
             assert find_str(lease, "spec", "holderIdentity") == ""
+
+
+@pytest.mark.parametrize("owner", ["a/../b", "Blue", "x" * 64])
+async def test_an_owner_that_is_no_shard_has_no_lease(owner: str, caplog: pytest.LogCaptureFixture) -> None:
+    """``status.shard`` may have been written by anybody who may write statuses."""
+    async with open_client(Connection(LOCAL)) as client:
+        seizures = Seizures(client, client, "blue", "me", 15, lambda: datetime.now(UTC))
+        seizures.want(owner)
+    assert seizures.waiting_for == ()
+    assert "is not the name of a shard" in caplog.text
 
 
 class Watched:

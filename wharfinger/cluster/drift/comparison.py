@@ -25,9 +25,9 @@ from wharfinger.cluster.drift.field_removal import without_fields
 from wharfinger.cluster.drift.ignored import is_ignored
 from wharfinger.cluster.fields.coverage import says_something, uncovered
 from wharfinger.cluster.fields.items import Absent, segments_at, value_at
-from wharfinger.cluster.fields.owners import NOBODY, FieldOwners, Writer, read_owners, text_at
+from wharfinger.cluster.fields.owners import NOBODY, FieldOwners, Writer, own_entry, read_owners, text_at
 from wharfinger.cluster.objects.applied_objects import STRING_DATA, Applied
-from wharfinger.cluster.objects.desired import Identity
+from wharfinger.cluster.objects.desired import DIGEST_ANNOTATION, DesiredObject, Identity
 from wharfinger.cluster.objects.drift_policy import IgnoreRule
 from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import JsonObject, find, find_object
@@ -72,6 +72,17 @@ class Drift:
         if self.missing:
             return f"{self.identity}: gone"
         return f"{self.identity}: {listed(self.fields, SHOWN)}"
+
+
+def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
+    """Return whether we applied a live object for another row than this. Then its fields are ours, and may have other values.
+
+    False if it has no digest, or one that another manager wrote: nobody else can keep drift from being noticed.
+    """
+    if text_at(live, "metadata", "annotations", DIGEST_ANNOTATION) in {"", row.digest}:
+        return False
+    path = ("fieldsV1", "f:metadata", "f:annotations", f"f:{DIGEST_ANNOTATION}")
+    return find(own_entry(live, manager), *path) is not None
 
 
 def find_drift(

@@ -29,7 +29,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError, NotFoundError
-from wharfinger.cluster.drift.comparison import Drift, find_drift
+from wharfinger.cluster.drift.comparison import Drift, find_drift, is_in_doubt
 from wharfinger.cluster.drift.fights import (
     Correct,
     Drifted,
@@ -267,7 +267,7 @@ class DriftMonitor:
         applied = self._applied.get(identity)
         if (applied is not None and applied.is_newer_than(live)) or _is_ending(live):
             return
-        if applied is None and row.is_in_doubt(live):
+        if applied is None and is_in_doubt(row, live, self._applied.manager):
             return
         if not self._settled(identity) or self._find(row, live) is not None:
             self._suspect(identity, text_at(live, "metadata", "resourceVersion"))
@@ -348,7 +348,7 @@ class DriftMonitor:
             self._queue.add(identity)  # the row or the baseline changed meanwhile
             return
         self._known.suspects.pop(identity, None)
-        if applied is None and live is not None and row.is_in_doubt(live):
+        if applied is None and live is not None and is_in_doubt(row, live, self._applied.manager):
             return
         drift = Drift(identity, missing=True) if live is None else self._find(row, live)
         if drift is not None:

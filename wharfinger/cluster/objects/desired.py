@@ -17,7 +17,7 @@ from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner, owne
 from wharfinger.cluster.tables.snapshot import Index, Snapshot
 from wharfinger.cluster.tables.table import Table
 from wharfinger.formats.json.packed_json import PackedJson
-from wharfinger.formats.json.value import JsonObject, as_object, checksum, encode_json, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, as_object, checksum, encode_json, find_object
 from wharfinger.kube.resource import ObjectKey
 
 DIGEST_ANNOTATION: Final = "wharfinger.dev/applied-digest"
@@ -86,14 +86,6 @@ class DesiredObject:
         metadata = find_object(obj, "metadata")
         annotations: JsonObject = {**find_object(metadata, "annotations"), DIGEST_ANNOTATION: self.digest}
         return {**obj, "metadata": {**metadata, "annotations": annotations}}
-
-    def is_in_doubt(self, live: JsonObject) -> bool:
-        """Return whether a live object was applied for another row than this; False if it has no digest.
-
-        If it was, its fields are ours, and may have other values than this row has.
-        """
-        found = find_str(live, "metadata", "annotations", DIGEST_ANNOTATION)
-        return found not in {"", self.digest}
 
 
 def desired_object(key: ObjectKey, owner: Owner, obj: JsonObject, drift: DriftPolicy) -> DesiredObject:

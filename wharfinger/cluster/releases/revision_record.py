@@ -39,7 +39,7 @@ class RevisionRecord:
     back: bool = False
     stored: Stored | None = None
     _is_begun: bool = False
-    """Whether the pending record may be written, even if no answer came."""
+    """True if the pending record may be written, even if no answer came."""
 
     async def announce(self) -> None:
         """Write the pending record. Raises ReleaseBusyError if another process was first."""

@@ -22,7 +22,7 @@ from wharfinger.cluster.api.interruption import Interruption
 from wharfinger.cluster.apply.operations import ApplyOperations
 from wharfinger.cluster.apply.removal import Farewell
 from wharfinger.cluster.apply.writer import rules_of
-from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.drift.comparison import find_drift, is_in_doubt
 from wharfinger.cluster.fields.conflicts import FieldConflict
 from wharfinger.cluster.objects.applied_objects import AppliedObjects
 from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, check_free
@@ -208,7 +208,7 @@ class ReleaseRows:
         seen = find_str(live, "metadata", "resourceVersion")
         if applied is not None and not applied.partial and applied.resource_version == seen:
             return True
-        if applied is None and row.is_in_doubt(live):
+        if applied is None and is_in_doubt(row, live, self._applied.manager):
             return False
         return find_drift(row.object(), applied, live, self._applied.manager, rules_of(row.drift)) is None
 

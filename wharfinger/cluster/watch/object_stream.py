@@ -41,7 +41,7 @@ class WatchTarget:
     metadata_only: bool = False
 
     def __str__(self) -> str:
-        """Return the target as in names of tasks and in messages: ``Pod in prod (app=x)``."""
+        """Return the text that task names and messages show for the target: ``Pod in prod (app=x)``."""
         return str(self.followed)
 
     @property

@@ -46,7 +46,7 @@ class GitFetcher:
         url = find_str(request.object, "spec", "url")
         local = is_local(url)
         if not url or url.startswith("-"):
-            raise SourceError(f"spec.url: {url!r} is no address of a git repository")
+            raise SourceError(f"spec.url: {url!r} is not the address of a git repository")
         if not local and not self._network:
             raise OfflineError(
                 f"{url}: the network is forbidden by --offline, and this repository is not on this machine"

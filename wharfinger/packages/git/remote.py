@@ -49,7 +49,7 @@ async def read_files(git: GitProgram, url: str, tag: str, commit: str, path: str
         if tag:
             found = await git.checked(place, "rev-parse", "--verify", "--quiet", f"{_WANTED}^{{commit}}")
             if found.stdout.decode().strip() != commit:
-                raise RegistryError(f"{url}: the tag {tag} has moved while it was read", transient=True)
+                raise RegistryError(f"{url}: the tag {tag} was moved while it was being read", transient=True)
         elif not (await git.run(place, "cat-file", "-e", f"{commit}^{{commit}}")).ok:
             raise ArtifactNotFoundError(f"{url}: has no commit {commit}; correct the version")
         tree = f"{commit}:{path}"

@@ -151,7 +151,7 @@ class Wire:
                     if body is None:
                         raise RegistryError(f"{ask.what}: the answer has more than {max_bytes} bytes", transient=False)
         except trio.TooSlowError as error:
-            raise RegistryError(f"{ask.what}: no whole answer within {patience:.0f} s", transient=True) from error
+            raise RegistryError(f"{ask.what}: no complete answer within {patience:.0f} s", transient=True) from error
         link = _NEXT.search(incoming.headers.get("link", ""))
         following = self.own_url(link[1], ask.what, incoming.url) if link else None
         return Answer(incoming.status, incoming.headers, body, following)

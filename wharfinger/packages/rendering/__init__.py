@@ -1,6 +1,6 @@
 """Rendering of charts and values to manifests.
 
-It has Helm in a child process, templates added to a chart's own, overrides of resources, and the cache.
+It runs Helm in a child process, adds templates to those of a chart, overrides resources, and caches the results.
 
 May import ``store`` and below.
 """

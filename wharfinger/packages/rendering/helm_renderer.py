@@ -252,7 +252,7 @@ def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) 
     try:
         values = write_yaml(request.values).encode()
     except FormatError as error:
-        raise RenderError(f"release {request.release}: the values cannot be given to helm: {error}") from error
+        raise RenderError(f"release {request.release}: the values cannot be passed to helm: {error}") from error
     if len(values) > MAX_VALUES:
         raise RenderError(f"release {request.release}: {len(values)} bytes of values is over the limit of {MAX_VALUES}")
     try:

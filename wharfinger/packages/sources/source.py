@@ -86,7 +86,7 @@ Source: TypeAlias = RegistrySource | HelmSource | GitSource | ArchiveSource | La
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The access from this process to registries: proxies, rules of mirrors, and the logins of this machine's user."""
+    """The settings with which this process reaches registries: proxies, mirrors, and the logins of this machine's user."""
 
     proxies: Proxies = NO_PROXIES
     rules: RegistryRules = NO_RULES

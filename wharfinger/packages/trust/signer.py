@@ -16,7 +16,7 @@ class Signer:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the public half, as messages about policies show it."""
+        """The fingerprint of the public key, in the form that messages about policies use."""
         return PublicKey("", public_pem(self.key)).fingerprint
 
     async def sign(self, registry: WritableRegistry, repository: str, claim: Claim) -> Descriptor:

@@ -2,11 +2,11 @@
 
 A process that starts may find packages with changed resources: they were deleted, disabled, or set to another version while no
 daemon was running, or the earlier daemon held the change (:mod:`wharfinger.runtime.controllers.guard`). Dependents of such a
-package may be on only while the package is present. So the package is made present in its installed version: its definition is
+package would be switched off if it were not present. So the package is made present in its installed version: its definition is
 read from the store, and it becomes a node of the scheduler. It is treated as suspended: nothing is fetched or run for it, and
-its hooks do not run. For its dependents it counts as run, if it ever was completely installed. Then the guard can judge the
-change. If the change is held, the package runs again as before, provided that the other fields of its resource are as they were
-applied last; otherwise the package stays suspended.
+its hooks do not run. If it was ever installed completely, its dependents may run, as if it had run in this process. Then the
+guard can judge the change. If the change is held, the package runs again in its installed version, provided that no other field
+of its resource has changed since the last apply; otherwise the package stays suspended.
 """
 
 import logging

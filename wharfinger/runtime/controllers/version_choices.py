@@ -3,7 +3,7 @@
 The rules are in :mod:`~wharfinger.runtime.versions.version_chooser`. This module provides what they need: the index, the version
 that was chosen before, and the answer whether a newer version could be on. A newer version is not chosen while it could not be on
 or would break other packages, so an update never switches a running package off. Before the first installation only the versions
-of Kubernetes and of the platform count: the other packages that a version needs may still be on their way, and a choice must not
+of Kubernetes and of the platform count: the other packages that a version needs may not be installed yet, and a choice must not
 depend on the order in which resources are created.
 """
 

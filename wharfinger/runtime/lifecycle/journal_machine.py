@@ -231,7 +231,7 @@ def _complete(state: State, event: Complete) -> tuple[State, tuple[Effect, ...]]
         return state, ()
     if len(event.result) > MAX_RESULT:
         raise StepLimitError(
-            f"the result of step {event.step!r} has {len(event.result)} characters; the journal keeps {MAX_RESULT}"
+            f"the result of step {event.step!r} has {len(event.result)} characters; the journal keeps at most {MAX_RESULT}"
         )
     done = Step(found.number, Phase.COMPLETE, event.result)
     return _with(state, event.operation, event.step, done), (_row(event.operation, entry, event.step, done),)

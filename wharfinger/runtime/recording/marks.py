@@ -72,7 +72,7 @@ _READ: Final[dict[str, Callable[[JsonValue], object]]] = {
     "mode": lambda form: DriftMode(str(form)),
     "rolled_back": _note,
 }
-"""The functions that read the attributes that are no texts, numbers or truths."""
+"""The functions that read the attributes that are not texts, numbers or booleans."""
 
 
 class Marks:
@@ -117,7 +117,9 @@ def form_of(value: object) -> JsonValue:
     """Return the mark of a stand-in, without its attributes. Raises CanonicalError for any other object."""
     if isinstance(value, StandIn):
         return [MARK, value.number]
-    raise CanonicalError(f"{type(value).__name__}: expected a value of a machine; it cannot be recorded")
+    raise CanonicalError(
+        f"{type(value).__name__}: objects of this type cannot be recorded; a state machine must not hold one"
+    )
 
 
 def plain(form: JsonValue) -> JsonValue:

@@ -19,7 +19,7 @@ from wharfinger.cluster.lease.lease import LeaseLostError, open_lease
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.shards.handing_over import set_owner
-from wharfinger.runtime.shards.ownership import lease_name, owner_of
+from wharfinger.runtime.shards.ownership import lease_name, owner_of, shard_problem
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,9 @@ class Seizures:
 
     def want(self, owner: str) -> None:
         """Ask for the Applications of an owner, unless it hands them over. Returns at once."""
-        if owner not in self._wanted:
+        if owner and (problem := shard_problem(owner)):  # so it is no name of a Lease either
+            log.warning("Applications are kept by no shard, and are not taken over: status.shard: %s", problem)
+        elif owner not in self._wanted:
             self._wanted[owner] = None
             self._tell.send_nowait(owner)
 

@@ -27,7 +27,7 @@ NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
 _MOST_ANSWERS: Final = 1_024
 _ANSWERS: Final[dict[str, tuple[str, str] | None]] = {}
-"""What is wrong with the schemas of definitions, by the digest of their versions: a definition may have a megabyte."""
+"""The problems of the schemas of definitions, by the digest of their versions: a definition may have a megabyte."""
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
 _REASONS: Final = {

@@ -227,7 +227,7 @@ class JobController:
     # -- finished Jobs
 
     def _release(self, pods: Sequence[JsonObject], *, everything: bool = False) -> None:
-        """Remove the finalizer from Pods that have ended or are being deleted, with ``everything`` from all."""
+        """Remove the finalizer from Pods that have ended or are being deleted; if ``everything``, from all ``pods``."""
         for pod in pods:
             key = key_of(PODS, pod)
             found = self._state.get(key)
