@@ -70,7 +70,7 @@ async def open_control_plane(
     fault_seed: int = 0,
     command_folder: Path | None = None,
 ) -> AsyncGenerator[ControlPlane, None]:
-    """Open a control plane that has its first namespaces and, with ``simulate``, runs its controllers.
+    """Open a control plane with its first namespaces. If ``simulate`` is true, it also runs controllers.
 
     ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
     ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults`` affect

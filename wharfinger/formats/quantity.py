@@ -16,7 +16,7 @@ BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def parse_quantity(value: JsonValue) -> Fraction | None:
-    """Return the number of a quantity; None for a value that is no quantity."""
+    """Return the number of a quantity; None for a value that is not a quantity."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     match = QUANTITY.fullmatch(str(value))

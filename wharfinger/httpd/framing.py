@@ -17,7 +17,7 @@ class Framing(Protocol):
 
     @property
     def begun(self) -> bool:
-        """Return whether ``head`` was called with success."""
+        """Return whether a call of ``head`` has succeeded."""
         ...
 
     @property

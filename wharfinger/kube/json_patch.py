@@ -69,7 +69,7 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
 
 
 def list_index(step: str, most: int) -> int | None:
-    """Return the list index of a step, up to ``most``; None for a step that is no index: ``-``, ``01``, ``+1``, too large."""
+    """Return the list index of a step, up to ``most``; None for a step that is not an index: ``-``, ``01``, ``+1``, too large."""
     if not step.isascii() or not step.isdigit() or len(step) > 9 or (len(step) > 1 and step.startswith("0")):
         return None
     return int(step) if int(step) <= most else None

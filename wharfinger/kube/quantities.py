@@ -21,7 +21,7 @@ _FAST_BINARY_DIGITS: Final = 14
 
 
 def amount(value: JsonValue) -> Fraction:
-    """Return the number of a quantity; 0 for a value that is no quantity."""
+    """Return the number of a quantity; 0 for a value that is not a quantity."""
     return parse_quantity(value) or ZERO
 
 

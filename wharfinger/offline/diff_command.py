@@ -212,7 +212,7 @@ def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
     found = other / packages.resolve().relative_to(root)
     if not found.is_dir():
         raise SourceError(
-            f"--packages {packages}: the other side has no such folder; name a folder outside of the root"
+            f"--packages {packages}: what --against names has no such folder; name a folder outside of the root, for both sides"
         )
     return found
 

@@ -130,19 +130,23 @@ class ProgressSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PackageSnapshot:
-    """One package: its identity, the wanted state, the installed one, its work in progress, and its state.
+    """One package: its identity, what is wanted, what is installed, the work in progress, and its state.
 
-    ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
-    nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
-    ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none. ``rollback`` is a line
-    about the former revision that the package returned to, and what its resource asks for; "" if it is as its resource asks.
-    ``suspended`` and ``maintenance`` (its mode) are what users asked for. ``crds`` are the kinds that the package defines
-    (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name something that its chart does
-    not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,
-    with the managers that set them. ``failing`` are its objects that cannot be applied, corrected or deleted: the error, the
-    attempt, the time of the next one, and the errors of earlier ones. ``waits_for`` are the limits that its work waits for
-    (``hooks``, ``api``). ``labels`` are those of its resource. ``secrets`` are texts that may not appear in anything shown about
-    this package or its queue.
+    * ``version`` and ``digest`` are wanted; ``installed_version`` and ``installed_digest`` are in the cluster ("": nothing is).
+    * ``values`` are those of the last render, redacted by the runtime, which knows their schema.
+    * ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
+    * ``rollback`` is a line with the former revision that the package returned to, and the version that its resource requests;
+      "" if the package was not rolled back.
+    * ``suspended`` and ``maintenance`` (a mode) were requested by users.
+    * ``crds`` are the kinds that the package defines (``group/version/Kind``); None while they are not established.
+    * ``unmatched`` are overrides of workloads or containers that the chart does not have.
+    * ``urls`` are the addresses of the package.
+    * ``drift`` are the fields that differ from what was applied, with the managers that set them.
+    * ``failing`` are the objects that cannot be applied, corrected or deleted, with the error, the number of the attempt, the
+      time of the next one, and earlier errors.
+    * ``waits_for`` are the limits, such as ``hooks`` or ``api``, that currently delay the package's work.
+    * ``labels`` are those of the package's resource.
+    * ``secrets`` are texts that must not appear in anything shown about this package or its queue.
     """
 
     name: str

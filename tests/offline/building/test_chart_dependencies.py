@@ -137,7 +137,7 @@ async def test_dependencies_of_an_old_chart_are_in_a_file_of_their_own(tmp_path:
             "the chart's dependency far: oci://registry.example.com/x/far: the network is forbidden",
         ),
         ("", "the chart's dependency far: is not in the folder charts, and it has no repository"),
-        ("@stable", "its repository '@stable' is no address; add it to the folder, or name an address"),
+        ("@stable", "its repository '@stable' is not an address; add it to the folder, or name an address"),
         ("file://../../outside", "file://../../outside lies outside of the source"),
         ("file://../umbrella", "charts depend on each other: umbrella -> umbrella"),
     ],

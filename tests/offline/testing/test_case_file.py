@@ -61,7 +61,7 @@ def test_every_expectation_is_read(tmp_path: Path) -> None:
         ("tests: [{name: a, expect: [{object: web, absent: true}]}]", "expected KIND/NAME or NAMESPACE/KIND/NAME"),
         ("tests: [{name: a, expect: [{object: A/b, absent: false}]}]", "found absent, object"),
         ("tests: [{name: a, expect: [{object: A/b, match: {}}]}]", "found match, object"),
-        ("tests: [{name: a, expect: [{kind: A, count: true}]}]", "a number as count"),
+        ("tests: [{name: a, expect: [{kind: A, count: true}]}]", "a whole number from 0 as count"),
         ("tests: [{name: a, expect: [{}]}]", "found nothing"),
         ("tests: [{name: a, expect: [{count: 1}]}, {name: a, expect: [{count: 1}]}]", "two tests have the name 'a'"),
     ],

@@ -81,7 +81,7 @@ def test_a_share_is_a_percentage(option: str, written: str, capsys: pytest.Captu
 def test_a_least_speed_is_above_nothing(written: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(f"--download-least-speed={written}")
-    assert f"{written!r} is not a number of KiB/s above 0, at most 1048576" in capsys.readouterr().err
+    assert f"expected a number of KiB/s, above 0 and at most 1048576, found {written!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("written", ["", "done", "/done", "kube-system/", "a/b/c", "Kube/done", "a.b/done", "a/-b"])
@@ -106,7 +106,7 @@ def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest
     with pytest.raises(SystemExit) as caught:
         parse("--grace", seconds)
     assert caught.value.code == 2
-    assert "is not a number of seconds above 0, at most 3600" in capsys.readouterr().err
+    assert "expected a number of seconds, above 0 and at most 3600" in capsys.readouterr().err
 
 
 def test_folders_of_packages_may_be_several() -> None:

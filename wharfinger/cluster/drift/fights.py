@@ -92,7 +92,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """Time passed."""
+    """A given time has been reached, so corrections may have become due."""
 
     at: float
 

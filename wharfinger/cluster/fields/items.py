@@ -106,7 +106,7 @@ def _by_present_keys(
 
 
 def _key(values: JsonObject, names: frozenset[str]) -> _Key:
-    """Return comparable values of these keys: true is not 1, and a value that is no scalar becomes its text."""
+    """Return comparable values of these keys: true is not 1, and a value that is not a scalar becomes its text."""
     return tuple((isinstance(values[name], bool), _scalar(values[name])) for name in sorted(names))
 
 

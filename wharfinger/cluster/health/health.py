@@ -74,7 +74,7 @@ def health_of(
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The observed version of an object. ``version`` is its resourceVersion, -1 if that is no number."""
+    """The observed version of an object. ``version`` is its resourceVersion, -1 if that is not a number."""
 
     uid: str
     version: int

@@ -94,7 +94,7 @@ def _stamp(micros: int) -> str:
 
 
 def _micros(text: str) -> int:
-    """Return the microseconds since 1970; 0 for text that is no time, since the value only has to differ from the next one."""
+    """Return the microseconds since 1970; 0 for text that is not a time, since the value only has to differ from the next one."""
     moment = parse_time(text)
     micros = 0 if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)
     return micros if 0 <= micros <= _LAST_US else 0

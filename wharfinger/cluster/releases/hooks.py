@@ -95,7 +95,7 @@ def is_hook(obj: JsonObject) -> bool:
 
 
 def parse_hook(obj: JsonObject) -> Hook:
-    """Return the hook in an object; unknown events and policies are ignored, a weight that is no number is 0, as in Helm."""
+    """Return the hook in an object; unknown events and policies are ignored, a weight that is not a number is 0, as in Helm."""
     words = {name: find_str(obj, "metadata", "annotations", name) for name in (HOOK, WEIGHT, DELETE_POLICY)}
     events = {"test": "test", "test-success": "test", "test-failure": "test"}
     names = [events.get(name, name) for name in _listed(words[HOOK])]

@@ -28,7 +28,7 @@ def object_states(
     status: Callable[[Identity], Status | None],
     drifts: Iterable[Drift],
 ) -> tuple[ObjectState, ...]:
-    """Return the states of the objects of rows, sorted by key. Raises ShapeError for a row that is no object."""
+    """Return the states of the objects of rows, sorted by key. Raises ShapeError for a row that is not an object."""
     drifted = {drift.identity: drift for drift in drifts}
     found = [
         ObjectState(row.key, readiness(row), status(row.identity), drifted.get(row.identity), _labels(row))

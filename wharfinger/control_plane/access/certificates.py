@@ -83,10 +83,13 @@ def _read(certificate_path: Path, key_path: Path) -> Authority:
         key = load_pem_private_key(key_path.read_bytes(), password=None)
     except (ValueError, TypeError) as error:
         raise CertificateError(
-            f"{certificate_path} and {key_path} are not a certificate and a key: {error}; remove both, and new ones are made"
+            f"{certificate_path} and {key_path} are not a certificate and its key: {error}; "
+            "remove both files, and new ones are created"
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        raise CertificateError(f"{key_path} is not the key of {certificate_path}; remove both, and new ones are made")
+        raise CertificateError(
+            f"{key_path} is not the key of {certificate_path}; remove both files, and new ones are created"
+        )
     return Authority(certificate, key)
 
 

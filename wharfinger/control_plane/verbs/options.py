@@ -225,7 +225,7 @@ def _optional(value: JsonObject, *path: str) -> str | None:
 def parse_list_options(
     query: Query, *, watch: bool = False, judge: Callable[[str], object] | None = None
 ) -> ListOptions:
-    """Return the options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError.
+    """Return the options of a list; of a watch if ``watch`` is true or the query requests one. Raises StatusError.
 
     ``judge`` refuses fields that selectors cannot use; it runs after the check of the selectors' syntax, and before that of the
     version.

@@ -154,7 +154,7 @@ def _utf8_complaint(data: bytes, at: int) -> str:
 def with_plain_numbers(value: JsonValue) -> JsonValue:
     """Return the value with numbers as Go writes them: whole floats as integers, integers beyond 64 bits as floats.
 
-    No number keeps its spelling. Raises LargeNumberError.
+    The spelling of a number is lost: ``1e2`` and ``100.0`` become 100. Raises LargeNumberError.
     """
     if type(value) is str:  # the most frequent type
         return value

@@ -104,7 +104,9 @@ def _encoded(value: JsonValue, *, canonical: bool) -> bytes:
     try:
         return msgspec.json.encode(value, order="sorted" if canonical else None)
     except UnicodeEncodeError as error:
-        raise ShapeError(f"half a surrogate pair in {str(error.object)[:40]!r} has no JSON form") from error
+        raise ShapeError(
+            f"{str(error.object)[:40]!r} contains half a surrogate pair, so it has no JSON form"
+        ) from error
     except (RecursionError, ValueError, TypeError) as error:
         raise ShapeError(f"the value has no JSON form: {error}") from error
 

@@ -72,7 +72,7 @@ def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
 
 
 def escaped(name: str) -> str:
-    """Return a Kubernetes rule's name for a property that is no identifier: ``x__dash__y``; "" if there is none."""
+    """Return a Kubernetes rule's name for a property that is not an identifier: ``x__dash__y``; "" if there is none."""
     if name in _RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):

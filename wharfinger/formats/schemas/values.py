@@ -51,7 +51,7 @@ class _Copying:
     def count(self, depth: int) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise ShapeError(f"with its defaults the value has more than {MAX_NODES} parts")
+            raise ShapeError(f"the value has more than {MAX_NODES} parts after its defaults are filled in")
         if depth > MAX_DEPTH:
             raise ShapeError(f"the value is nested deeper than {MAX_DEPTH} levels")
 

@@ -229,7 +229,7 @@ def _included(config: HookConfig) -> Iterator[str]:
 
 
 def _has_all_snapshots(config: HookConfig) -> bool:
-    """Return whether the hook also runs around the chart or around all packages; such runs get every snapshot."""
+    """Return whether the hook runs before or after Helm or all packages; in such a run it gets every snapshot."""
     orders = (config.before_helm, config.after_helm, config.before_delete_helm, config.after_delete_helm)
     return any(order is not None for order in (*orders, config.before_all, config.after_all))
 

@@ -96,7 +96,7 @@ class HookOutcome:
 
 
 def trace_variables(run: HookRun) -> dict[str, str]:
-    """Return the variables that name the span of the run for the hook's own traces; empty if there are no traces."""
+    """Return the environment variables that make the hook's own spans children of the run's; none if tracing is off."""
     return {TRACEPARENT: run.traceparent} if run.traceparent else {}
 
 

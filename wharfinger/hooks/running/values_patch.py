@@ -43,7 +43,7 @@ class ValuesPatchError(FormatError):
 
 
 def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str, flags: bool = False) -> JsonObject:
-    """Apply ``patch``, which may write below ``/<root>`` only, and with ``flags`` to ``/<moduleName>Enabled``.
+    """Apply ``patch``. It may write only below ``/<root>`` and, if ``flags`` is true, to ``/<moduleName>Enabled``.
 
     Raises ValuesPatchError.
     """

@@ -96,7 +96,7 @@ class ChartDependencies:
             source = {"spec": {"url": url}}
             fetched = await with_retries(partial(self._repositories.chart, source, name, version, None), self._retries)
         else:
-            where = f"its repository {url!r} is no address" if url else "it has no repository"
+            where = f"its repository {url!r} is not an address" if url else "it has no repository"
             raise SourceError(f"is not in the folder charts, and {where}; add it to the folder, or name an address")
         return fetched.folder
 

@@ -216,8 +216,8 @@ def _read_provider(stored: Stored, where: str) -> Provider:
             inputs = tuple(as_object(each, "status.exportedInputs") for each in exported)
         else:
             raise ReconcileError(
-                f"{where}: {shown(stored.id)} gets its inputs from a service (type {kind or 'none'}); put what it exports into "
-                "its status.exportedInputs, or use the type Static"
+                f"{where}: {shown(stored.id)} gets its inputs from a service (type {kind or 'none'}), which is not asked here; "
+                "write the inputs into its status.exportedInputs, or use the type Static"
             )
     except FormatError as error:
         raise ReconcileError(f"{shown(stored.id)}: {error}", stored.place) from error

@@ -150,7 +150,7 @@ def _expectation(value: JsonValue, where: str) -> Expectation:
         kind, count = given.get("kind", ""), given["count"]
         if isinstance(kind, str) and isinstance(count, int) and not isinstance(count, bool) and count >= 0:
             return Count(kind, count)
-        raise FormatError(f"{where}: expected a kind and a number as count")
+        raise FormatError(f"{where}: expected a text as kind, and a whole number from 0 as count")
     if keys == {"fails"} and isinstance(given["fails"], str) and given["fails"]:
         return Fails(given["fails"])
     raise FormatError(

@@ -316,7 +316,7 @@ def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart
 
 
 def _comparable(version: str) -> str | None:
-    """Return a version in one spelling; None for a text that is no version, such as the tag `latest`."""
+    """Return a version in one spelling; None for a text that is not a version, such as the tag `latest`."""
     try:
         return str(parse_version(version))
     except FormatError:

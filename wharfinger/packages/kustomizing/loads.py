@@ -1,9 +1,9 @@
 """Check the files that a kustomization or a chart loads, before a build: they must lie in the source, and not be too large.
 
 Flux builds each source in a file system of its own, so a kustomization cannot load what lies outside. Builders here see the whole
-disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is checked, links
-included, and so are the files of its generators and transformers. Kustomize resolves ``..`` in a path before it follows links,
-the operating system afterwards; so the files of both readings are checked.
+disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is checked, and
+so are the targets of links, and the files of its generators and transformers. Kustomize resolves ``..`` in a path before it
+follows links, but the operating system resolves it afterwards. If these lead to two files, both are checked.
 """
 
 import os

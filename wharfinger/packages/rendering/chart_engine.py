@@ -92,7 +92,7 @@ class ChartEngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FolderBuild:
-    """A build of a kustomization: a folder, or with ``files`` a folder of these files, which need not exist on the disk."""
+    """A build of a kustomization folder. If there are ``files``, the folder has these files, and need not exist."""
 
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ Prize = TypeVar("Prize")
 
 
 class ClaimError(Exception):
-    """A claim failed for a reason that is no conflict; the member is as it was before."""
+    """A claim failed for a reason that is not a conflict; the member is as it was before."""
 
 
 class ConflictError(ClaimError):

@@ -127,7 +127,7 @@ class Answer(StrEnum):
     CONFLICTED = "conflicted"
     """It lost as many claims to conflicts as one request may."""
     FAILED = "failed"
-    """Its claim failed for a reason that is no conflict."""
+    """Its claim failed for a reason that is not a conflict."""
     CLOSED = "closed"
     """The pool was closed."""
     WITHDRAWN = "withdrawn"

@@ -120,7 +120,7 @@ class WarmStarts:
 
 @asynccontextmanager
 async def open_warm_starts(size: int, ledger: ProcessLedger | None, budget: MemoryBudget) -> AsyncGenerator[WarmStarts]:
-    """Start scripts warm, for the block, with ``size`` idle workers for each interpreter; 0 starts everything cold.
+    """Start scripts in warm workers while the block runs: ``size`` idle workers for each interpreter; 0 turns this off.
 
     When the block is left, no idle worker and no zygote is alive. Runs must be over before.
     """

@@ -133,7 +133,7 @@ class AdmissionServer:
         self.ready.set()
 
     async def _certificate(self) -> Certificate:
-        """Return the kept certificate, or a new one that is kept from now on. Raises ClusterError."""
+        """Return the stored certificate; make and store a new one if it is missing or not fit. Raises ClusterError."""
         try:
             secret: JsonObject | None = await self._client.get(_KEY)
         except NotFoundError:

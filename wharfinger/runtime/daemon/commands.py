@@ -425,7 +425,7 @@ def _kib_per_s(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1024 * 1024:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of KiB/s above 0, at most 1048576")
+        raise argparse.ArgumentTypeError(f"expected a number of KiB/s, above 0 and at most 1048576, found {text!r}")
     return value
 
 
@@ -441,7 +441,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, at most 3600")
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, above 0 and at most 3600, found {text!r}")
     return value
 
 

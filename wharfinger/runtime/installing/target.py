@@ -26,7 +26,7 @@ from wharfinger.packages.sources.archives import MAX_CARRIED
 
 OCI: Final = "oci://"
 ANY: Final = ">=0.0.0"
-"""The range of all versions that are no prereleases."""
+"""The range of all versions that are not prereleases."""
 _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 

@@ -218,7 +218,7 @@ class Instance:
 
     @property
     def vote(self) -> Vote:
-        """The enabled script."""
+        """The vote of the enabled script: its last question and answer."""
         return self.state.vote
 
     @property

@@ -55,7 +55,9 @@ async def make_receipt(
         wider |= {access for accesses in more.values() for access in accesses}
         names = {part: {each: own for each, own in known.items() if each not in wider} for part, known in names.items()}
         if not any(more.values()) and not wider:
-            raise NotEnoughError(f"{plan.subject.id} does not work with the rights that it used: {proof.failure}")
+            raise NotEnoughError(
+                f"{plan.subject.id}: failed in a trial with only the rights that it had used before: {proof.failure}"
+            )
         rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
     raise NotEnoughError(f"{plan.subject.id}: its roles grant rights to further roles, more than {ROUNDS} times")
 

@@ -1,4 +1,4 @@
-"""The package of a trial: its versions, its account, and the resources that ask for it."""
+"""The package that a trial installs: its versions, its service account, and the custom resources that request it."""
 
 import re
 import shutil
@@ -44,7 +44,7 @@ class Subject:
         return resource_key(self.id)
 
     def resource(self, version: str) -> JsonObject:
-        """Return the Application or Module that asks for a version."""
+        """Return the Application or Module that requests a version of the package."""
         spec: JsonObject = {
             "packageName": self.name,
             "packageVersion": version,
@@ -81,7 +81,7 @@ def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_modul
 
 
 def next_version(version: str) -> str:
-    """Return a version that is newer by one patch. Raises ArtifactError for a text that is no version."""
+    """Return a version that is newer by one patch. Raises ArtifactError for a text that is not a version."""
     try:
         parsed = parse_version(version)
     except ConstraintError as error:

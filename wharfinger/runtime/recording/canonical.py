@@ -260,7 +260,7 @@ class Codec:
         return encoded
 
     def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the form of a value that is no record."""
+        """Return the form of a value that is not a record."""
         if kind is str:
             return text(cast("str", value))
         if kind in _SCALARS:
@@ -272,7 +272,7 @@ class Codec:
         return self.container(value, text, inner)
 
     def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the form of a value that is no record and no member of an enumeration. Raises CanonicalError."""
+        """Return the form of a value that is neither a record nor a member of an enumeration. Raises CanonicalError."""
         match value:
             case datetime():
                 return ["@", value.isoformat()]

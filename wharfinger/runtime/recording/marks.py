@@ -72,7 +72,7 @@ _READ: Final[dict[str, Callable[[JsonValue], object]]] = {
     "mode": lambda form: DriftMode(str(form)),
     "rolled_back": _note,
 }
-"""The functions that read the attributes that are no texts, numbers or truths."""
+"""The functions that read the attributes that are not texts, numbers or booleans."""
 
 
 class Marks:

@@ -111,11 +111,11 @@ class PackageCodec(Codec):
         return super()._other(kind, value, text, inner)
 
     def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the form of a value that is no record; maps are marks, because they are settings and values."""
+        """Return the form of a value that is not a record; maps are marks, because they are settings and values."""
         return self.mark(value, text) if isinstance(value, Mapping) else super().container(value, text, inner)
 
     def other(self, value: object, text: Text) -> JsonValue:
-        """Return the form of a value that is no record, no enumeration and no container of them."""
+        """Return the form of a value that is not a record, an enumeration or a container of these."""
         match value:
             case Package():
                 return package_changes(self, None, value, text, self.mark)

@@ -21,10 +21,10 @@ from wharfinger.runtime.scheduler_details import (
 )
 
 HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
-"""A function that returns, for an order, the nodes that hold its tier."""
+"""A function that returns, for an order, its nodes that nodes with a higher order still wait for: the holders of its tier."""
 
 _MOST_NAMED: Final = 5
-"""The most holders of a tier in a message."""
+"""The largest number of holders of a tier that a message names."""
 
 
 def node_snapshots(graph: Graph) -> tuple[NodeSnapshot, ...]:
@@ -90,7 +90,7 @@ def _named(lack: LackSnapshot, held_by: HeldBy) -> str:
 
 
 def holders(graph: Graph, order: int) -> tuple[str, ...]:
-    """Return the nodes that hold a tier, sorted."""
+    """Return the nodes of this effective order that nodes with a higher order still wait for, sorted."""
     effective = graph.topology.effective
     return tuple(
         sorted(name for name, entry in graph.entries.items() if effective[name] == order and not entry.released)

@@ -74,8 +74,8 @@ class Entry:
 
     @property
     def released(self) -> bool:
-        """Return whether the package no longer holds its tier. A failed package, and one that waits only for failed ones,
-        hold back no other package.
+        """Return whether packages with a higher order no longer wait for this one, because it is active, or because it has
+        failed or waits only for failed packages.
         """
         return isinstance(self.phase, Active) or self.hopeless
 

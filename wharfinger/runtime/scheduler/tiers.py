@@ -2,7 +2,7 @@
 
 A tier is an id of the fixpoint engine without a body (DESIGN §7). A node parks on the highest tier below it that is not
 released. So the release of a tier wakes only the nodes that wait for this tier, however many tiers there are. The nodes that
-hold a tier are counted, so that adding or releasing a node needs no search.
+hold a tier (those of its order that are not released) are counted, so that adding or releasing a node needs no search.
 """
 
 from collections.abc import Iterable

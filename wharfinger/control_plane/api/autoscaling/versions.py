@@ -126,7 +126,7 @@ def _filled(source: JsonObject) -> JsonObject:
 
 
 def _v1_source(name: str, *, current: bool) -> _Source:
-    """Return a function that converts a source to version 1: its target, or with ``current`` its present value."""
+    """Return a function that converts a source to version 1: its target, or its present value if ``current`` is true."""
     held, prefix = ("current", "current") if current else ("target", "target")
     average, value = f"{prefix}AverageValue", f"{prefix}Value"
     zero: JsonValue = "0"

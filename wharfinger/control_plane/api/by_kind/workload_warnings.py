@@ -26,7 +26,7 @@ _ZONE: Final = (
 
 
 def template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Return the warnings about a kind whose template is at ``spec.template``."""
+    """Return the warnings about an object that has its Pod template at ``spec.template``."""
     return _template_warnings(new, old, "spec", "template")
 
 

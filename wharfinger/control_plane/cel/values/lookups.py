@@ -48,7 +48,7 @@ def _missing(value: Value, field: str) -> CelError:
 
 
 def ranged(value: Value, *, pairs: bool) -> list[tuple[Value, ...]]:
-    """Return the bindings of each pass of a loop: the item or key, or with ``pairs`` the index or key and its value."""
+    """Return the bindings of each pass of a loop: the item or key; if ``pairs`` is true, the index or key and its value."""
     if isinstance(value, list | ListView):
         return list(enumerate(value)) if pairs else [(item,) for item in value]
     if isinstance(value, ObjectView | CelMap):

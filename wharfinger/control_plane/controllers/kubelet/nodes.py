@@ -111,7 +111,7 @@ def _tolerated(pod: JsonObject, taint: JsonValue) -> bool:
 
 
 def affine_node(pod: JsonObject) -> str:
-    """Return the single node that a Pod's affinity names, as it does for Pods of DaemonSets, or ""."""
+    """Return the node that the Pod's affinity requires by name, as in Pods of DaemonSets; "" if it requires none."""
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     field = find(pod, "spec", *path, 0, "matchFields", 0)
     return find_str(field, "values", 0) if find(field, "key") == "metadata.name" else ""

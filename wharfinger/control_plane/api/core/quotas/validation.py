@@ -1,4 +1,4 @@
-"""The validation of ResourceQuotas and LimitRanges: names of resources, scopes, and consistent amounts."""
+"""The validation of ResourceQuotas and LimitRanges: names of resources, scopes, and amounts that contradict each other."""
 
 from fractions import Fraction
 from typing import Final
