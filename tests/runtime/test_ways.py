@@ -107,7 +107,7 @@ async def test_a_wish_walks_from_the_informer_to_the_queue(tmp_path: Path) -> No
             await world.change("prod", "shop", {"packageVersion": "2.0.0"})
             await world.until_state("prod", "shop", "Ready")
     assert way.is_over
-    assert way.stations[:2] == ["runtime/controllers/controller.py", "cluster/watch/work_queue.py"]
+    assert way.stations[:2] == ["runtime/controllers/service.py", "cluster/watch/work_queue.py"]
     assert len(way.stations) <= MOST_OF_A_WISH, way.stations
     assert way.returns <= MOST_RETURNS, way.stations
 

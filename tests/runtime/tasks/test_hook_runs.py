@@ -214,6 +214,7 @@ class Watched:
     slots: Slots = field(default_factory=lambda: Slots(SlotLimits(hooks=1)))
     metrics: HookMetrics = field(default_factory=HookMetrics)
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
+    tracer: None = None
 
     @property
     def hook_runner(self) -> "Watched":
