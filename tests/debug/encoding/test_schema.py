@@ -62,3 +62,7 @@ async def test_the_socket_answers_it() -> None:
     answer = await make_handler(CannedInspector())(Request("GET", "/api/v1/schema", {}, {}, b""))
     assert isinstance(answer, Response)
     assert decode_json(answer.body, max_bytes=10_000_000, what="schema") == api_schema()
+
+
+def test_the_schema_is_the_same_each_time() -> None:
+    assert find_object(api_schema(), "$defs") == DEFINITIONS
