@@ -91,6 +91,27 @@ async def test_a_token_that_expires_in_the_middle_of_a_layer_is_fetched_again() 
         assert [request.path for request in faulty.requests] == [blob, "/token", blob, blob, "/token", blob]
 
 
+async def test_the_place_of_a_layer_on_another_host_expires_in_the_middle() -> None:
+    """As with signed URLs of a storage: the registry is asked for a new one, and the storage never gets the login."""
+    async with open_faulty_registry() as faulty, open_faulty_registry() as storage:
+        places = iter(("/first", "/second"))
+
+        def answer(request: Request) -> Reply:
+            if request.headers.get("authorization") != LOGIN.basic():
+                return Reply(401, (("WWW-Authenticate", "Basic"),))
+            return Reply(307, (("Location", f"http://{storage.address}{next(places)}"),))
+
+        faulty.answer = answer
+        storage.on("GET", "/first", broken(30_000), Reply(403))
+        storage.on("GET", "/second", broken(-1, start=30_000))
+        async with open_registry(faulty.address, scheme="http", credentials=LOGIN) as registry:
+            assert await read(registry, SAMPLE.layer, REPOSITORY) == LAYER
+        assert [(each.path, each.headers.get("authorization")) for each in storage.requests] == [
+            ("/first", None),
+            ("/second", None),
+        ]
+
+
 @pytest.mark.parametrize("newer", [True, False])
 @pytest.mark.parametrize("by_token", [True, False])
 async def test_a_login_that_is_rotated_in_the_middle_of_a_layer(newer: bool, by_token: bool) -> None:
