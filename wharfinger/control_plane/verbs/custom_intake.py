@@ -12,6 +12,7 @@ from wharfinger.control_plane.wire.bodies import Body, LargeNumberError, with_pl
 from wharfinger.control_plane.wire.decoding import Decoded, DecodingError, decoded, go_type_of
 from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.go_json import may_repeat, repeated_members
+from wharfinger.control_plane.wire.go_printing import json_text
 from wharfinger.control_plane.wire.negotiation import Encoding
 from wharfinger.control_plane.wire.refusals import (
     KIND_MISSING,
@@ -63,7 +64,8 @@ def _checked(served: Served, body: Body) -> JsonObject:
     if complaint := kind_complaint(value):
         raise unrecognized(kind, complaint, body)
     if not isinstance(value, dict) or not value.get("kind"):
-        text = body.data.decode(errors="replace")
+        # The result of a patch has no text of its own.
+        text = body.data.decode(errors="replace") if body.data or value is None else json_text(value)
         raise unrecognized(kind, f"{KIND_MISSING}'{text}'", body)
     if find_str(value, "apiVersion").count("/") > 1:
         raise unrecognized(kind, f"unexpected GroupVersion string: {value['apiVersion']}", body)
