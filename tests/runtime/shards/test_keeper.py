@@ -79,6 +79,9 @@ async def test_each_daemon_keeps_its_namespaces_and_a_label_moves_them(tmp_path:
             await blue.until_runtime(lambda: "prod.app" in blue.runtime.instances)
             page = ObjectKey(await main.client.resource_type("v1", "ConfigMap"), "prod", "app-page")
             await main.until_object(page, lambda obj: find_str(obj, "data", "text") == "other")
+            # A revision is recorded after its objects.
+            secret = await main.client.resource_type("v1", "Secret")
+            await main.until_object(ObjectKey(secret, "prod", "sh.helm.release.v1.app.v2"), lambda record: True)
             assert (await versions(main))[2] == before[2] + 1
             await main.delete("prod", "app")
             await main.until_gone("prod", "app")
