@@ -1,4 +1,4 @@
-"""The desired state of a package, as its resource, its source and its settings say."""
+"""The desired state of a package, from its resource, its source and its settings."""
 
 from dataclasses import asdict, replace
 
@@ -13,7 +13,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 
 def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings) -> DesiredState:
-    """Return the state for the lifecycle store, which compares it with the one before."""
+    """Return the state for the lifecycle store, which compares it with the former state."""
     directives = spec.directives
     return DesiredState(
         source=source_text(source),

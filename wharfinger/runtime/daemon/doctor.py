@@ -81,7 +81,7 @@ class DaemonAbsentError(Exception):
 
 
 async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
-    """Examine everything, and call ``tell`` with each finding as soon as it is known."""
+    """Examine everything, and call ``tell`` with each finding at once."""
     tell(await _helm(patient.helm, _on_path(patient.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():
@@ -179,7 +179,7 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
         return Finding("daemon", Verdict.WARNING, str(error))  # with its remedy
     if version != wharfinger.__version__:
         told = f"the daemon on {socket} has version {version}, this program {wharfinger.__version__}"
-        return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use the program of its version")
+        return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use a program of the daemon's version")
     return Finding("daemon", Verdict.OK, f"version {version} answers on {socket}")
 
 
@@ -208,7 +208,7 @@ async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> Async
 
 
 async def _within(client: ClusterClient, subject: str, ask: Callable[[ClusterClient], Awaitable[Finding]]) -> Finding:
-    """Return the finding that ``ask`` returns, or a failed one with the reason why there is none."""
+    """Return the finding that ``ask`` returns, or a failed finding with the reason why ``ask`` returned nothing."""
     remedy = "check the address and the credentials of the kubeconfig with `kubectl version`"
     with trio.move_on_after(CLUSTER_S):
         try:
@@ -242,7 +242,9 @@ def _definitions_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Fin
     async def ask(client: ClusterClient) -> Finding:
         served = {f"{each.plural}.{each.group}" for each in (await client.served_kinds()).kinds}
         if lacking := [name for name in names if name not in served]:
-            return Finding("definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes them at its start")
+            return Finding(
+                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes these definitions when it starts"
+            )
         return Finding("definitions", Verdict.OK, f"{', '.join(names)} are served")
 
     return ask

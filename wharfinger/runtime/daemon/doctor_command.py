@@ -31,7 +31,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
         "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {default_state_dir()})"
     )

@@ -62,14 +62,14 @@ NEEDED: Final = (
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "modules",
-        "see what is wanted, set the finalizer, and keep the Modules of --modules-dir",
+        "see what is wanted, set the finalizer, and manage the Modules of --modules-dir",
     ),
     Right(("patch",), GROUP, "modules/status", "report the status of Modules"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "packagerepositories",
-        "find packages, and keep the repository of --modules-dir",
+        "find packages, and manage the repository of --modules-dir",
     ),
     Right(("patch",), GROUP, "packagerepositories/status", "report the status of PackageRepositories"),
     Right((*_READ, "create", "patch", "delete"), GROUP, "packageindexes", "keep the versions of followed packages"),
@@ -77,7 +77,7 @@ NEEDED: Final = (
         (*_READ, "create", "patch"),
         "apiextensions.k8s.io",
         "customresourcedefinitions",
-        "bring its own definitions and those of packages up to date",
+        "update its own definitions and those of packages",
     ),
     Right(
         (*_READ, "create"), "", "namespaces", "create its own namespace and those of Modules, and watch their labels"
@@ -86,7 +86,7 @@ NEEDED: Final = (
         (*_READ, "create", "update", "patch", "delete"),
         "",
         "secrets",
-        "keep release records and the state of packages, and read settings and logins",
+        "write release records and the state of packages, and read settings and logins",
     ),
     Right(
         (*_READ, "create", "update"),
@@ -134,7 +134,9 @@ FOR_ADMISSION: Final = (
 """The rights that a daemon needs in addition with `--admission`."""
 
 
-FOR_ACCOUNTS: Final = (Right(("impersonate",), "", "serviceaccounts", "act as the service accounts of packages"),)
+FOR_ACCOUNTS: Final = (
+    Right(("impersonate",), "", "serviceaccounts", "act with the rights of the packages' service accounts"),
+)
 """The right that a daemon needs in addition with `--require-service-account`."""
 
 
@@ -165,7 +167,7 @@ async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED
     except ApiError as error:
         if error.code != FORBIDDEN:
             raise
-        log.warning("its rights cannot be checked, and are assumed: %s", error)
+        log.warning("the daemon's rights cannot be checked, so it assumes that it has them: %s", error)
         return ()
     return tuple(sorted(one for one in found if one is not None))
 
@@ -209,9 +211,9 @@ async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) 
         except ClusterError:
             continue  # other parts that call the API server report this
         if missing:
-            said.warn(f"lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
+            said.warn(f"the daemon lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():
-            log.info("has all the rights it needs again")
+            log.info("the daemon has all rights that it needs again")
 
 
 def listed(missing: Iterable[Missing]) -> str:

@@ -1,4 +1,5 @@
-"""The receipt of a package: its rights, recorded in a trial with all rights, and proved in a trial with exactly these.
+"""The receipt of a package: its rights, which are recorded in a trial with all rights, and proved in a trial with exactly the
+recorded rights.
 
 The proof may be refused although every recorded request is allowed, because a role can only be granted by an account that has all
 rights in it. These rights are then added to the receipt, and proved again, ROUNDS times at most.
@@ -29,7 +30,7 @@ class Receipt:
     rights: Mapping[Part, frozenset[Access]]
     grant: Grant
     names: Mapping[Part, Names] = field(default_factory=dict)
-    """The names of the only objects for which rights are needed; empty if names were not asked for."""
+    """The names of the objects to which rights can be restricted; empty if restricted rules were not requested."""
 
 
 async def make_receipt(
@@ -55,15 +56,13 @@ async def make_receipt(
         wider |= {access for accesses in more.values() for access in accesses}
         names = {part: {each: own for each, own in known.items() if each not in wider} for part, known in names.items()}
         if not any(more.values()) and not wider:
-            raise NotEnoughError(
-                f"{plan.subject.id}: failed in a trial with only the rights that it had used before: {proof.failure}"
-            )
+            raise NotEnoughError(f"{plan.subject.id}: failed in a trial with only the recorded rights: {proof.failure}")
         rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
     raise NotEnoughError(f"{plan.subject.id}: its roles grant rights to further roles, more than {ROUNDS} times")
 
 
 def _granted(proof: Record, user: str) -> dict[Part, frozenset[Access]]:
-    """Return the rights that the account has to have because it grants them, by part."""
+    """Return the rights that the account needs because it grants them to others, by part."""
     found: dict[Part, frozenset[Access]] = {}
     for part, request in proof.refusals(user):
         found[part] = found.get(part, frozenset()) | granted_by(request)

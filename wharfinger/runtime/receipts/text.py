@@ -1,4 +1,4 @@
-"""Receipts as text: roles in YAML that can be applied, with the reason of each, and rights that grew. Pure."""
+"""Receipts as text: roles in YAML that can be applied, with the reason of each role, and the added rights. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -52,9 +52,9 @@ def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, froze
 
 
 def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
-    """Return the added rights as YAML comments, or a comment that there are none."""
+    """Return the added rights as YAML comments, or a comment that no rights were added."""
     if not growth:
-        return f"# No right is needed in addition to those of {old}.\n"
+        return f"# No rights are needed beyond those of {old}.\n"
     lines = [f"# Rights that {old} did not need:"]
     for part, accesses in growth.items():
         for place in sorted({each.namespace for each in accesses}):

@@ -1,9 +1,9 @@
 """A trial: a package is installed, upgraded and removed by a daemon in this process, under an account with certain rights.
 
 The API server is an embedded one that judges every request. It comes from the composition root, and reports each judged request
-to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. Its own requests are an
-administrator's; those that it makes for the package are the account's, so the record of the account's requests is the record of
-what the package needs.
+to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. It makes its own requests as an
+administrator, and requests for the package as the account. So the recorded requests of the account are all that the package
+needs.
 
 A trial ends when the package is gone, when its status reports a refused request, or after ``limit_s`` seconds for one step.
 """
@@ -81,7 +81,7 @@ class Record:
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:
-        """Record a request of the account. Requests of its hooks are a part of their own, in every phase."""
+        """Record a request of the account. In every phase, the requests of hooks are a part of their own."""
         if request.user != user:
             return
         own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")
@@ -178,7 +178,7 @@ class _Steps:
         raise TrialError(f"{self.plan.subject.id} {what} after {self.plan.limit_s:g} s: {said or 'it has no status'}")
 
     async def _show_objects(self) -> None:
-        """Create the given objects, and let the hooks run that are notified of them."""
+        """Create the given objects, and wait while the hooks that watch them run."""
         await self._until_idle()
         before = await self._runs()
         for obj in self.plan.objects:

@@ -1,10 +1,10 @@
 """The writer of records: it encodes the steps of machines for a log, many at once.
 
-A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for
-as long as each of them begins with the state that the last one left; the replay relies on that. The changes of a state are
-written once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most
-steps of a task follow each other within a moment. Only the kinds of effects are written. A replay steps the machine through all
-events, so it knows each state and each effect.
+A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
+long as each step begins with the state in which the last one ended; the replay relies on that. The changes of a state are written
+once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most steps of a
+task follow each other within a moment. Only the kinds of effects are written. A replay steps the machine through all events, so
+it knows each state and each effect.
 
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
 """
@@ -56,7 +56,7 @@ class Log(Protocol):
         ...
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once before the next write, which is soon; the function appends the records to be written."""
+        """Call a function once, before the next write, which follows soon; the function appends the records to be written."""
         ...
 
     def append(self, *records: Lines | Later) -> None:
@@ -120,7 +120,9 @@ class RecordWriter:
         """The last recorded state of the scheduler, its file, and how often texts were renewed by then."""
 
     def add(self, step: Step, name: str, at: JsonValue = None) -> None:
-        """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
+        """Write a step of a machine of one package. If it does not continue the last record, write the whole state before the
+        step, too.
+        """
         number, time, machine, key, before, event, after, effects = step
         file, found = self._file, self._known.get((machine.name, key))
         if found is None or found.state is not before or found.renewed != found.masking.renewed or found.file != file:
@@ -141,7 +143,7 @@ class RecordWriter:
         known.line, known.state = line, after
 
     def _continued(self, step: Step, name: str, known: _Known | None) -> _Known:
-        """Return what is known of a machine before a step; write its whole state first if there is a reason to."""
+        """Return the recorded part of a machine before a step; write its whole state first if necessary."""
         why = _why(known, step.before, self._file)
         return known if known is not None and why is None else self._begin(step, name, why or Why.BEGINS)
 
@@ -193,7 +195,7 @@ class RecordWriter:
         return lost
 
     def begin(self) -> None:
-        """Begin to add records, which all are for one file."""
+        """Begin to add records, all of them for one file."""
         self._file = self._sink.file
 
     # --- the scheduler ---------------------------------------------------------------------------------------------------
@@ -263,7 +265,7 @@ def _only(text: Text) -> TextOf:
 def _parts(lines: list[list[JsonValue] | Later]) -> tuple[list[Lines | Later], int]:
     """Return the records as they are passed to the log, and the number of those that cannot be encoded.
 
-    They are encoded here, but for those that are made in another thread.
+    They are encoded here, except for records that are made in another thread.
     """
     parts: list[Lines | Later] = []
     some: list[JsonValue] = []

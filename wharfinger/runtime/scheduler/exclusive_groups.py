@@ -1,9 +1,9 @@
 """Exclusive groups: Modules of one group, of which only one may be on.
 
 A package names its group in ``package.yaml``. Among the Modules of one group that could be on, the one with the lowest order is
-on; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it, and excludes them as a
-none-of group does: while one of them is on, it is off, and its status names that one. A Module that is off keeps no other one
-off. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
+on; with equal orders, the one whose name sorts first. Each Module is *outranked* by the Modules before it, and excludes them as a
+none-of group does: while one of them is on, it is off, and its status names that Module. A Module that is off does not keep
+others off. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ def outranking(node: Node, peers: Iterable[Node]) -> tuple[str, ...]:
 
 
 def regrouped(node: Node, others: Iterable[Node]) -> Iterator[Node]:
-    """Yield the nodes whose exclusions change when ``node`` joins or replaces its earlier version: the node itself first."""
+    """Yield the nodes whose exclusions change when ``node`` joins or replaces its earlier version; the node itself is first."""
     peers = [each for each in others if each.exclusive and each.name != node.name]
     yield replace(node, outranked_by=outranking(node, peers))
     for each in peers:

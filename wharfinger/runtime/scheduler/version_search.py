@@ -65,7 +65,7 @@ class VersionChange:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so there is none. ``tried``
+    """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so no set can be found. ``tried``
     are the packages that take part in the conflicts, sorted.
     """
 
@@ -81,7 +81,7 @@ class SearchResult:
         names = listed(self.tried, _MOST_NAMED)
         if self.complete:
             return f"no known versions of {names} would work together"
-        return f"no set of versions was found among the first {MAX_JUDGED} that were tried, of {names}"
+        return f"none of the first {MAX_JUDGED} sets of versions of {names} would work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def find_versions(
     limit: int = MAX_JUDGED,
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
-    """Return a set of versions with which a package can be on; with ``wanted``, in that version. None if its requirements do not
-    keep it off, or no other versions are known. At most ``limit`` sets are judged; ``between`` is called before each, and its
-    exception ends the search.
+    """Return a set of versions with which a package can be on; with ``wanted``, the package is in that version. None if
+    requirements do not keep it off, or if no other versions are known. At most ``limit`` sets are judged; ``between`` is called
+    before each, and its exception ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):
@@ -140,7 +140,7 @@ class _Search:
         """True if a set was not judged because it changes too many packages."""
 
     def run(self, wanted: Node | None, limit: int) -> SearchResult | None:
-        """Judge sets until one is suitable. Return None if there is no other set."""
+        """Judge sets until one is suitable. Return None if no suitable set is left."""
         first = _Set(self._graph)
         if wanted is None:
             self._propose(first, self._name, 0, 0)
