@@ -28,7 +28,7 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     mirror = actions.add_parser(
         "mirror",
-        help="copy packages, with what they reference, to another registry or to a folder",
+        help="copy packages, with the images that they reference, to another registry or to a folder",
         description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
         "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). An interrupted copy "
         "continues where it stopped. A daemon without a network installs from a folder of layouts (spec.layout).",
@@ -44,7 +44,11 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         help="a package to copy, in one version or in all (may be repeated; default: all packages that SRC lists)",
     )
     mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
-    mirror.add_argument("--dry-run", action="store_true", help="list and sum what would be copied, and copy nothing")
+    mirror.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="list everything that would be copied, and the sum of its size, but copy nothing",
+    )
     add_network_arguments(mirror)
     mirror.set_defaults(handler=_mirror, username=None, password_stdin=False)
 
@@ -72,7 +76,7 @@ async def _mirror_async(args: argparse.Namespace) -> None:
                 print(encodable(line, sys.stdout.encoding or "utf-8"))  # noqa: T201 - a command
     sums = mirror.sums
     verb = "would copy" if args.dry_run else "copied"
-    print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there")  # noqa: T201 - a command
+    print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} existed already")  # noqa: T201 - a command
 
 
 def _wanted(text: str) -> Wanted:
@@ -84,7 +88,7 @@ def _wanted(text: str) -> Wanted:
 
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, text: str) -> AsyncIterator[tuple[OciRegistry | OciLayout, str]]:
-    """Open one end; yield it with the path below which its packages are."""
+    """Open the source or the target; yield it with the path below which its packages are."""
     if text.startswith(LAYOUT):
         yield OciLayout(Path(text.removeprefix(LAYOUT))), ""
         return

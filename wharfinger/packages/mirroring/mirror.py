@@ -86,7 +86,7 @@ class Mirror:
         registry = str(image.repository.registry).replace(":", "_").strip("[]")
         target = self._target(f"{IMAGES}/{registry}/{image.repository.path}")
         if not is_repository(target):
-            raise ArtifactError(f"{text}: its copy would be {target}, which is no repository; use --no-images")
+            raise ArtifactError(f"{text}: its copy would be {target}, which is not a valid repository; use --no-images")
         before = self.sums.bytes
         async with self.open_image(image.repository) as source:
             ends = Ends(source, image.repository.path, self.target, target)
@@ -97,7 +97,7 @@ class Mirror:
         return self._line(text, descriptor, before)
 
     async def _note_images(self, ends: Ends, descriptor: Descriptor) -> None:
-        """Record the images that a package names, and copy those in its own repository."""
+        """Record the images that a package names, and copy the images in its own repository."""
         manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
         what = f"{ends.source_repository}@{descriptor.digest}"
         if manifest.config.media_type == HELM_CONFIG:

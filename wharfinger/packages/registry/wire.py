@@ -1,8 +1,7 @@
-"""Requests to one registry: connections, redirects and authorization, each with its limits.
-
-It knows nothing else of the protocol. The httpx transport is used without the client around it. So there are no cookies, no
-credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
-redirects to object storage contain signatures. Invariants:
+"""Requests to one registry: connections, redirects and authorization, each with its limits. The rest of the protocol is not here.
+The httpx transport is used without the client around it. So there are no cookies, no credentials from the environment, no
+automatic redirects, and no log lines of the client, which contain whole URLs: URLs of redirects to object storage contain
+signatures. Invariants:
 
 * credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm that it names, if
   the realm is on its own host, in its own domain, or on a host that the user named;
@@ -80,7 +79,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """An accepted answer whose body is still arriving; read ``chunks`` at most once, inside the exchange."""
+    """An accepted answer whose body is still being received; read ``chunks`` at most once, inside the exchange."""
 
     status: int
     headers: httpx.Headers
@@ -102,8 +101,8 @@ class Answer:
 class Access:
     """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
-    ``renew`` is called once for each request that was refused with 401. With ``unasked``, the login is sent without a challenge,
-    for servers that answer 404 instead of challenging.
+    The function is ``renew``, which is called once for each request that was refused with 401. With ``unasked``, the login is
+    sent without a challenge, for servers that answer 404 instead of challenging.
     """
 
     client: ClientCertificate | None = None
@@ -172,15 +171,14 @@ class Wire:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """Return a location in the registry, as named by the registry, with the scheme, host and port that are used here.
-
-        Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises
-        RegistryError for another host.
+        """Return a location that the registry named, with the scheme, host and port that are used here. Registries behind a proxy
+        name the wrong scheme or port for themselves, but the host must be right. Raises
+                RegistryError for another host.
         """
         try:
             url = (origin or self.base).join(location)
         except (httpx.InvalidURL, ValueError) as error:
-            raise RegistryError(f"{what}: the registry's Location is no URL", transient=False) from error
+            raise RegistryError(f"{what}: the registry's Location is not a URL", transient=False) from error
         if url.host != self.base.host:
             raise RegistryError(
                 f"{what}: the registry points at another host ({url.host[:200]}); refused", transient=False
@@ -261,7 +259,9 @@ class Wire:
         return header if header and trio.current_time() < until else self._basic
 
     async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
-        """Prepare the answer to one of the challenges; return False if there is no answer, or ``sent`` was it already."""
+        """Prepare the answer to one of the challenges; return False if there is no answer, or if ``sent`` was already
+        the answer.
+        """
         self._tokens.pop((ask.repository, ask.write), None)
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
@@ -273,7 +273,7 @@ class Wire:
         return False
 
     async def _renew(self) -> bool:
-        """Replace a refused login with a newer one; return False if there is none."""
+        """Replace a refused login with a newer login; return False if there is no newer login."""
         if self._access.renew is None:
             return False
         newer = await self._access.renew()
@@ -370,11 +370,9 @@ async def _error_body(response: httpx.Response, what: str) -> bytes:
 
 
 async def _abandon(response: httpx.Response, chunks: AsyncIterator[bytes] | None) -> None:
-    """Discard a response, read or not.
-
-    The body is a chain of async generators four libraries deep. If it were left half read, the garbage collector would end
-    them at some later time. Reading on inside a cancelled scope ends the whole chain here, and httpcore closes the
-    connection.
+    """Discard a response, read or not. The body is a chain of async generators through four libraries. If the body were left half
+    read, the garbage collector would end these generators at some later time. Reading on inside a cancelled scope ends the chain
+    here, and httpcore closes the connection.
     """
     if chunks is not None:
         with trio.CancelScope() as scope:
