@@ -41,7 +41,7 @@ async def test_from_a_folder_to_a_registry_and_back(tmp_path: Path, capsys: pyte
     ("arguments", "message"),
     [
         (("a.example/b", "a.example/c", "--package", "Web"), "expected NAME or NAME:TAG, such as web:1.2.0"),
-        (("a", "a.example/c", "--package", "web"), "no repository; expected host/path"),
+        (("a", "a.example/c", "--package", "web"), "expected host/path"),
         (("oci-layout:/none", "oci-layout:/none2", "--package", "web"), "not found"),
     ],
 )

@@ -209,7 +209,7 @@ def test_module_yaml_knows_no_applications() -> None:
         ("{applications: {anyOf: [{name: g}]}}", r"anyOf\[0\]\.applications: at least one"),
         (
             "{applications: {mandatory: [{name: a}], noneOf: [{name: g, applications: [{name: a}]}]}}",
-            r"applications\.noneOf: a is in mandatory too; keep it in one of them",
+            r"applications\.noneOf: a is in mandatory; keep it in one of the two",
         ),
     ],
 )

@@ -280,7 +280,7 @@ def signature_of_bytes(bundle: JsonObject) -> None:
     del bundle["dsseEnvelope"]
 
 
-UNUSABLE = f"{EXPECTED}, found 1 signature that cannot be used: "
+UNUSABLE = f"{EXPECTED}, found 1 signature that cannot be read: "
 FORGED = Authority(ec.derive_private_key(61, ec.SECP256R1()))
 """An authority that has the name of the trusted one, and another key."""
 CASES: list[tuple[str, Attack, Policy, str]] = [
@@ -342,7 +342,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "another log",
         bundled(GOOD.but(log=OTHER_LOG)),
         KEYLESS,
-        f"the signature is in the log {LOG_NAME}, which is no log of spec.verify; {AGAIN}",
+        f"the signature is in the log {LOG_NAME}, which is not a log of spec.verify; {AGAIN}",
     ),
     (
         "no entry",
@@ -384,13 +384,13 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a changed statement",
         bundled(GOOD, statement_changed),
         KEYLESS,
-        f"the signature is not by the key of its certificate: it, or the signed content, was changed; {AGAIN}",
+        f"the signature is not by the key of its certificate: the signature or the signed content was changed; {AGAIN}",
     ),
     (
         "changed content",
         content_that_was_not_signed,
         KEYLESS,
-        f"the signature is not by the key of its certificate: it, or the signed content, was changed; {AGAIN}",
+        f"the signature is not by the key of its certificate: the signature or the signed content was changed; {AGAIN}",
     ),
     (
         "the entry of another signature",
@@ -414,7 +414,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a certificate in another log",
         bundled(GOOD.but(certificate_log=ec.derive_private_key(99, ec.SECP256R1()))),
         LOGGED_ONLY,
-        f"the certificate is in no certificate log of spec.verify; {AGAIN}",
+        f"the certificate is not in a certificate log of spec.verify; {AGAIN}",
     ),
     (
         "a statement of another type",
@@ -447,7 +447,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a bundle without a statement",
         bundled(GOOD, signature_of_bytes),
         KEYLESS,
-        f"{UNUSABLE}the bundle has a signature of bytes, expected one of a statement (dsseEnvelope); sign the artifact again",
+        f"{UNUSABLE}the bundle has a signature of bytes; expected the signature of a statement (dsseEnvelope); sign the artifact again",
     ),
     (
         "an entry that is no JSON",

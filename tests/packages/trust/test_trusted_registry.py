@@ -136,12 +136,12 @@ ATTACKS: list[tuple[Attack, str]] = [
     ),
     (
         artifact_of_another_package,
-        f"the signature by {OURS} is for the package 'shop', and 'web' was requested; push and sign the requested one",
+        f"the signature by {OURS} is for the package 'shop', and 'web' was requested; push and sign the requested package",
     ),
     (
         no_version,
         (
-            f"the artifact signed by {OURS} states no version, so an old one could stand in for 1.0.0; push it with "
+            f"the artifact signed by {OURS} states no version, so an old version could be used instead of 1.0.0; push it with "
             "`wharfinger package push --sign KEY`, or set spec.verify.requireVersion: false"
         ),
     ),
@@ -155,7 +155,7 @@ ATTACKS: list[tuple[Attack, str]] = [
     (
         signatures_that_are_no_manifest,
         (
-            f"expected a signature by {OURS}, found 1 signature that cannot be used: the manifest of signatures cannot be read: "
+            f"expected a signature by {OURS}, found 1 signature that cannot be read: the manifest of signatures cannot be read: "
             "layers.size: expected a number of bytes from 0 to 68719476736; sign the artifact again"
         ),
     ),

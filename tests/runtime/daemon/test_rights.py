@@ -92,8 +92,7 @@ async def test_each_right_is_asked_for_and_each_missing_one_is_listed(autojump_c
             "patch modules.wharfinger.dev/status",
         ]
         assert listed(missing) == (
-            "create, patch customresourcedefinitions.apiextensions.k8s.io (to bring its own definitions and those of packages "
-            "up to date); create leases.coordination.k8s.io in wharfinger-system (to be the only daemon at work); "
+            "create, patch customresourcedefinitions.apiextensions.k8s.io (to update its own definitions and those of packages); create leases.coordination.k8s.io in wharfinger-system (to be the only daemon at work); "
             "patch modules.wharfinger.dev/status (to report the status of Modules)"
         )
 
@@ -126,7 +125,7 @@ async def test_a_server_that_does_not_answer_is_asked_again(
             nursery.start_soon(await_rights, judge, told.append)
             await trio.sleep(50)
             assert len(caplog.messages) == 1
-            assert "its rights cannot be checked: the server is away" in caplog.text
+            assert "the daemon's rights cannot be checked: the server is away" in caplog.text
             judge.error = None
 
 
@@ -142,10 +141,12 @@ async def test_rights_that_are_taken_away_later_are_said_once(
         judge.allowed = ALL - {"patch applications/status"}
         await trio.sleep(2000)
         (message,) = caplog.messages
-        assert "lacks rights that it had when it started: patch applications.wharfinger.dev/status" in message
+        assert (
+            "the daemon lacks rights that it had when it started: patch applications.wharfinger.dev/status" in message
+        )
         judge.allowed = ALL
         await trio.sleep(1000)
-        assert caplog.messages[1:] == ["has all the rights it needs again"]
+        assert caplog.messages[1:] == ["the daemon has all rights that it needs again"]
         nursery.cancel_scope.cancel()
 
 

@@ -30,7 +30,7 @@ def test_growth_names_part_place_and_rule() -> None:
     text = growth_text({Part.HOOKS: frozenset({GET, NODES})}, "old")
     assert "#   hooks, in the namespace default:\n" in text
     assert '#     - {apiGroups: [""], resources: [nodes], verbs: [get]}' in text
-    assert growth_text({}, "old") == "# No right is needed in addition to those of old.\n"
+    assert growth_text({}, "old") == "# No rights are needed beyond those of old.\n"
 
 
 def test_json_has_each_access() -> None:

@@ -23,14 +23,12 @@ def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
     check_needs(package, AppId("prod", "web"))
     with pytest.raises(
         IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, and is installed under that name itself; install it under",
+        match=r"package web 1\.0\.0 requires Application prod/db, and is its own name; install it under",
     ):
         check_needs(package, AppId("prod", "db"))
-    with pytest.raises(
-        IdentityError, match="subscribes to Application shared/mail, and is installed under that name itself"
-    ):
+    with pytest.raises(IdentityError, match="subscribes to Application shared/mail, which is its own name"):
         check_needs(package, AppId("shared", "mail"))
-    with pytest.raises(IdentityError, match="requires Module dns, and is installed under that name itself"):
+    with pytest.raises(IdentityError, match="requires Module dns, which is its own name"):
         check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
 
 

@@ -156,7 +156,7 @@ def test_the_dump() -> None:
         node("web", "db >=1", order=5, optional=["cache"]), node("db", version="1.2.3", order=7), module("mod")
     )
     on = VoteSnapshot("Enable", "EnabledByDefault", "")
-    off = VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled")
+    off = VoteSnapshot("Disable", "DisabledByDefault", "it is off by default")
     assert scheduler.nodes() == (
         NodeSnapshot(
             "db",
