@@ -51,8 +51,7 @@ class EventReason(StrEnum):
         "Returned",
         EventType.NORMAL,
         "Upgrade",
-        "the package is in the state of a former revision again, and all of its objects are ready; its resource still requests "
-        "the other state",
+        "the package is in the state of a former revision again, and all of its objects are ready; its resource requests another",
     )
     RECOVERED = (
         "Recovered",
