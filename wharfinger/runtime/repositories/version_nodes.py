@@ -44,7 +44,7 @@ def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, 
     found: list[Node] = []
     for version in index.versions:
         details = index.details.get(version)
-        if details is None or (details.kind and details.kind != spec.id.kind):
+        if details is None or details.unreadable or (details.kind and details.kind != spec.id.kind):
             continue
         try:
             found.append(replace(node, version=version, requirements=needs_of(spec, details)))
