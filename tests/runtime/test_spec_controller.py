@@ -10,8 +10,8 @@ from tests.packages.support.charts import write
 from tests.runtime.core.test_runtime import SLOW_CONFIG
 from tests.runtime.support.killing import held, held_hook, watched
 from tests.runtime.support.world import World, open_world
-from tests.runtime.tasks.test_install_tasks import has_reason
 from tests.runtime.tasks.test_hook_runs import COUNTING, PACKAGE, config_map, hooked, until_data
+from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.registry.manifest import OCI_MANIFEST, PACKAGE_CONFIG, write_manifest
@@ -103,7 +103,9 @@ async def test_a_version_whose_metadata_cannot_be_read_is_not_installed_until_it
         assert "not possible now: it is not a package" in find_str(obj, "status", "update", "message")
         await world.push("web", "2.0.0")
         await world.client.merge_patch(DEFAULT, {"metadata": {"annotations": {SCAN_REQUESTED: "1"}}})
-        await world.until("prod", "shop", lambda found: find_str(found, "status", "currentVersion", "version") == "2.0.0")
+        await world.until(
+            "prod", "shop", lambda found: find_str(found, "status", "currentVersion", "version") == "2.0.0"
+        )
 
 
 @pytest.mark.slow
@@ -156,7 +158,9 @@ async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path:
         assert find(obj, "metadata", "ownerReferences") == owners
         old = ObjectKey(PACKAGE_REPOSITORY, "", "old")
         await world.client.delete(old)
-        kept = await world.until_object(old, lambda found: find_str(World.condition(found, "Ready"), "reason") == "InUse")
+        kept = await world.until_object(
+            old, lambda found: find_str(World.condition(found, "Ready"), "reason") == "InUse"
+        )
         message = find_str(World.condition(kept, "Ready"), "message")
         assert message.startswith("its deletion waits for Application prod/follower; ")
 

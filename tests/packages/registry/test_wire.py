@@ -44,9 +44,7 @@ def wire_to(
 ) -> AbstractAsyncContextManager[Wire]:
     """A new connection that knows what earlier ones have learned."""
     access = Access(known=known)
-    return open_wire(
-        faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access
-    )
+    return open_wire(faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access)
 
 
 def sent(faulty: FaultyRegistry) -> list[str]:
@@ -269,9 +267,7 @@ async def test_what_a_registry_accepted_is_sent_at_once_on_the_next_connection()
 async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> None:
     known = Authorizations()
     async with open_faulty_registry() as faulty:
-        faulty.on(
-            "GET", "/token", *(Reply(body=b'{"token":"t%d","expires_in":0.001}' % number) for number in range(2))
-        )
+        faulty.on("GET", "/token", *(Reply(body=b'{"token":"t%d","expires_in":0.001}' % number) for number in range(2)))
         faulty.on("GET", "/v2/x", bearer(faulty), Reply(body=b"yes"))
         for _ in range(2):
             async with wire_to(faulty, PORTER, known) as wire:

@@ -40,5 +40,7 @@ def ranked(nodes: Iterable[Node]) -> dict[str, Node]:
         if node.exclusive:
             groups.setdefault(node.exclusive, []).append(node)
     return {
-        node.name: replace(node, outranked_by=outranking(node, members)) for members in groups.values() for node in members
+        node.name: replace(node, outranked_by=outranking(node, members))
+        for members in groups.values()
+        for node in members
     }
