@@ -1,4 +1,4 @@
-"""Modules of one exclusive group, end to end: at most one is installed, one that loses its place is uninstalled, and the next one follows."""
+"""Modules of one exclusive group, end to end: at most one is installed, and the next one takes a place that is free."""
 
 from pathlib import Path
 

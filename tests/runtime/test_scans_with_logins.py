@@ -33,7 +33,7 @@ async def push(address: RegistryAddress, folder: Path) -> None:
 class Scans:
     """Scans of one package as a daemon makes them: each opens the source anew, with the network of the process."""
 
-    def __init__(self, port: int, proxy: ConnectProxy) -> None:
+    def __init__(self, port: int | None, proxy: ConnectProxy) -> None:
         self._host = RegistryAddress("registry.test", port)
         self._proxy = proxy
         self._network = Network(read_proxies({"HTTP_PROXY": proxy.url()}))
@@ -49,7 +49,7 @@ class Scans:
 
 
 @asynccontextmanager
-async def scans(port: int) -> AsyncIterator[Scans]:
+async def scans(port: int | None) -> AsyncIterator[Scans]:
     async with open_connect_proxy() as proxy:
         yield Scans(port, proxy)
 

@@ -30,8 +30,9 @@ IMAGES: Final = "images"
 
 OpenImage = Callable[[RepositoryAddress], AbstractAsyncContextManager[Registry]]
 FindImages = Callable[[Registry, str, str, Manifest], Awaitable[tuple[PackageReference, ...]]]
-"""A function that finds the images of a package that lists none: by registry, repository, name and manifest. Raises PackageError and
-FormatError.
+"""A function that finds the images of a package that lists none, by registry, repository, name and manifest.
+
+Raises PackageError and FormatError.
 """
 
 

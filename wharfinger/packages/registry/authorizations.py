@@ -25,7 +25,7 @@ MAX_TOKENS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What identifies a client to a registry; ``origin`` is the registry's scheme, host and port."""
+    """The identity of a client at a registry; ``origin`` is the registry's scheme, host and port."""
 
     origin: str
     credentials: Credentials | None = field(default=None, repr=False)

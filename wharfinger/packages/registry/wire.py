@@ -4,7 +4,8 @@ It knows nothing else of the protocol. The httpx transport is used without the c
 credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
 redirects to object storage contain signatures. Invariants:
 
-* a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or with ``Access.unasked``;
+* a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or with
+  ``Access.unasked``;
 * credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm that it names, if
   the realm is on its own host, in its own domain, or on a host that the user named;
 * https never turns into http, not even by a redirect or an upload location;
