@@ -161,7 +161,7 @@ async def test_a_way_back_that_fails_at_first_is_retried_until_it_succeeds(tmp_p
 
 @pytest.mark.slow
 async def test_a_way_back_that_the_server_refuses_at_first_is_retried_until_it_allows_it(tmp_path: Path) -> None:
-    """The former content is forbidden while a policy is there. Nobody changes the resource: it is checked again every ten minutes."""
+    """A policy forbids the former content for a while. Nobody changes the resource, which is checked again every ten minutes."""
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
         await install(world, {})
