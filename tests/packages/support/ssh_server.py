@@ -105,7 +105,7 @@ def serving_ssh(folder: Path) -> Iterator[SshServer]:
     private, public = make_key(folder, "user")
     _, host_public = make_key(folder, "host")
     (folder / "authorized").write_text(f"{public}\n")
-    command = [sys.executable, "-c", _SERVER, folder / "host", folder / "authorized"]
+    command = [sys.executable, "-c", _SERVER, str(folder / "host"), str(folder / "authorized")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
