@@ -45,7 +45,9 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
             "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
             'spec: {containers: [{name: app, image: "{{ required "give a registry" .Values.registry }}/team/app:1"}]}\n'
         )
-        package = await load_package(chart(tmp_path / "web", "web", "1.0.0", {"templates/pod.yaml": pod}))
+        about = "apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: '>=1.21.0'\n"
+        files = {"templates/pod.yaml": pod, "Chart.yaml": about}
+        package = await load_package(chart(tmp_path / "web", "web", "1.0.0", files))
         await push_package(package, OciLayout(tmp_path / "one"), "web", "1.0.0")
         source, target = f"oci-layout:{tmp_path}/one", f"oci-layout:{tmp_path}/two"
         assert await run(source, target, "--plain-http") == 1
@@ -59,7 +61,9 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
         settings = tmp_path / "settings.yaml"
         settings.write_text(f"registry: {address}\n")
         capsys.readouterr()
-        assert await run(source, target, "--settings", f"web={settings}") == 0
+        assert await run(source, target, "--settings", f"web={settings}", "--kubernetes-version", "1.20.0") == 1
+        assert "kubeVersion: >=1.21.0" in capsys.readouterr().err
+        assert await run(source, target, "--settings", f"web={settings}", "--kubernetes-version", "1.33.0") == 0
         assert f"copied     {address}/team/app:1 {image.digest}" in capsys.readouterr().out
     copied = await OciLayout(tmp_path / "two").resolve(f"images/127.0.0.1_{address.port}/team/app", "1")
     assert copied == image
