@@ -112,6 +112,6 @@ def check_free(rows: Snapshot[Identity, DesiredObject], identity: Identity, owne
     entry = rows.get(identity)
     if entry is not None and entry.row.owner != owner:
         raise ForeignObjectError(
-            f"{identity} belongs to the release {entry.row.owner}; so it cannot also be part of {owner}: uninstall "
+            f"{identity} belongs to the release {entry.row.owner}, so it cannot also be part of {owner}: uninstall "
             "that release, or rename the object in one of the charts"
         )

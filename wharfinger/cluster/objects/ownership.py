@@ -72,7 +72,7 @@ def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
         return
     if found.name or found.namespace:
         raise ForeignObjectError(
-            f"{key} belongs to the release {found}; so it cannot also be part of {owner}: uninstall that release, or "
+            f"{key} belongs to the release {found}, so it cannot also be part of {owner}: uninstall that release, or "
             "rename the object in one of the charts"
         )
     manager = find_str(live, "metadata", "labels", MANAGED_BY)

@@ -72,6 +72,7 @@ class SearchResult:
     changes: tuple[VersionChange, ...]
     complete: bool
     tried: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -79,6 +80,9 @@ class SearchResult:
         if self.changes:
             return f"these versions would work: {listed(self.changes, MAX_CHANGED)}"
         names = listed(self.tried, _MOST_NAMED)
+        if self.unread:
+            left = listed(self.unread, _MOST_NAMED)
+            return f"no set of versions was found; the search ended before it came to other versions of {left}"
         if self.complete:
             return f"no known versions of {names} would work together"
         return f"none of the first {MAX_JUDGED} sets of versions of {names} would work"
