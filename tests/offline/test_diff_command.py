@@ -145,7 +145,7 @@ def test_the_other_side_has_its_own_packages(tmp_path: Path) -> None:
     common = ("--root", str(after), "--packages", str(after / "packages"), "--against", str(before))
     done = cli("diff", str(after / "c"), *common, cache=tmp_path / "cache")
     assert done.returncode == 1
-    assert "the side that --against names has no such folder" in done.stderr
+    assert "--against names a side without this folder" in done.stderr
 
 
 @pytest.mark.slow

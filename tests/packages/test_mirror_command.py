@@ -73,13 +73,9 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
     ("arguments", "message"),
     [
         (("a.example/b", "a.example/c", "--package", "Web"), "expected NAME or NAME:TAG, such as web:1.2.0"),
-<<<<<<< HEAD
-        (("a", "a.example/c", "--package", "web"), "expected host/path"),
-=======
         (("a.example/b", "a.example/c", "--settings", "web"), "expected NAME=FILE, such as web=web-settings.yaml"),
         (("a.example/b", "a.example/c", "--settings", "web=/none"), "reading /none"),
-        (("a", "a.example/c", "--package", "web"), "no repository; expected host/path"),
->>>>>>> main
+        (("a", "a.example/c", "--package", "web"), "expected host/path"),
         (("oci-layout:/none", "oci-layout:/none2", "--package", "web"), "not found"),
     ],
 )

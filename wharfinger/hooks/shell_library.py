@@ -37,8 +37,10 @@ def environment(inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def missing_library_advice(said: str, root: Path = Path("/")) -> str:
-    """Return advice to append to the error of a hook; empty unless the hook misses the library at the root. ``said`` is the
-    output of the hook. The check works in every language of the shell, because it searches for the file's name. Blocking.
+    """Return advice to append to the error of a hook; empty unless the hook misses the library at the root.
+
+    ``said`` is the output of the hook. The check works in every language of the shell, because it searches for the file's name.
+    Blocking.
     """
     if not _AT_THE_ROOT.search(said) or (root / _LIBRARY).exists():
         return ""

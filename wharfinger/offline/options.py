@@ -167,9 +167,7 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         metavar="PROGRAM",
         help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}",
     )
-    group.add_argument(
-        "--offline", action="store_true", help="use only this machine; a source elsewhere is a failure"
-    )
+    group.add_argument("--offline", action="store_true", help="use only this machine; a source elsewhere is a failure")
     group.add_argument(
         "--cache-dir",
         type=Path,

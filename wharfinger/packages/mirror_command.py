@@ -111,10 +111,7 @@ async def _mirror_async(args: argparse.Namespace) -> dict[str, str]:
                 print(encodable(line, sys.stdout.encoding or "utf-8"))  # noqa: T201 - a command
     sums = mirror.sums
     verb = "would copy" if args.dry_run else "copied"
-<<<<<<< HEAD
     print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} existed already")  # noqa: T201 - a command
-=======
-    print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there")  # noqa: T201 - a command
     return mirror.unknown
 
 
@@ -129,7 +126,6 @@ def _settings(text: str) -> tuple[str, JsonObject]:
         return name, as_object(read_yaml(data, what=file), file)
     except FormatError as error:
         raise AddressError(f"--settings: {error}") from error
->>>>>>> main
 
 
 def _wanted(text: str) -> Wanted:

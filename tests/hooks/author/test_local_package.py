@@ -39,7 +39,7 @@ def test_the_hooks_of_a_folder(tmp_path: Path) -> None:
     assert len(files.warnings) == 1
     lone = tmp_path / "global-hooks"
     lone.mkdir()
-    with pytest.raises(PackageError, match="expected package.yaml"):
+    with pytest.raises(PackageError, match=r"expected package\.yaml"):
         hook_files_of(lone)
     assert hook_files_of(lone, HookScope.GLOBAL).hooks == ()
 

@@ -76,7 +76,7 @@ def test_what_cannot_be_carried_is_refused(tmp_path: Path) -> None:
         match=r"ingress: the package is a Module, which exists once in a cluster; create a Module resource",
     ):
         read_target(str(module))
-    with pytest.raises(PackageError, match="expected package.yaml"):
+    with pytest.raises(PackageError, match=r"expected package\.yaml"):
         read_target(str(write(tmp_path / "empty", {"README": ""})))
     large = chart(tmp_path / "large", "web", "1.0.0")
     (large / "noise").write_bytes(os.urandom(MAX_CARRIED + 1))

@@ -190,6 +190,7 @@ class ClusterClient(Protocol):
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete the object; return whether it is gone already. False: finalizers or a grace period keep the object for now.
+
         Raises NotFoundError if it did not exist; with ``uid``, ConflictError if another object has the name.
         """
         ...

@@ -1,5 +1,6 @@
-"""The kinds that a server serves, by discovery (KEP-3352 "aggregated discovery", and the older document for each group). Pure:
-this module turns documents into a :class:`Catalog`. The requests for those documents are made in
+"""The kinds that a server serves, by discovery (KEP-3352 "aggregated discovery", and the older document for each group).
+
+Pure: this module turns documents into a :class:`Catalog`. The requests for those documents are made in
 :mod:`wharfinger.cluster.api.http_client`. A group whose own API server is down is left out and named in
 :attr:`Catalog.unavailable`, so that the other groups can still be used.
 """

@@ -364,8 +364,9 @@ class HttpClusterClient:
 
 
 class _ActingClient(HttpClusterClient):
-    """A client that acts as a service account. Discovery, lists and watches are requests of the other client's user. No group is
-    sent, so that the API server adds the groups that every token of the account has.
+    """A client that acts as a service account. Discovery, lists and watches are requests of the other client's user.
+
+    No group is sent, so that the API server adds the groups that every token of the account has.
     """
 
     def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount, comment: str) -> None:

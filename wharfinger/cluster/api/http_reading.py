@@ -1,6 +1,7 @@
-"""Lists and watches over an HTTP session: parsed for readers of objects, and as text for readers that pass objects on. A list is
-consistent: its pages are read at one revision. A parsed list is returned as a whole, and is begun again if the server forgot that
-revision half-way. An unparsed list is returned page by page, so its reader has to begin it again.
+"""Lists and watches over an HTTP session: parsed for readers of objects, and as text for readers that pass objects on.
+
+A list is consistent: its pages are read at one revision. A parsed list is returned as a whole, and is begun again if the server
+forgot that revision half-way. An unparsed list is returned page by page, so its reader has to begin it again.
 """
 
 import math

@@ -50,9 +50,10 @@ _SOCKET_OPTIONS: Final[list[SocketOption]] = [
     (IPPROTO_TCP, TCP_USER_TIMEOUT, 60_000),
     (SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0)),
 ]
-"""The socket options by which a vanished peer is noticed after a minute, even on an idle connection. A closed connection discards
-data that the peer has not received (SO_LINGER), even if the process is killed. Otherwise the kernel could deliver a write of a
-dead daemon minutes later, when the network works again.
+"""The socket options by which a vanished peer is noticed after a minute, even on an idle connection.
+
+A closed connection discards data that the peer has not received (SO_LINGER), even if the process is killed. Otherwise the kernel
+could deliver a write of a dead daemon minutes later, when the network works again.
 """
 _IMPERSONATE: Final = "impersonate-"
 _USER: Final = f"{_IMPERSONATE}user"

@@ -58,8 +58,10 @@ class PodExecutor:
         self._session = session
 
     async def run(self, command: PodCommand, *, stdout: Sink, stderr: Sink) -> int:
-        """Run a command to its end; return its exit code. The caller limits the time. Raises ClusterError: an ApiError if the
-        server refuses the command, or CommandError. If this call is cancelled, the connection is closed.
+        """Run a command to its end; return its exit code. The caller limits the time.
+
+        Raises ClusterError: an ApiError if the server refuses the command, or CommandError. If this call is cancelled, the
+        connection is closed.
         """
         key = base64.b64encode(os.urandom(16)).decode()
         call = _call(command, key)

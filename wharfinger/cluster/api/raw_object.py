@@ -43,8 +43,10 @@ class RawEvent:
 
 @dataclass(frozen=True, slots=True)
 class RawChange:
-    """The report that one object was added, changed, or is gone. ``object`` is the new state, or the last state. It is None if
-    the object is gone and its last state is not known (a list no longer has it).
+    """The report that one object was added, changed, or is gone.
+
+    ``object`` is the new state, or the last state. It is None if the object is gone and its last state is not known (a list no
+    longer has it).
     """
 
     type: WatchType

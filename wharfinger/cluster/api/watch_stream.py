@@ -21,8 +21,9 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 
 
 class WatchLineError(UnreachableError):
-    """The stream is not a watch: a line is over the limit, or is not an event. Transient, because another attempt may reach the
-    right server.
+    """The stream is not a watch: a line is over the limit, or is not an event.
+
+    Transient, because another attempt may reach the right server.
     """
 
 

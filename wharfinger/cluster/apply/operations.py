@@ -148,8 +148,9 @@ class ApplyOperations:
             scope.cancel(reason="the row is gone")
 
     def forget(self, identity: Identity) -> None:
-        """Discard the state of an object that is deleted or no longer ours. Keep the records of `saw` and `replaces`, which are
-        for the next row of the object; that row may exist already.
+        """Discard the state of an object that is deleted or no longer ours.
+
+        Keep the records of `saw` and `replaces`, which are for the next row of the object; that row may exist already.
         """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)

@@ -105,8 +105,9 @@ class Definitions:
         return tuple(key for key, _ in written)
 
     async def established(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
-        """Wait until all definitions are established. Raises CrdError for a definition that will never be established,
-        WaitInterruptedError if the wait is ended.
+        """Wait until all definitions are established.
+
+        Raises CrdError for a definition that will never be established, WaitInterruptedError if the wait is ended.
         """
         if not (keys := tuple(keys)):
             return

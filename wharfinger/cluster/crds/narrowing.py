@@ -1,7 +1,8 @@
-"""A comparison of two schemas of a CustomResourceDefinition, which finds values that only the old schema accepted. Pure. The
-schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped ("pruned") unless the
-schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The findings are those that
-Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts everything the old one
+"""A comparison of two schemas of a CustomResourceDefinition, which finds values that only the old schema accepted.
+
+Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped ("pruned")
+unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The findings are those
+that Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts everything the old one
 accepted never gives a finding, except for defaults: a changed default changes the meaning of existing objects.
 
 Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a condition on its value. Below the

@@ -1,7 +1,9 @@
-"""Fields of an object that differ from what we applied, and their writers, judged by ownership. Comparing a chart's object with
-the live object gives endless false alarms: the server fills in defaults, normalises quantities, drops nulls, and other managers
-rightly own fields beside ours. So documents are never compared. But the server records ownership (``metadata.managedFields``): a
-field of ours that another manager changes or removes leaves our entry at that moment. So drift is what our entry lacks:
+"""Fields of an object that differ from what we applied, and their writers, judged by ownership.
+
+Comparing a chart's object with the live object gives endless false alarms: the server fills in defaults, normalises quantities,
+drops nulls, and other managers rightly own fields beside ours. So documents are never compared. But the server records ownership
+(``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that moment. So drift is
+what our entry lacks:
 
 * With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied but
   are not ours any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
@@ -74,7 +76,9 @@ class Drift:
 
 def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
     """Return whether we applied a live object for another row than this. In that case, its fields are ours, and may have other
-    values. False if the object has no digest, or a digest that another manager wrote, so that no other manager can hide drift.
+    values.
+
+    False if the object has no digest, or a digest that another manager wrote, so that no other manager can hide drift.
     """
     if text_at(live, "metadata", "annotations", DIGEST_ANNOTATION) in {"", row.digest}:
         return False
@@ -153,9 +157,11 @@ def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: Json
 
 
 def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
-    """Return whether the loss of a field matters. The loss of an empty value matters only if another manager replaced it as a
-    whole. So additional annotations beside a chart's ``annotations: {}`` are not drift, but additional tolerations beside its
-    ``tolerations: []`` are. The loss of a null never matters.
+    """Return whether the loss of a field matters.
+
+    The loss of an empty value matters only if another manager replaced it as a whole. So additional annotations beside a chart's
+    ``annotations: {}`` are not drift, but additional tolerations beside its ``tolerations: []`` are. The loss of a null never
+    matters.
     """
     value = value_at(path, desired)
     return isinstance(value, Absent) or says_something(value) or (value is not None and owners.are_others_whole(path))

@@ -1,7 +1,8 @@
-"""Fights: another writer changes a field again each time that we correct it. Pure; the drift monitor performs the effects. The
-first corrections are right. But continuing at that pace would only load the API server, hide that two controllers disagree, and
-make everything that depends on the field flap. So after ``limit`` corrections of one object within ``window_s`` a fight begins:
-it is reported with the other writer's name, and each further correction waits twice as long as the one before.
+"""Fights: another writer changes a field again each time that we correct it. Pure; the drift monitor performs the effects.
+
+The first corrections are right. But continuing at that pace would only load the API server, hide that two controllers disagree,
+and make everything that depends on the field flap. So after ``limit`` corrections of one object within ``window_s`` a fight
+begins: it is reported with the other writer's name, and each further correction waits twice as long as the one before.
 
 ::
 

@@ -1,7 +1,9 @@
-"""The health of a release: its objects that are not as wanted, with the reasons; and the fact about one object. Pure. Of each
-live object, only a few words are kept. States of one object have two sources: the watch, and the answers to applies. For some
-time after an apply the watch may still report the state before it. Such states are recognised by their resourceVersion
-(comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never ends on the state before it.
+"""The health of a release: its objects that are not as wanted, with the reasons; and the fact about one object.
+
+Pure. Of each live object, only a few words are kept. States of one object have two sources: the watch, and the answers to
+applies. For some time after an apply the watch may still report the state before it. Such states are recognised by their
+resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never ends on the
+state before it.
 """
 
 from collections.abc import Iterable, Mapping

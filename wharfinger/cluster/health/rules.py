@@ -51,8 +51,9 @@ class Expressions(Protocol):
     """An evaluator of expressions on an object, in a process that can be killed."""
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Return whether the expression is true for ``self``. Raises ProgramError, which is transient if the expression did not
-        cause it.
+        """Return whether the expression is true for ``self``.
+
+        Raises ProgramError, which is transient if the expression did not cause it.
         """
         ...
 

@@ -142,8 +142,9 @@ class LiveObjects:
                 looked_up(resource, None)
 
     def is_absent(self, key: ObjectKey) -> bool:
-        """Return whether it is known that no object, in a release or not, has this kind and name. False if this is not known,
-        because the kind is not attended, or is not listed and watched now.
+        """Return whether it is known that no object, in a release or not, has this kind and name.
+
+        False if this is not known, because the kind is not attended, or is not listed and watched now.
         """
         followed = self._followed.get(key.resource)
         if followed is None or not followed.subscription.is_current or key in followed.keys:

@@ -96,9 +96,10 @@ class Owner(Generic[K, R]):
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[K, R]):
-    """The keys that one worker has, all of one owner; ``began`` is the time when it took them. ``left``: the keys that are not
-    done. ``slow``: the worker has a slow place instead of an ordinary one. ``failed``: one of its
-        keys failed. ``cut``: it is being cut off early.
+    """The keys that one worker has, all of one owner; ``began`` is the time when it took them.
+
+    ``left``: the keys that are not done. ``slow``: the worker has a slow place instead of an ordinary one. ``failed``: one of its
+    keys failed. ``cut``: it is being cut off early.
     """
 
     owner: Owner[K, R]

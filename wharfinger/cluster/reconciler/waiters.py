@@ -1,5 +1,7 @@
-"""The tasks that wait for an owner. A task is woken when its condition holds, and not at each step of the owner, because an owner
-of a hundred thousand rows makes as many steps. Checking a condition is cheap, but waking a task is not.
+"""The tasks that wait for an owner.
+
+A task is woken when its condition holds, and not at each step of the owner, because an owner of a hundred thousand rows makes as
+many steps. Checking a condition is cheap, but waking a task is not.
 """
 
 from collections.abc import Callable, Hashable, Iterator

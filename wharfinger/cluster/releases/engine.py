@@ -397,8 +397,10 @@ class ReleaseEngine:
 
     @asynccontextmanager
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
-        """Take the turn of an expected release. If the block fails, the release no longer holds up prunes. Its own objects are
-        not pruned, because its rows may be incomplete.
+        """Take the turn of an expected release.
+
+        If the block fails, the release no longer holds up prunes. Its own objects are not pruned, because its rows may be
+        incomplete.
         """
         async with self._board.turn(owner):
             try:

@@ -1,7 +1,9 @@
-"""The checks of a release before its first write. Each kind must be known, or a definition among the objects must be about to
-create it; no object may occur twice; every existing object must belong to this release; no definition may break objects that are
-stored under the present definition. Each object is read by one GET, a few at a time; the answers are passed on to the apply, so
-no object is read twice. Some objects are not read at all:
+"""The checks of a release before its first write.
+
+Each kind must be known, or a definition among the objects must be about to create it; no object may occur twice; every existing
+object must belong to this release; no definition may break objects that are stored under the present definition. Each object is
+read by one GET, a few at a time; the answers are passed on to the apply, so no object is read twice. Some objects are not read at
+all:
 
 * objects that are wanted as they were applied before, if no watch has reported a change of them;
 * objects that are wanted in another way than they were applied before, if no watch has reported a change of them and no

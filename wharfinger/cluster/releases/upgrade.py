@@ -433,8 +433,9 @@ async def apply_early(
 
 
 def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
-    """Return whether the last revision is deployed and equal to the request. Marks may be missing from a revision of ours,
-    because they can be added later.
+    """Return whether the last revision is deployed and equal to the request.
+
+    Marks may be missing from a revision of ours, because they can be added later.
     """
     found = {name: value for name, value in last.labels.items() if name != STAMP_LABEL}
     marked = {**found, **request.marks} if last.holder else found

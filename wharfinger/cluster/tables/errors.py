@@ -45,8 +45,9 @@ class DuplicateKeyError(TableError):
 
 
 class TrackerExpiredError(TableError):
-    """A reader fell so far behind that deletions which it had not read yet were discarded. The reader has to open another change
-    stream, and to compare its knowledge with the rows with which the stream begins.
+    """A reader fell so far behind that deletions which it had not read yet were discarded.
+
+    The reader has to open another change stream, and to compare its knowledge with the rows with which the stream begins.
     """
 
 

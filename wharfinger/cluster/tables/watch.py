@@ -1,6 +1,7 @@
-"""Watches: notifications that rows which were read may have changed. Get a watch *before* you read the rows. It fires once, after
-the first commit that changes what it watches, so a task that is woken reads the new rows. It may also fire without a change, but
-never misses a change.
+"""Watches: notifications that rows which were read may have changed.
+
+Get a watch *before* you read the rows. It fires once, after the first commit that changes what it watches, so a task that is
+woken reads the new rows. It may also fire without a change, but never misses a change.
 
 Watches of keys and of index values are held weakly: a watch is discarded once no task holds it any more.
 """

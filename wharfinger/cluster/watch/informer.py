@@ -278,9 +278,10 @@ async def open_informer(
     on_change: OnChange = told,
     jitter: Callable[[], float] = random,
 ) -> AsyncGenerator[Informer, None]:
-    """Yield an informer for as long as the block runs ("" for all namespaces). ``keep`` and ``on_change`` are for the cache: the
-    part of an object that it keeps, and a callback for each change, the
-        first list included. ``jitter`` returns a number in [0, 1).
+    """Yield an informer for as long as the block runs ("" for all namespaces).
+
+    ``keep`` and ``on_change`` are for the cache: the part of an object that it keeps, and a callback for each change, the first
+    list included. ``jitter`` returns a number in [0, 1).
     """
     cache = ObjectCache(resource, keep=keep, on_change=on_change)
     informer = Informer(client, resource, namespace, label_selector, field_selector, cache, jitter)

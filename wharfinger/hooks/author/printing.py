@@ -33,8 +33,9 @@ def say(text: str) -> None:
 
 
 def tell(line: str) -> None:
-    """Write a line to stderr, at once. A closed pipe is ignored, because the results are still valid. The line may come from a
-    hook, so control sequences for terminals are escaped.
+    """Write a line to stderr, at once. A closed pipe is ignored, because the results are still valid.
+
+    The line may come from a hook, so control sequences for terminals are escaped.
     """
     with suppress(BrokenPipeError):
         safe = printable(line, allow="\n\t")

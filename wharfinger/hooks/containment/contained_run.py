@@ -104,8 +104,9 @@ class Cell:
         return tuple(sorted(found)) if found else tuple(sorted({program.parent, cwd}))
 
     def _socket(self) -> Path | None:
-        """Return the daemon's socket if the hook could open it, so that it must be covered. A run with a user of its own cannot
-        open it.
+        """Return the daemon's socket if the hook could open it, so that it must be covered.
+
+        A run with a user of its own cannot open it.
         """
         socket = self._containment.socket
         return socket if socket is not None and self.user is None and socket.is_socket() else None

@@ -131,8 +131,9 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """Return ``variables`` with this host excepted from proxies, if there are proxies. Hooks must reach the cluster without a
-    proxy if the daemon does.
+    """Return ``variables`` with this host excepted from proxies, if there are proxies.
+
+    Hooks must reach the cluster without a proxy if the daemon does.
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)

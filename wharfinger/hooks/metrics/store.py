@@ -47,8 +47,9 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on published metrics: lines and bytes of text, for one package and in total; labels; characters of texts. A
-    histogram takes a line for each bucket, and three more.
+    """The limits on published metrics: lines and bytes of text, for one package and in total; labels; characters of texts.
+
+    A histogram takes a line for each bucket, and three more.
     """
 
     package_samples: int = 5_000

@@ -111,8 +111,9 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Refuse webhooks if the daemon serves no webhooks. In addon-operator's folders they only cause a warning. Raises
-    HookConfigError.
+    """Refuse webhooks if the daemon serves no webhooks. In addon-operator's folders they only cause a warning.
+
+    Raises HookConfigError.
     """
     config = hook.config
     asked = {VALIDATING: config.validating, MUTATING: config.mutating, CONVERSION: config.conversions}

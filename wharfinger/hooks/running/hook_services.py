@@ -66,8 +66,9 @@ class HookServices:
         self._rung: set[str] = set()
 
     def listen(self, on_event: OnEvent, on_tick: OnTick) -> None:
-        """Set the callbacks for events of all hooks, and for schedules that are due. Call this before the first start. The
-        callbacks must not block.
+        """Set the callbacks for events of all hooks, and for schedules that are due.
+
+        Call this before the first start. The callbacks must not block.
         """
         self._on_event, self._on_tick = on_event, on_tick
 

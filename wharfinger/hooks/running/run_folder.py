@@ -111,8 +111,9 @@ class RunFolder:
             )
 
     def remove_if_plain(self, spares: SpareFolders) -> bool:
-        """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called. Never
-        raises, because `remove` reports the problems of a removal.
+        """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called.
+
+        Never raises, because `remove` reports the problems of a removal.
         """
         try:
             for name in {*self.inputs().values(), *self.outputs().values()}:

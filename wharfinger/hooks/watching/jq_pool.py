@@ -295,8 +295,9 @@ class JqPool:
         return True
 
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
-        """Send a message and return the answer. Raises FrameError if the answer is too large, trio.BrokenResourceError if the
-        worker ends.
+        """Send a message and return the answer.
+
+        Raises FrameError if the answer is too large, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
         answer = FrameReader(self._limits.answer_bytes)

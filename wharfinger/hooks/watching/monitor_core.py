@@ -34,8 +34,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """An object as it was seen, before a filter: its text, and an identifier of this state. If the server gives no identifier,
-    ``state`` is "", and the text is compared.
+    """An object as it was seen, before a filter: its text, and an identifier of this state.
+
+    If the server gives no identifier, ``state`` is "", and the text is compared.
     """
 
     state: str

@@ -146,8 +146,10 @@ def _tell_dropped(crontab: str) -> None:
 async def open_schedules(
     on_tick: Callable[[str], None], now: Callable[[], datetime], zone: tzinfo
 ) -> AsyncGenerator[Schedules, None]:
-    """Run schedules while the block runs. ``on_tick`` is called with each crontab that is due, and must not block; ``now`` is the
-    wall clock, with a time zone; ``zone`` is the zone of crontabs that do not name one.
+    """Run schedules while the block runs.
+
+    ``on_tick`` is called with each crontab that is due, and must not block; ``now`` is the wall clock, with a time zone; ``zone``
+    is the zone of crontabs that do not name one.
     """
     schedules = Schedules(on_tick, now, zone)
     async with trio.open_nursery() as nursery:

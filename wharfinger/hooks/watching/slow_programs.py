@@ -27,7 +27,10 @@ class SlowPrograms:
         self._late: OrderedDict[OwnedProgram, _Late] = OrderedDict()
 
     def refused(self, program: OwnedProgram, now: float) -> bool:
-        """Return whether a program must not run now. It may be tried once REFUSED_S after its last late run."""
+        """Return whether a program must not run now.
+
+        It may be tried once REFUSED_S after its last late run.
+        """
         known = self._late.get(program)
         return known is not None and now < known.until
 

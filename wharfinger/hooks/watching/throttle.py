@@ -1,5 +1,6 @@
-"""The limit on how often a hook may run (``settings``, spec hook-protocol §1.4): a token bucket. Pure. Times are in seconds of a
-monotonic clock.
+"""The limit on how often a hook may run (``settings``, spec hook-protocol §1.4): a token bucket. Pure.
+
+Times are in seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass

@@ -55,7 +55,9 @@ _HASH: Final = 12
 @dataclass(frozen=True, slots=True)
 class Server:
     """The address by which API servers reach the admission server: the ``service`` (namespace, name, port), or without a Service
-    the base ``url``. ``bundle`` are the authorities to trust, in PEM form.
+    the base ``url``.
+
+    ``bundle`` are the authorities to trust, in PEM form.
     """
 
     bundle: str

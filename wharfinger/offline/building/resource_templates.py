@@ -128,7 +128,9 @@ def _read(executed: Executed) -> list[JsonObject]:
     for document, _ in documents:
         for obj in flattened(document):
             if not isinstance(obj, dict) or not is_manifest(obj):
-                raise TemplateError(f"{field}: it makes a document that is not an object: apiVersion and kind are needed")
+                raise TemplateError(
+                    f"{field}: it makes a document that is not an object: apiVersion and kind are needed"
+                )
             found.append(obj)
     if not isinstance(executed.template.content, str) and len(found) != 1:
         raise TemplateError(f"{field}: it makes {len(found)} objects; use resourcesTemplate for more than one")

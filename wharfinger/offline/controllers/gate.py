@@ -74,9 +74,10 @@ class Need:
 
 @dataclass(slots=True)
 class Gate:
-    """The gate of one run of one node. ``reads`` collects everything that the node has read. ``selected`` are objects that the
-node found through a selection. Instead of them, ``reads`` has the selection: a change of the selection wakes the node, so the
-objects need not wake it.
+    """The gate of one run of one node. ``reads`` collects everything that the node has read.
+
+    ``selected`` are objects that the node found through a selection. Instead of them, ``reads`` has the selection: a change of
+    the selection wakes the node, so the objects need not wake it.
     """
 
     who: Id

@@ -22,8 +22,9 @@ class Repository:
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the addresses and the branch of the git repository at ``root``; empty if there is no repository. Blocking. ``root``
-may also be a worktree of the repository, in which ``.git`` is a file.
+    """Return the addresses and the branch of the git repository at ``root``; empty if there is no repository. Blocking.
+
+    ``root`` may also be a worktree of the repository, in which ``.git`` is a file.
     """
     try:
         own, common = _git_folders(root / ".git")

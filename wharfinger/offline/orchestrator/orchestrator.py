@@ -327,7 +327,7 @@ class Orchestrator:
                     world.asked(who)
                 else:
                     told = (
-                        f"this node was refired more than {MAX_REFIRES} times in one run; a listener must not refire it each time"
+                        f"was refired more than {MAX_REFIRES} times in one run; a listener must not refire it each time"
                     )
                     self.store.set_status(who, Status(State.FAILED, told))
             if who.kind == MODULE and change in {Change.ADDED, Change.REMOVED}:

@@ -162,8 +162,10 @@ async def program_problems(chain: ConversionChain, jq: JqRunner) -> tuple[str, .
 async def convert(
     chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int
 ) -> tuple[JsonObject, int]:
-    """Convert a user's settings to the newest version, and return them with that version. ``from_version`` 0 is the newest
-    version. Raises ConversionError, which names the version and the program, or a version that the package does not have.
+    """Convert a user's settings to the newest version, and return them with that version.
+
+    ``from_version`` 0 is the newest version. Raises ConversionError, which names the version and the program, or a version that
+    the package does not have.
     """
     if from_version not in range(chain.current + 1):
         raise ConversionError(

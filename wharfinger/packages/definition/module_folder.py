@@ -73,8 +73,9 @@ def kebab_name(camel: str) -> str:
 
 
 def own_section(values: JsonObject, name: str) -> JsonObject:
-    """Return the module's own values from its ``values.yaml``, with or without a section for the module. The keys beside a
-    section are the operator's. Raises ArtifactError if the section is not an object.
+    """Return the module's own values from its ``values.yaml``, with or without a section for the module.
+
+    The keys beside a section are the operator's. Raises ArtifactError if the section is not an object.
     """
     key = camel_name(name)
     if values.keys().isdisjoint((key, f"{key}{ENABLED_SUFFIX}", GLOBAL_NAME)):

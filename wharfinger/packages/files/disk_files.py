@@ -170,8 +170,9 @@ def changed_since(folder: Path, record: Path) -> list[str]:
 
 
 def delete(path: Path, trash: Path) -> bool:
-    """Delete a file, link or folder; return False if it does not exist. A folder is renamed first, so it is never seen half
-    deleted.
+    """Delete a file, link or folder; return False if it does not exist.
+
+    A folder is renamed first, so it is never seen half deleted.
     """
     try:
         path.rename(trash)

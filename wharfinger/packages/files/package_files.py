@@ -71,8 +71,9 @@ class PackageFiles:
         return data
 
     def read_object(self, name: str) -> JsonObject | None:
-        """Return the object in a YAML or JSON file; {} for an empty file, None for a missing one. Raises ArtifactError, which
-        names the file and the line.
+        """Return the object in a YAML or JSON file; {} for an empty file, None for a missing one.
+
+        Raises ArtifactError, which names the file and the line.
         """
         data = self.read(name)
         if data is None:

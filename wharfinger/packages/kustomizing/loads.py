@@ -102,8 +102,9 @@ def check_loads(
 
 
 def check_links(folder: Path, limit: Path) -> None:
-    """Check that no link in a chart's folder leads out of ``limit``, or to a folder. Helm follows links, and the digest of the
-    chart does not include the content of a linked folder. Blocking. Raises LoadError.
+    """Check that no link in a chart's folder leads out of ``limit``, or to a folder.
+
+    Helm follows links, and the digest of the chart does not include the content of a linked folder. Blocking. Raises LoadError.
     """
     top = os.path.realpath(limit)
     for place, folders, files in os.walk(folder):

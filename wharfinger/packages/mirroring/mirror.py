@@ -109,16 +109,11 @@ class Mirror:
                 descriptor = await copy_artifact(ends, image.tag, self.sums, dry_run=self.dry_run)
         return self._line(text, descriptor, before)
 
-<<<<<<< HEAD
-    async def _note_images(self, ends: Ends, descriptor: Descriptor) -> None:
-        """Record the images that a package names, and copy the images in its own repository."""
-=======
     async def _note_images(self, ends: Ends, descriptor: Descriptor, name: str, shown: str) -> None:
         """Record the images that a package names, and copy those in its own repository.
 
         A package that lists no images is rendered, and its manifests are searched.
         """
->>>>>>> main
         manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
         what = f"{ends.source_repository}@{descriptor.digest}"
         found: tuple[PackageReference, ...] = ()

@@ -110,8 +110,9 @@ def _read_header(text: str) -> list[BasicChallenge | BearerChallenge]:
 
 
 def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) -> httpx.URL:
-    """Return the URL to request the token from. Raises RegistryError for a realm that must not get a password. ``scope`` is used
-    if the challenge does not name a scope.
+    """Return the URL to request the token from. Raises RegistryError for a realm that must not get a password.
+
+    ``scope`` is used if the challenge does not name a scope.
     """
     query = httpx.QueryParams({"service": challenge.service} if challenge.service else {})
     for one in (challenge.scope or scope).split(" "):

@@ -97,10 +97,10 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A credential helper for a registry. ``server`` is the name by which it knows the registry. ``is_named`` is True if the file
-    names the registry; in that case, a helper that cannot be run is an error. Docker asks the helper in ``credsStore`` for all
-    other
-    registries, too, but most users need no login for these.
+    """A credential helper for a registry. ``server`` is the name by which it knows the registry.
+
+    ``is_named`` is True if the file names the registry; in that case, a helper that cannot be run is an error. Docker asks the
+    helper in ``credsStore`` for all other registries, too, but most users need no login for these.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""A registry that is a folder of package folders, for authors: each package is packed when it is requested. A package has one
-version, which its own files state, and so one tag; no other tag is found. A package without a version is found under any tag. The
-same files give the same digest, and changed files give a different digest. The package that was returned last is kept until
-another package is requested or this registry is closed, so that a read that has begun can be finished.
+"""A registry that is a folder of package folders, for authors: each package is packed when it is requested.
+
+A package has one version, which its own files state, and so one tag; no other tag is found. A package without a version is found
+under any tag. The same files give the same digest, and changed files give a different digest. The package that was returned last
+is kept until another package is requested or this registry is closed, so that a read that has begun can be finished.
 
 A folder of global hooks is not a folder of packages, but the package ``global-hooks`` itself, unless it contains a package of
 that name.

@@ -39,8 +39,9 @@ def running_architecture() -> str:
 
 
 def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = "") -> Descriptor:
-    """Return the manifest of an index for an architecture; "" is this machine's architecture. Raises DigestError if the bytes do
-    not match the descriptor, ArtifactError if they are not an index or if no entry fits.
+    """Return the manifest of an index for an architecture; "" is this machine's architecture.
+
+    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are not an index or if no entry fits.
     """
     what = f"index {descriptor.digest}"
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:

@@ -1,7 +1,8 @@
-"""Requests to one registry: connections, redirects and authorization, each with its limits. The rest of the protocol is not here.
-The httpx transport is used without the client around it. So there are no cookies, no credentials from the environment, no
-automatic redirects, and no log lines of the client, which contain whole URLs: URLs of redirects to object storage contain
-signatures. Invariants:
+"""Requests to one registry: connections, redirects and authorization, each with its limits.
+
+The rest of the protocol is not here. The httpx transport is used without the client around it. So there are no cookies, no
+credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
+redirects to object storage contain signatures. Invariants:
 
 * a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or with
   ``Access.unasked``;
@@ -103,13 +104,8 @@ class Answer:
 class Access:
     """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
-<<<<<<< HEAD
-    The function is ``renew``, which is called once for each request that was refused with 401. With ``unasked``, the login is
-    sent without a challenge, for servers that answer 404 instead of challenging.
-=======
     ``renew`` is called once for each request that was refused with 401. With ``unasked``, the login is sent without a challenge,
     for servers that answer 404 instead of challenging. ``known`` has the authorizations of earlier connections.
->>>>>>> main
     """
 
     client: ClientCertificate | None = None
@@ -181,9 +177,10 @@ class Wire:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """Return a location that the registry named, with the scheme, host and port that are used here. Registries behind a proxy
-        name the wrong scheme or port for themselves, but the host must be right. Raises
-                RegistryError for another host.
+        """Return a location that the registry named, with the scheme, host and port that are used here.
+
+        Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises RegistryError
+        for another host.
         """
         try:
             url = (origin or self.base).join(location)
@@ -284,15 +281,8 @@ class Wire:
         return credentials.basic() if wanted and credentials is not None else ""
 
     async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
-<<<<<<< HEAD
-        """Prepare the answer to one of the challenges; return False if there is no answer, or if ``sent`` was already
-        the answer.
-        """
-        self._tokens.pop((ask.repository, ask.write), None)
-=======
         """Prepare the answer to one of the challenges; return False if there is no answer, or ``sent`` was it already."""
         self._known.drop(Purpose(ask.repository, ask.write))
->>>>>>> main
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
                 await self._fetch_token(challenge, ask)
@@ -399,9 +389,11 @@ async def _error_body(response: httpx.Response, what: str) -> bytes:
 
 
 async def _abandon(response: httpx.Response, chunks: AsyncIterator[bytes] | None) -> None:
-    """Discard a response, read or not. The body is a chain of async generators through four libraries. If the body were left half
-    read, the garbage collector would end these generators at some later time. Reading on inside a cancelled scope ends the chain
-    here, and httpcore closes the connection.
+    """Discard a response, read or not.
+
+    The body is a chain of async generators through four libraries. If the body were left half read, the garbage collector would
+    end these generators at some later time. Reading on inside a cancelled scope ends the chain here, and httpcore closes the
+    connection.
     """
     if chunks is not None:
         with trio.CancelScope() as scope:

@@ -287,8 +287,9 @@ class ChartEngine:
         return payload
 
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
-        """Send a message and return the answer. Raises FrameError if the answer is too large, trio.BrokenResourceError if the
-        worker ends.
+        """Send a message and return the answer.
+
+        Raises FrameError if the answer is too large, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
         reader = FrameReader(_FRAME_PARTS * self.limits.output_bytes)

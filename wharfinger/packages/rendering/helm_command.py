@@ -69,8 +69,9 @@ def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
 
 
 def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | None = None) -> dict[str, str]:
-    """Return all environment variables of a run in the folder ``work``; no variables are inherited. A proxy on which nothing
-    listens keeps Helm off the network, except for the cluster of ``kubeconfig``.
+    """Return all environment variables of a run in the folder ``work``; no variables are inherited.
+
+    A proxy on which nothing listens keeps Helm off the network, except for the cluster of ``kubeconfig``.
     """
     environment = {
         "PATH": os.defpath,

@@ -44,8 +44,9 @@ class SettingsReport:
 async def report_on(
     schema: Schema, raw: JsonObject, value: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """Check ``value``, which is ``raw`` with defaults, and its changes from ``old``, which has defaults, too. Without ``old``, no
-    field is immutable yet, and rules about changes do not apply. Raises RulesError.
+    """Check ``value``, which is ``raw`` with defaults, and its changes from ``old``, which has defaults, too.
+
+    Without ``old``, no field is immutable yet, and rules about changes do not apply. Raises RulesError.
     """
     findings: tuple[Finding, ...] = ()
     if schema.rules is not None:

@@ -104,8 +104,10 @@ def effective_settings(definition: Definition, settings: JsonObject) -> JsonObje
 
 
 def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
-    """Return the values: all layers except patches of hooks. ``settings`` are the user's own settings, without defaults, because
-    defaults would override static values. Raises SettingsError if the result is too big, or not an object.
+    """Return the values: all layers except patches of hooks.
+
+    ``settings`` are the user's own settings, without defaults, because defaults would override static values. Raises
+    SettingsError if the result is too big, or not an object.
     """
     values = _defaulted(definition.settings_schema, definition.static_values, "values")
     values = _bounded(_merged(values, settings), "values")

@@ -21,6 +21,7 @@ class TrustedKey:
 @dataclass(frozen=True, slots=True)
 class TrustedIdentity:
     """A signer without a key of their own: the subject in their certificate, and the issuer that authenticated the signer.
+
     ``subject`` is a glob: ``*`` stands for any text. The issuer must match exactly.
     """
 

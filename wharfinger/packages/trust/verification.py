@@ -1,8 +1,9 @@
-"""The judgement of an artifact's signatures by a policy. Pure functions over bytes. An artifact is trusted if one signature
-satisfies every rule, and if one statement of each demanded type satisfies every rule as well. A demanded statement is a signature
-as well, because it names the digest of the artifact. If the artifact is not trusted, the reason is reported for the signature
-that passed the most checks: no signature, no known key, a certificate that does not verify, another signer, another artifact,
-another name or version.
+"""The judgement of an artifact's signatures by a policy.
+
+Pure functions over bytes. An artifact is trusted if one signature satisfies every rule, and if one statement of each demanded
+type satisfies every rule as well. A demanded statement is a signature as well, because it names the digest of the artifact. If
+the artifact is not trusted, the reason is reported for the signature that passed the most checks: no signature, no known key, a
+certificate that does not verify, another signer, another artifact, another name or version.
 """
 
 from collections.abc import Sequence
@@ -39,8 +40,10 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. ``stage`` orders the reasons; it
-    is 0 if the signature is unrelated to the policy. ``signer`` is the verified signer, "" if it is not known. ``predicate_type``
-    is the type of a statement's predicate, "" for a bare signature.
+    is 0 if the signature is unrelated to the policy.
+
+    ``signer`` is the verified signer, "" if it is not known. ``predicate_type`` is the type of a statement's predicate, "" for a
+    bare signature.
     """
 
     stage: int

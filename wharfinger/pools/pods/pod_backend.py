@@ -143,9 +143,9 @@ class PodBackend:
         raise ConflictError(f"not known whether the pod was claimed: {problem}")
 
     async def _ours(self, pod: PodState, claim: ClaimSpec) -> JsonObject | None:
-        """Return the pod if any attempt has claimed it for this claim; None if it is unchanged, or cannot be read. Raises
-        ConflictError if others changed it. The backend then uses the changed pod at once,
-                and does not wait for the cache.
+        """Return the pod if any attempt has claimed it for this claim; None if it is unchanged, or cannot be read.
+
+        Raises ConflictError if others changed it. The backend then uses the changed pod at once, and does not wait for the cache.
         """
         try:
             found = await self._client.get(pod.key)

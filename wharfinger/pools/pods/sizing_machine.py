@@ -79,7 +79,8 @@ class Making:
 class SizingState:
     """The machine's state of a pool. ``busy`` are pods that are not changed now: pods under a write (None), and pods whose write
     met a conflict, until the cache shows a later version than the given one.
-        ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure, until a pod is made.
+
+    ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure, until a pod is made.
     """
 
     prefix: str

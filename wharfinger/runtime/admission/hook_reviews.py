@@ -90,8 +90,9 @@ def admission_answer(response: JsonObject) -> bytes:
 
 
 def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObject:
-    """Return the response if a hook gave no answer: the one that the failure policy asks for, with the reason in words. The API
-    server would decide the same, but without a reason.
+    """Return the response if a hook gave no answer: the one that the failure policy asks for, with the reason in words.
+
+    The API server would decide the same, but without a reason.
     """
     if binding.failure_policy == "Ignore":
         return {

@@ -297,8 +297,9 @@ class Controller:
             await self._write_status(identity.name, key, obj)
 
     async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
-        """Report that the removal is held, without beginning it. If the removal was already held when this process started, the
-        package is run in its installed version.
+        """Report that the removal is held, without beginning it.
+
+        If the removal was already held when this process started, the package is run in its installed version.
         """
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:

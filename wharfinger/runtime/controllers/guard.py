@@ -370,8 +370,9 @@ class Guard:
             self.runtime.set_status(instance, status)
 
     def say(self, spec: PackageSpec, hold: Hold) -> None:
-        """Report why no part of a resource's change is adopted. A hold that only waits until other packages are known is reported
-        as progress, not as a failure.
+        """Report why no part of a resource's change is adopted.
+
+        A hold that only waits until other packages are known is reported as progress, not as a failure.
         """
         name, instance = spec.id.name, self.runtime.instances.get(spec.id.name)
         if instance is None or name in self._unheard:

@@ -37,8 +37,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The reason why a change is not begun now. ``waits`` are the packages that go first; ``seen`` is the state of the packages
-    whose change may end the hold.
+    """The reason why a change is not begun now.
+
+    ``waits`` are the packages that go first; ``seen`` is the state of the packages whose change may end the hold.
     """
 
     reason: Reason

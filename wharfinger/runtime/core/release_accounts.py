@@ -10,8 +10,9 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class ReleaseAccounts:
-    """The service account of each release, taken from the package of the release. ``required``: a release without an account may
-    not act.
+    """The service account of each release, taken from the package of the release.
+
+    ``required``: a release without an account may not act.
     """
 
     def __init__(self, claims: ReleaseClaims, instances: Mapping[str, Instance], *, required: bool) -> None:

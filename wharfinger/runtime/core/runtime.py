@@ -91,9 +91,10 @@ class Runtime:
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
     def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
-        """Adopt the wanted state of an Application, and begin the operation that it requires. REMOVING means that nothing was
-        adopted, because the package is being removed: the caller asks again after `on_change` has reported the end of the
-        removal.
+        """Adopt the wanted state of an Application, and begin the operation that it requires.
+
+        REMOVING means that nothing was adopted, because the package is being removed: the caller asks again after `on_change` has
+        reported the end of the removal.
         """
         return self._update(spec, source, settings)
 
@@ -230,9 +231,10 @@ class Runtime:
         return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
 
     def check_constraints(self, name: str, requirements: Requirements, order: int = DEFAULT_ORDER) -> None:
-        """Refuse requirements that would keep a package off now, before the package is requested; nothing is changed. ``name`` is
-        the scheduler's name for the package. Raises ConstraintsError or CycleError, whose messages name the packages in
-                the way.
+        """Refuse requirements that would keep a package off now, before the package is requested; nothing is changed.
+
+        ``name`` is the scheduler's name for the package. Raises ConstraintsError or CycleError, whose messages name the packages
+        in the way.
         """
         self.scheduler.check_constraints(Node(name, "", requirements, order))
 

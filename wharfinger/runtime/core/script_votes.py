@@ -1,6 +1,7 @@
-"""The votes of enabled scripts that depend on other packages, and the scripts that run again when these packages change. A script
-that ran before all installed packages were loaded has voted provisionally, and runs again once they are loaded. A script of a
-module folder receives the names of the preceding Modules that are on, and runs again when this list has changed. The list is
+"""The votes of enabled scripts that depend on other packages, and the scripts that run again when these packages change.
+
+A script that ran before all installed packages were loaded has voted provisionally, and runs again once they are loaded. A script
+of a module folder receives the names of the preceding Modules that are on, and runs again when this list has changed. The list is
 compared once after each group of decisions, because a group may switch many Modules.
 """
 

@@ -52,9 +52,9 @@ REMEMBER_AT_ONCE: Final = 16
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The environment that packages run in: versions (empty: not known) and the time zone of schedules that do not name one.
+
     ``edition`` and ``bundle`` say which Modules are on by default; either both are given, or neither is. ``bootstrapped_by`` is
-    the
-        ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts so.
+    the ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts so.
     """
 
     kubernetes_version: str

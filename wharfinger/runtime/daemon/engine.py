@@ -43,8 +43,10 @@ async def open_engine(
     limits: RenderLimits,
     versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine | None, None]:
-    """Serve renders with ``program`` while the block runs. If the program is missing or cannot be run, log why, and yield None.
-    With ``versions``, the program is not run only to get a version that is known already.
+    """Serve renders with ``program`` while the block runs.
+
+    If the program is missing or cannot be run, log why, and yield None. With ``versions``, the program is not run only to get a
+    version that is known already.
     """
     if program is None:
         log.info("charts are rendered by helm template; `make engine` builds the chart engine, which is faster")

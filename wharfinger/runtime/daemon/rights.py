@@ -62,11 +62,7 @@ NEEDED: Final = (
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "modules",
-<<<<<<< HEAD
-        "see what is wanted, set the finalizer, and manage the Modules of --modules-dir",
-=======
         "read the desired state, set the finalizer, and manage the Modules of --modules-dir",
->>>>>>> main
     ),
     Right(("patch",), GROUP, "modules/status", "report the status of Modules"),
     Right(
@@ -81,11 +77,7 @@ NEEDED: Final = (
         (*_READ, "create", "patch"),
         "apiextensions.k8s.io",
         "customresourcedefinitions",
-<<<<<<< HEAD
-        "update its own definitions and those of packages",
-=======
         "install and update its own definitions and those of packages",
->>>>>>> main
     ),
     Right(
         (*_READ, "create"), "", "namespaces", "create its own namespace and those of Modules, and watch their labels"
@@ -94,11 +86,7 @@ NEEDED: Final = (
         (*_READ, "create", "update", "patch", "delete"),
         "",
         "secrets",
-<<<<<<< HEAD
-        "write release records and the state of packages, and read settings and logins",
-=======
         "store release records and the state of packages, and read settings and logins",
->>>>>>> main
     ),
     Right(
         (*_READ, "create", "update"),

@@ -60,8 +60,9 @@ def _utc_now() -> datetime:
 async def request_rollback(
     client: ClusterClient, name: str, revision: str, now: Callable[[], datetime] = _utc_now
 ) -> str:
-    """Request a rollback; return the value of the annotation, which differs each time. Raises IdentityError for a name that no
-    package can have, and ClusterError.
+    """Request a rollback; return the value of the annotation, which differs each time.
+
+    Raises IdentityError for a name that no package can have, and ClusterError.
     """
     text = f"{revision}@{format_exact_time(now())}"
     patch: JsonObject = {"metadata": {"annotations": {ROLLBACK: text}}}

@@ -66,8 +66,9 @@ async def open_standby(
     inspector: RuntimeInspector,
     identity: str,
 ) -> AsyncIterator[Standby]:
-    """Open the services for as long as the block runs; the caches may still be filling when it begins. ``identity`` is this
-    daemon's identity in the Lease. Raises StoreError and StartError.
+    """Open the services for as long as the block runs; the caches may still be filling when it begins.
+
+    ``identity`` is this daemon's identity in the Lease. Raises StoreError and StartError.
     """
     at_once = RenderLimits(at_once=config.slots.renders)
     async with (

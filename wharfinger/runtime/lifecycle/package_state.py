@@ -244,8 +244,9 @@ class StateRecord:
         return self.state
 
     def compare(self, history: Sequence[Release]) -> None:
-        """Adopt the stamp in the release's records, if it is from a later reconciliation than the state. A state that was
-        deleted, or never written, stays empty.
+        """Adopt the stamp in the release's records, if it is from a later reconciliation than the state.
+
+        A state that was deleted, or never written, stays empty.
         """
         self._stamp = newest_stamp(history)
         if self._version:

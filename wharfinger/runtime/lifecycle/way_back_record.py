@@ -1,7 +1,8 @@
-"""The parts of a package's state that it needs to return to its former revision. `ReadyRevision` is the revision with which the
-package was Ready last. `Rollback` is the answer to an upgrade that failed, or to a request. It is in force until the resource
-asks for something else than it did at that time (``asked``). If ``revision`` is 0, no former revision could be used, and the
-record only states that.
+"""The parts of a package's state that it needs to return to its former revision.
+
+`ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to a
+request. It is in force until the resource asks for something else than it did at that time (``asked``). If ``revision`` is 0, no
+former revision could be used, and the record only states that.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ MAX_MESSAGE: Final = 1_000
 @dataclass(frozen=True, slots=True)
 class ReadyRevision:
     """A revision with which the package was Ready, the desired state that it was made from, and (``asked``) what the resource
-    asked for then. ``asked`` is empty if the revision is not what the resource asked for.
+    asked for then.
+
+    ``asked`` is empty if the revision is not what the resource asked for.
     """
 
     asked: str

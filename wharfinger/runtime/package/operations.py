@@ -103,6 +103,7 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
 
 def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
     """Ensure the definitions of a package that is on, before its turn in the order; all other packages wait for one attempt.
+
     Nothing is done while another version is being loaded, because the load ensures the definitions of that version.
     """
     scope = package.crds.scope

@@ -1,6 +1,7 @@
-"""The fields that ``spec.patches`` of a planned package change, compared with its unpatched chart. The chart is rendered by helm
-as in an offline build, with the settings in the resource itself: settings from ``settingsFrom`` and hooks are not known to a
-plan. If the chart cannot be rendered without those, no changes are shown, and the note says why.
+"""The fields that ``spec.patches`` of a planned package change, compared with its unpatched chart.
+
+The chart is rendered by helm as in an offline build, with the settings in the resource itself: settings from ``settingsFrom`` and
+hooks are not known to a plan. If the chart cannot be rendered without those, no changes are shown, and the note says why.
 """
 
 import shutil

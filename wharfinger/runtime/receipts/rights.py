@@ -54,8 +54,9 @@ MAX_NAMES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The roles for a package: the accesses that each role allows, by namespace ("" for the cluster). ``names``
-    restricts them.
+    """The roles for a package: the accesses that each role allows, by namespace ("" for the cluster).
+
+    ``names`` restricts them.
     """
 
     by_namespace: Mapping[str, frozenset[Access]]
@@ -63,8 +64,9 @@ class Grant:
 
 
 def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
-    """Return the accesses that the successful requests of a user needed, without the accesses that every user has. Refused
-    requests, discovery and reviews of the user's own rights are left out.
+    """Return the accesses that the successful requests of a user needed, without the accesses that every user has.
+
+    Refused requests, discovery and reviews of the user's own rights are left out.
     """
     return frozenset(
         access

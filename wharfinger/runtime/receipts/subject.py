@@ -61,9 +61,10 @@ class Subject:
 
 
 def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_module: bool | None = None) -> Subject:
-    """Read the package in a folder. Blocking. ``namespace`` is the namespace of its release; "" for the default namespace.
-    ``as_module`` chooses between Application and Module if the package
-        allows both (None: an Application, unless it has the layout of a module). Raises PackageError.
+    """Read the package in a folder. Blocking.
+
+    ``namespace`` is the namespace of its release; "" for the default namespace. ``as_module`` chooses between Application and
+    Module if the package allows both (None: an Application, unless it has the layout of a module). Raises PackageError.
     """
     if not folder.is_dir():
         raise ArtifactError(f"{folder}: no such folder; name the one that has the package's files")

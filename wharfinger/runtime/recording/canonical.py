@@ -57,9 +57,9 @@ class _Constructor(Protocol):
 
 class _Record:
     """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept.
+
     Records are encoded some dozens of times for each operation of a package. So all fields are read at once, and only fields that
-    are
-    not numbers, booleans or kept texts are encoded one by one.
+    are not numbers, booleans or kept texts are encoded one by one.
     """
 
     __slots__ = ("get", "kept", "make", "names", "tag")
@@ -134,8 +134,9 @@ def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
 
 
 def _texts_of(tag: str, kind: type, kept: _Kept, prefix: str) -> list[tuple[str, bool]] | None:
-    """Return the paths of the texts that may need a mask, each with True if it leads to a tuple of texts. None: the class has
-    fields of other types.
+    """Return the paths of the texts that may need a mask, each with True if it leads to a tuple of texts.
+
+    None: the class has fields of other types.
     """
     if not is_dataclass(kind):
         return None

@@ -236,8 +236,9 @@ class Rings:
         ring.add(kept, self.limit)
 
     def gone(self, name: str) -> tuple[str, ...]:
-        """Keep the steps of a package that is gone, until too many others have gone later. Return the packages whose steps were
-        dropped instead.
+        """Keep the steps of a package that is gone, until too many others have gone later.
+
+        Return the packages whose steps were dropped instead.
         """
         ring = self._rings.pop(name, None)
         if ring is not None:

@@ -318,6 +318,7 @@ class Repositories:
         is_first: bool = False,
     ) -> None:
         """Write the status, if it differs; after the first scan of a process, only if more than the time of the scan differs.
+
         Raises ClusterError.
         """
         written, now = find_object(obj, "status"), self.now()

@@ -56,15 +56,10 @@ def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, 
 async def search_versions(
     graph: Graph, name: str, others: OtherVersions, wanted: Node | None = None
 ) -> SearchResult | None:
-<<<<<<< HEAD
-    """Return versions of packages with which a package, or its version ``wanted``, can be on. None if requirements do not keep it
-    off, or if no other versions are known.
-=======
     """Return versions with which a package, or its version ``wanted``, can be on.
 
     None if its requirements do not keep it off, or no other versions are known. The versions of at most MAX_PACKAGES packages are
     read; the result names the packages that the search did not come to.
->>>>>>> main
     """
     known: dict[str, Sequence[Node]] = {}
     while True:

@@ -147,8 +147,9 @@ class Directives:
     asks for.
     """
     static_values: JsonObject | None = field(default=None, hash=False)
-    """The values of the modules directory of a Module; the Module's own values override them. None: the Module is not from a
-modules directory.
+    """The values of the modules directory of a Module; the Module's own values override them.
+
+    None: the Module is not from a modules directory.
     """
 
 

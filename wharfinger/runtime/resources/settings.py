@@ -72,9 +72,10 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 
 
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
-    """Return the ``settings`` that a conversion of ``before`` to ``version`` returned, with their secrets marked again. A
-    conversion program may split a text from a Secret, and put the pieces anywhere. So if the earlier settings had hidden values,
-        all values are hidden now, except those that are unchanged at the same path and were visible before.
+    """Return the ``settings`` that a conversion of ``before`` to ``version`` returned, with their secrets marked again.
+
+    A conversion program may split a text from a Secret, and put the pieces anywhere. So if the earlier settings had hidden
+    values, all values are hidden now, except those that are unchanged at the same path and were visible before.
     """
     if not before.hidden or settings == before.settings:
         return ResolvedSettings(settings, before.secrets, before.hidden, version)

@@ -16,8 +16,9 @@ from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
 
 @dataclass(frozen=True, slots=True)
 class ModuleExpected:
-    """There are global hooks, which this process has not read yet. ``installed`` are the Modules of an earlier process whose load
-    in this process has neither succeeded nor failed yet.
+    """There are global hooks, which this process has not read yet.
+
+    ``installed`` are the Modules of an earlier process whose load in this process has neither succeeded nor failed yet.
     """
 
     installed: tuple[str, ...]

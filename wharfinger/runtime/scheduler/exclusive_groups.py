@@ -1,17 +1,10 @@
 """Exclusive groups: Modules of one group, of which only one may be installed.
 
-<<<<<<< HEAD
-A package names its group in ``package.yaml``. Among the Modules of one group that could be on, the one with the lowest order is
-on; with equal orders, the one whose name sorts first. Each Module is *outranked* by the Modules before it, and excludes them as a
-none-of group does: while one of them is on, it is off, and its status names that Module. A Module that is off does not keep
-others off. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
-=======
 A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order is
 installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it. While one of them
 is wanted, it is off and uninstalled, and its status names that one. A Module that is paused keeps its place, because its
 objects stay in the cluster. A Module that is disabled keeps no other one off. So the decision depends only on the Modules that
 exist, and never on the sequence in which they were created.
->>>>>>> main
 """
 
 from collections.abc import Iterable, Iterator

@@ -106,16 +106,8 @@ class Others:
 
 
 def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
-<<<<<<< HEAD
-    """Return the votes of all rules that vote on the node, in order; the first vote is the floor's, which always votes."""
-    if node.floor is Verdict.ENABLE:
-        yield Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
-    else:
-        yield Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "it is off by default")
-=======
     """Return the votes of all rules that vote on the node, in order; the first one is the floor's, which always votes."""
     yield _floor(node)
->>>>>>> main
     yield from gates(node, facts, others)
     yield from _wishes(node, facts, opinion)
 

@@ -66,7 +66,8 @@ class VersionChange:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so no set can be found. ``tried``
-    are the packages that take part in the conflicts, sorted.
+    are the packages that take part in the conflicts, sorted; ``unread`` are those of them whose other versions were not read,
+    because the search reads only a limited number of packages.
     """
 
     changes: tuple[VersionChange, ...]

@@ -32,8 +32,9 @@ def told_nothing(_owner: str) -> None:
 
 
 class ShardKeeper:
-    """The keeper of one shard. ``want`` asks for a takeover from an owner without a daemon; ``moved`` reports Applications that
-    were given away.
+    """The keeper of one shard.
+
+    ``want`` asks for a takeover from an owner without a daemon; ``moved`` reports Applications that were given away.
     """
 
     def __init__(

@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 
 
 async def collect_made(instance: Instance, tools: Tools) -> None:
-    """Delete the objects that the package's hooks made, as far as its deletion policy allows. Raises ClusterError after all
-    deletions were tried.
+    """Delete the objects that the package's hooks made, as far as its deletion policy allows.
+
+    Raises ClusterError after all deletions were tried.
     """
     try:
         record = await instance.recorded(tools)

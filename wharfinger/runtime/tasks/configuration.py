@@ -56,9 +56,10 @@ async def comparable_settings(
 
 
 async def adopt_wanted(instance: Instance, tools: Tools, host: Host) -> None:
-    """Set the values for hooks that run during the removal of an unconfigured package. The values are made from the wanted
-    settings without checks, and are not recorded as configured. Raises ConversionError,
-        SettingsError, FormatError.
+    """Set the values for hooks that run during the removal of an unconfigured package.
+
+    The values are made from the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
+    SettingsError, FormatError.
     """
     if instance.is_configured:
         return

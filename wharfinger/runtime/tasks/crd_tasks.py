@@ -154,8 +154,9 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete conversion webhooks that were applied early, and that no record names because no run was completed. For a loaded
-    package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
+    """Delete conversion webhooks that were applied early, and that no record names because no run was completed.
+
+    For a loaded package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
     """
     is_loaded = (
         instance.files.definition is not None

@@ -77,8 +77,10 @@ It is called when the run starts, because snapshots age (spec hook-protocol §2.
 
 
 async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
-    """Run one hook once and apply its output; return True if it changed the values. ``telling`` returns the hook's contexts, and
-    is called once. Raises HookRunError if the hook failed, and the errors of applying its output.
+    """Run one hook once and apply its output; return True if it changed the values.
+
+    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if the hook failed, and the errors of
+    applying its output.
     """
     instance.hook_begins()
     cause.begun = trio.current_time()  # set again when its turn comes
@@ -312,6 +314,7 @@ def _span(instance: Instance, tools: Tools, hook: Hook, cause: Cause | None = No
 
 def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
     """Return the kind of process in which a hook runs, and its WorkerPool or ""; ``of_package`` is the package's ``spec.pool``.
+
     With NO_POOL, the daemon keeps no process for the package. A WorkerPool is only used for hooks that do not name a pool
     themselves.
     """

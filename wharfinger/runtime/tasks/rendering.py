@@ -85,8 +85,9 @@ def is_unmanaged(release: Release) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request for a render, and the fingerprint of its inputs; "" if the inputs have no fingerprint. The request was made with
-    ``directives``; the package may get newer directives before everything is applied.
+    """A request for a render, and the fingerprint of its inputs; "" if the inputs have no fingerprint.
+
+    The request was made with ``directives``; the package may get newer directives before everything is applied.
     """
 
     request: RenderRequest
@@ -140,10 +141,10 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
 async def recorded(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
 ) -> Recorded | None:
-    """Return the render that a record of the release holds for the same inputs; None if no record has it. ``unchanged``:
-    everything requested was applied before. In that case, a last revision without a label is used, too, if it has the same
-    values.
-    Raises PackageError or ClusterError.
+    """Return the render that a record of the release holds for the same inputs; None if no record has it.
+
+    ``unchanged``: everything requested was applied before. In that case, a last revision without a label is used, too, if it has
+    the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -200,8 +201,9 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
 
 
 def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
-    """Return the render in a record without a label, if it was made from these inputs, with the label that it should have. The
-    label is empty if there were overrides, because the record does not have the render before overrides.
+    """Return the render in a record without a label, if it was made from these inputs, with the label that it should have.
+
+    The label is empty if there were overrides, because the record does not have the render before overrides.
     """
     looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
     if not wanted.fits(release.values) or (looked and instance.applied.verified):

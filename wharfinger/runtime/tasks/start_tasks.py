@@ -38,9 +38,10 @@ log = logging.getLogger(__name__)
 
 async def configure(instance: Instance, tools: Tools, host: Host) -> None:
     """Configure the instance with its settings; only this function does so. The settings are read late, so that the latest ones
-    are used. They are converted to the newest version of their schema, compared with the settings configured before (even by an
-    earlier process), and merged into values, which are checked as well. Raises ConversionError, SettingsError, RulesError,
-    UpkeepError.
+    are used.
+
+    They are converted to the newest version of their schema, compared with the settings configured before (even by an earlier
+    process), and merged into values, which are checked as well. Raises ConversionError, SettingsError, RulesError, UpkeepError.
     """
     definition, version = instance.loaded(), instance.wish.settings.version
     await check_health_rules(instance.wish.directives.upkeep.health, tools.rules)

@@ -42,8 +42,9 @@ class Windows:
     zone: str = "UTC"
 
     def opening(self, now: datetime) -> datetime | None:
-        """Return the time from which an update may begin: ``now`` if a window is open, else the next start of a window. None if
-        there are no windows. ``now`` has a time zone.
+        """Return the time from which an update may begin: ``now`` if a window is open, else the next start of a window.
+
+        None if there are no windows. ``now`` has a time zone.
         """
         spans = [(start, end) for start, end in self._spans(now) if end > now]
         return max(now, min(start for start, _ in spans)) if spans else None

@@ -233,8 +233,9 @@ def _member(dependency: DependencySnapshot) -> str:
 
 
 def _allows(constraint: str, version: str) -> bool:
-    """Return whether a version meets a constraint, by the rule of the gates. Any package that is on meets an empty constraint; a
-    text that is not a version meets no other constraint.
+    """Return whether a version meets a constraint, by the rule of the gates.
+
+    Any package that is on meets an empty constraint; a text that is not a version meets no other constraint.
     """
     if not constraint.strip():
         return True

@@ -84,9 +84,10 @@ def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool 
 
 
 class Member(NamedTuple):
-    """One member of a group of packages of which one must be on. ``version`` is the version of a member that is on, and empty if
-    the member is off. ``there`` is True if the daemon knows the
-        package.
+    """One member of a group of packages of which one must be on.
+
+    ``version`` is the version of a member that is on, and empty if the member is off. ``there`` is True if the daemon knows the
+    package.
     """
 
     name: str
