@@ -296,17 +296,17 @@ async def test_one_process_cannot_take_all_connections(tmp_path: Path) -> None:
     await listening.bind(path)
     listening.listen()
     listener = trio.SocketListener(listening)
-    async with open_server([listener], Recorder(), HttpLimits(connections=8, of_process=2, closed_pause_s=0.001)):
-        async with await trio.open_unix_socket(path) as first:
-            assert await answered(first)
-            async with await trio.open_unix_socket(path) as second:
-                assert await answered(second)
-                for _ in range(5):
-                    async with await trio.open_unix_socket(path) as refused:
-                        assert not await answered(refused)
-            await trio.testing.wait_all_tasks_blocked(0.01)
-            async with await trio.open_unix_socket(path) as third:
-                assert await answered(third)
+    limits = HttpLimits(connections=8, of_process=2, closed_pause_s=0.001)
+    async with open_server([listener], Recorder(), limits), await trio.open_unix_socket(path) as first:
+        assert await answered(first)
+        async with await trio.open_unix_socket(path) as second:
+            assert await answered(second)
+            for _ in range(5):
+                async with await trio.open_unix_socket(path) as refused:
+                    assert not await answered(refused)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        async with await trio.open_unix_socket(path) as third:
+            assert await answered(third)
 
 
 # The end

@@ -401,6 +401,7 @@ class Connection:
                 await self._stream.send_eof()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
-            budget = self._limits.linger_bytes
-            while budget > 0 and (data := await self._receive_piece(0)):
-                budget -= len(data)
+            budget, latest = self._limits.linger_bytes, _SMALL
+            while budget > 0 and (data := await self._receive_piece(latest)):
+                latest = len(data)
+                budget -= latest

@@ -1,4 +1,4 @@
-"""The socket under attack: attackers take little processor time, memory is bounded, and a well-behaved client is still answered."""
+"""The socket under attack: little processor time is lost, memory is bounded, and a well-behaved client is still answered."""
 
 import os
 import pwd
