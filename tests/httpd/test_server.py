@@ -263,14 +263,16 @@ async def test_small_pieces_of_a_request_are_read_less_and_less_often(autojump_c
         assert (len(request) - 1) * 0.1 < trio.current_time() - began < (len(request) - 1) * 0.1 + 0.64
 
 
-async def test_a_large_body_is_read_without_pauses(autojump_clock: trio.testing.MockClock) -> None:
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])  # close: the request is read by h11
+async def test_a_large_body_is_read_without_pauses(connection: str, autojump_clock: trio.testing.MockClock) -> None:
     arrivals = Arrivals()
     async with open_server([arrivals], Recorder(), HttpLimits(piece_pause_s=1.0)):
         began = trio.current_time()
         client = arrivals.connect()
-        await client.send_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 999_999)
+        head = f"POST / HTTP/1.1\r\nHost: a\r\nConnection: {connection}\r\nContent-Length: 1000000\r\n\r\n"
+        await client.send_all(head.encode() + b"x" * 500_000)
         await trio.testing.wait_all_tasks_blocked()
-        await client.send_all(b"x")
+        await client.send_all(b"x" * 500_000)
         assert b"200 OK" in await client.receive_some()
         assert trio.current_time() == began
 

@@ -60,6 +60,7 @@ class Connection:
         self._unusable = False  # the client is gone, or an answer was sent incompletely
         self._idle = False
         self._reading_since = math.inf  # the time of the first byte of an incomplete request
+        self._latest = 0  # the size of the latest piece that was received
         self._small_pieces = 0  # of the present request
         self._useful = False  # it had a valid request, and no invalid one
         self._patience = trio.CancelScope()  # cancels only the wait for a request
@@ -179,7 +180,7 @@ class Connection:
         """Receive up to ``size`` bytes, or until no more arrive; h11 judges an incomplete request."""
         pieces, missing = [self._data], size - len(self._data)
         with trio.move_on_after(self._limits.body_read_s) as patience:
-            while missing > 0 and (data := await self._receive_piece(len(pieces[-1]))):
+            while missing > 0 and (data := await self._receive_piece()):
                 pieces.append(data)
                 missing -= len(data)
         if patience.cancelled_caught:
@@ -217,7 +218,6 @@ class Connection:
 
     async def _next_event(self) -> h11.Event | None:
         """Return the client's next event, None if it disconnected. Raises h11.RemoteProtocolError."""
-        latest = len(self._h11.trailing_data[0])
         while True:
             event = self._h11.next_event()
             if isinstance(event, h11.Event):
@@ -226,15 +226,14 @@ class Connection:
                 go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
                 if not await self._send(self._h11.send(go_on) or b""):
                     return None
-            data = await self._receive_piece(latest)
+            data = await self._receive_piece()
             if not data and self._unusable:
                 return None
-            latest = len(data)
             self._h11.receive_data(data)
 
-    async def _receive_piece(self, latest: int) -> bytes:
+    async def _receive_piece(self) -> bytes:
         """Return the next bytes of a request. If the latest piece had few bytes, pause, so that fewer pieces have more bytes."""
-        if latest < _SMALL and (pause := self._limits.piece_pause_s):
+        if self._latest < _SMALL and (pause := self._limits.piece_pause_s):
             await trio.sleep(pause * 2 ** min(self._small_pieces, _MOST_DOUBLINGS))
             self._small_pieces += 1
         return await self._receive()
@@ -242,10 +241,12 @@ class Connection:
     async def _receive(self) -> bytes:
         """Return the client's next bytes; no bytes if it closed the connection, or if the transport failed."""
         try:
-            return bytes(await self._stream.receive_some(_CHUNK))
+            data = bytes(await self._stream.receive_some(_CHUNK))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._unusable = True
             return b""
+        self._latest = len(data)
+        return data
 
     # Answering
 
@@ -401,7 +402,6 @@ class Connection:
                 await self._stream.send_eof()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
-            budget, latest = self._limits.linger_bytes, _SMALL
-            while budget > 0 and (data := await self._receive_piece(latest)):
-                latest = len(data)
-                budget -= latest
+            budget = self._limits.linger_bytes
+            while budget > 0 and (data := await self._receive_piece()):
+                budget -= len(data)
