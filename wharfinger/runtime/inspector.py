@@ -202,6 +202,7 @@ class VersionSnapshot:
     kubernetes: str = ""
     changelog: tuple[str, ...] = ()
     deprecated: str = ""
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
