@@ -122,8 +122,10 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
             ),
             [
                 "5: warning: no event runs the hook for 'b', and no binding includes its snapshot: watching it has no effect",
-                "9: warning: includeSnapshotsFrom: no event runs the hook for this binding, so the "
-                "snapshots are never read; leave it out",
+                (
+                    "9: warning: includeSnapshotsFrom: no event runs the hook for this binding, so the "
+                    "snapshots are never read; leave it out"
+                ),
             ],
         ),
         (

@@ -447,8 +447,10 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a bundle without a statement",
         bundled(GOOD, signature_of_bytes),
         KEYLESS,
-        f"{UNUSABLE}the bundle has a signature of bytes; expected the signature of a statement "
-        "(dsseEnvelope); sign the artifact again",
+        (
+            f"{UNUSABLE}the bundle has a signature of bytes; expected the signature of a statement "
+            "(dsseEnvelope); sign the artifact again"
+        ),
     ),
     (
         "an entry that is no JSON",

@@ -46,8 +46,10 @@ CASES = {
         [
             "web.shop needs web.api",
             "web.api needs data.db",
-            "data.db cannot be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, but the current "
-            "version is 1.28.0",
+            (
+                "data.db cannot be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, but the current "
+                "version is 1.28.0"
+            ),
         ],
         "",
     ),
