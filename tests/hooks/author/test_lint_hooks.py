@@ -92,14 +92,14 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
         (
             f"configVersion: v1\nonStartup: 1\nkubernetes:{KEPT}",
             [
-                "4: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it has no effect"
+                "4: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it is useless"
             ],
         ),
         (
             f"configVersion: v1\nkubernetes:{KEPT}",
             [
                 "1: warning: no event runs the hook: none of its bindings causes a run",
-                "3: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it has no effect",
+                "3: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it is useless",
             ],
         ),
         (f"configVersion: v1\nbeforeHelm: 1\nkubernetes:{KEPT}", []),
@@ -121,7 +121,7 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
                 "  executeHookOnEvent: []\n  executeHookOnSynchronization: false\n  includeSnapshotsFrom: [a]"
             ),
             [
-                "5: warning: no event runs the hook for 'b', and no binding includes its snapshot: watching it has no effect",
+                "5: warning: no event runs the hook for 'b', and no binding includes its snapshot: watching it is useless",
                 (
                     "9: warning: includeSnapshotsFrom: no event runs the hook for this binding, so the "
                     "snapshots are never read; leave it out"

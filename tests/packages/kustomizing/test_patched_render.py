@@ -105,7 +105,7 @@ REFUSED: Final[dict[str, tuple[list[JsonObject], str]]] = {
     ),
     "another name": (
         [{"patch": "[{op: replace, path: /metadata/name, value: other}]", "target": {"kind": "ConfigMap"}}],
-        r"a patch turns another object into ConfigMap default/other \(v1\) of another object",
+        r"a patch turns another object into ConfigMap default/other \(v1\); kind, name and namespace",
     ),
 }
 

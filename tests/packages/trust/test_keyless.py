@@ -313,7 +313,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         annotated(GOOD.but(signed_at=NOW + timedelta(hours=1))),
         KEYLESS,
         (
-            "the certificate was not valid when it was used, at 2026-01-02 04:04:05 UTC, only from 2026-01-02 03:03:05+00:00 to "
+            "the certificate was not valid when it was used, at 2026-01-02 04:04:05 UTC; it was valid from 2026-01-02 03:03:05+00:00 to "
             "2026-01-02 03:13:05+00:00: "
         ),
     ),
@@ -321,7 +321,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a certificate that is not valid yet",
         bundled(GOOD.but(signed_at=NOW - timedelta(hours=1))),
         KEYLESS,
-        "the certificate was not valid when it was used, at 2026-01-02 02:04:05 UTC, only from ",
+        "the certificate was not valid when it was used, at 2026-01-02 02:04:05 UTC; it was valid from ",
     ),
     ("a foreign root", annotated(GOOD.but(authority=STRANGER)), KEYLESS, NOT_ISSUED),
     ("a forged root", bundled(GOOD.but(authority=FORGED)), KEYLESS, NOT_ISSUED),
@@ -488,6 +488,6 @@ async def test_an_old_artifact_under_a_new_version(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     digest = await artifact(registry, "0.9.0")
     await push_bundles(registry, digest, GOOD.bundle(statement(digest)))
-    with pytest.raises(TrustError, match=r"is for version 0\.9\.0, and 1\.0\.0 was requested"):
+    with pytest.raises(TrustError, match=r"is for version 0\.9\.0, but 1\.0\.0 was requested"):
         await fetch(registry, tmp_path, KEYLESS)
     assert stored(tmp_path) == ""

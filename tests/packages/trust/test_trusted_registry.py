@@ -128,15 +128,15 @@ ATTACKS: list[tuple[Attack, str]] = [
     ),
     (
         old_artifact_under_a_new_tag,
-        f"the signature by {OURS} is for version 0.9.0, and 1.0.0 was requested; push and sign the requested version",
+        f"the signature by {OURS} is for version 0.9.0, but 1.0.0 was requested; push and sign the requested version",
     ),
     (
         old_chart_under_a_new_tag,
-        f"the signature by {OURS} is for version 0.9.0, and 1.0.0 was requested; push and sign the requested version",
+        f"the signature by {OURS} is for version 0.9.0, but 1.0.0 was requested; push and sign the requested version",
     ),
     (
         artifact_of_another_package,
-        f"the signature by {OURS} is for the package 'shop', and 'web' was requested; push and sign the requested package",
+        f"the signature by {OURS} is for the package 'shop', but 'web' was requested; push and sign the requested package",
     ),
     (
         no_version,
@@ -351,7 +351,7 @@ async def test_a_digest_must_state_the_version_that_is_expected(tmp_path: Path) 
         if allowed:
             assert (await trusted.manifest(REPOSITORY, old.digest)).descriptor == old
         else:
-            with pytest.raises(TrustError, match=r"is for version 1\.0\.0, and 2\.0\.0 was requested"):
+            with pytest.raises(TrustError, match=r"is for version 1\.0\.0, but 2\.0\.0 was requested"):
                 await trusted.manifest(REPOSITORY, old.digest)
 
 

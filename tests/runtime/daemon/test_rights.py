@@ -126,7 +126,7 @@ async def test_a_server_that_does_not_answer_is_asked_again(
             nursery.start_soon(await_rights, judge, told.append)
             await trio.sleep(50)
             assert len(caplog.messages) == 1
-            assert "the daemon's rights cannot be checked: the server is away" in caplog.text
+            assert "its rights cannot be checked: the server is away" in caplog.text
             judge.error = None
 
 

@@ -145,7 +145,7 @@ DOCUMENTS: dict[str, tuple[JsonObject | str, str]] = {
     "a spec that is none": ({**resource("web/x"), "spec": 7}, " (Application web/x): spec: "),
     "itself": (
         resource("db", dependsOn=[{"kind": "Module", "name": "db"}]),
-        " (Module db): spec.dependsOn[0]: this is the Module itself; a package cannot depend on itself",
+        " (Module db): spec.dependsOn[0]: this names the Module itself; a package cannot depend on itself",
     ),
     "a bad version": (
         resource("db", dependsOn=[{"kind": "Module", "name": "x", "version": ">>1"}]),

@@ -180,4 +180,4 @@ def test_what_is_on_needs_no_explanation() -> None:
 
 def test_what_stays_off_is_explained_too() -> None:
     plan = planned([spec("db", enabled=None)], [module("db")])
-    assert told(plan.packages[0])[0] == ["db is off: DisabledByDefault: it is off by default"]
+    assert told(plan.packages[0])[0] == ["db is off: DisabledByDefault: it is off unless it is enabled"]

@@ -23,7 +23,7 @@ def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
     check_needs(package, AppId("prod", "web"))
     with pytest.raises(
         IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, and is its own name; install it under",
+        match=r"package web 1\.0\.0 requires Application prod/db, which is its own name; install it under",
     ):
         check_needs(package, AppId("prod", "db"))
     with pytest.raises(IdentityError, match="subscribes to Application shared/mail, which is its own name"):
@@ -36,7 +36,7 @@ def test_what_a_package_needs_may_contradict_only_where_it_is_installed(tmp_path
     buckets = "{mandatory: [{name: db}], noneOf: [{name: old, applications: [{name: prod/db}]}]}"
     package = needing(tmp_path, f"{{type: Application, requirements: {{applications: {buckets}}}}}")
     check_needs(package, AppId("test", "web"))
-    with pytest.raises(FormatError, match=r"in namespace prod\.noneOf: prod\.db is in mandatory too"):
+    with pytest.raises(FormatError, match=r"in namespace prod\.noneOf: prod\.db is also in mandatory"):
         check_needs(package, AppId("prod", "web"))
 
 

@@ -312,7 +312,8 @@ def test_a_source_without_signatures_refuses_a_policy(kind: str, tmp_path: Path)
         "folder": {"path": str(tmp_path)},
     }
     with pytest.raises(
-        SpecError, match=r"spec.verify: .* no signatures( of cosign signatures; use keyring|; use a layout, or a reg)"
+        SpecError,
+        match=r"spec.verify: .*( instead of cosign signatures; use keyring|no signatures; use a layout, or a reg)",
     ):
         read_repository({"spec": {kind: sources[kind], "verify": {"keys": [PEM]}}}, [tmp_path])
 

@@ -42,7 +42,9 @@ def test_add_node_and_schedule() -> None:
 
 def test_floor_disable_keeps_node_off() -> None:
     world = World(module("mod"))
-    assert world.said() == [Decided("mod", allowed=False, reason="DisabledByDefault", message="it is off by default")]
+    assert world.said() == [
+        Decided("mod", allowed=False, reason="DisabledByDefault", message="it is off unless it is enabled")
+    ]
     assert world.phase("mod") == "Active"
 
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_found_among_the_dependencies_is_said_as_the_gate_said_it
 
 def test_every_vote_against_it_is_a_cause_in_the_order_of_the_rules() -> None:
     against = (
-        VoteSnapshot("Disable", "DisabledByDefault", "it is off by default"),
+        VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled"),
         forbidden("KubernetesRequirementsUnmet", "k"),
         NOT_ENABLED,
         forbidden("DisabledByScript", "d"),

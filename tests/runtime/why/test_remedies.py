@@ -97,7 +97,7 @@ def test_one_of_many() -> None:
 def test_others() -> None:
     assert of_version("db", ">=2", "shop.web") == (
         "set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, "
-        "or that of applications.wharfinger.dev web -n shop to a version that accepts db as it is"
+        "or the version of applications.wharfinger.dev web -n shop to one that accepts db as it is"
     )
     assert "hooks/a.sh" in of_hook("hooks/a.sh")
     assert "registry answers" in of_work("Download:1.0.0")

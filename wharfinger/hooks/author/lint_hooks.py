@@ -187,7 +187,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         where: Place = ("kubernetes", number)
         name = find_str(binding, "name", default="kubernetes")
         if _is_silent(config.kubernetes[number]) and name not in included and not _has_all_snapshots(config):
-            why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: watching it has no effect"
+            why = f"no event runs the hook for {name!r}, and no binding includes its snapshot: watching it is useless"
             yield printed.at(where, Severity.WARNING, why)
     for key in ("kubernetes", "schedule"):
         for number, binding in enumerate(find_list(printed.document, key)):
