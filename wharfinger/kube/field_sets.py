@@ -28,7 +28,7 @@ MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
 
 
 class FieldSetError(FormatError):
-    """The value is no valid FieldsV1."""
+    """The value is not a valid FieldsV1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FieldSet:
         return path[-1] in here.members
 
     def below(self, element: str) -> "FieldSet":
-        """Return the paths below one element, without it; empty if there are none."""
+        """Return the paths below one element, without the element itself."""
         return self.children.get(element, EMPTY)
 
     def union(self, other: "FieldSet") -> "FieldSet":

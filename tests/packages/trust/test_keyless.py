@@ -313,8 +313,8 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         annotated(GOOD.but(signed_at=NOW + timedelta(hours=1))),
         KEYLESS,
         (
-            "the certificate was not valid when it was used, at 2026-01-02 04:04:05 UTC; it was valid from 2026-01-02 03:03:05+00:00 to "
-            "2026-01-02 03:13:05+00:00: "
+            "the certificate was not valid when it was used, at 2026-01-02 04:04:05 UTC; it was valid from "
+            "2026-01-02 03:03:05+00:00 to 2026-01-02 03:13:05+00:00: "
         ),
     ),
     (

@@ -94,8 +94,10 @@ def _why_not(certificate: x509.Certificate, at: datetime) -> str:
     except ValueError:
         return "the times of the certificate cannot be read"
     if not first <= at <= last:
-        return f"the certificate was not valid when it was used, at {at:%Y-%m-%d %H:%M:%S} UTC; it was valid from "
-        f"{first} to {last}"
+        return (
+            f"the certificate was not valid when it was used, at {at:%Y-%m-%d %H:%M:%S} UTC; it was valid from "
+            f"{first} to {last}"
+        )
     return "the certificate is not issued by an authority of spec.verify"
 
 

@@ -152,7 +152,7 @@ def _wrong_name(claim: Claim, signer: str, subject: Subject) -> str:
     name = claim.reference.partition("@")[0].rpartition("/")[2].partition(":")[0]
     if name and name != subject.name:
         return (
-            f"the signature by {signer} is for the package {name[:100]!r}, and {subject.name!r} was requested; push "
+            f"the signature by {signer} is for the package {name[:100]!r}, but {subject.name!r} was requested; push "
             "and sign the requested package"
         )
     signed = claim.version or subject.stated
