@@ -103,12 +103,15 @@ class PackageCodec(Codec):
 
     def mark(self, value: object, text: Text) -> JsonValue:
         """Return the mark of an object. The empty tuple is written as it is, because the machine makes it, too."""
+        kind = type(value)
+        if self.marks is not None and kind in self._marked:
+            return self.marks.form(value, text)
         if value == ():
             return ["()"]
         if self.marks is None or isinstance(value, StandIn):
             return form_of(value)
-        if not isinstance(value, tuple):
-            self._marked.add(type(value))
+        if kind is not tuple:
+            self._marked.add(kind)
         return self.marks.form(value, text)
 
     def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:

@@ -19,6 +19,7 @@ import msgspec
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.queue.state import QueueState
+from wharfinger.runtime.lifecycle.journal_machine import Forget
 from wharfinger.runtime.package import state as package_state
 from wharfinger.runtime.package.events import Changed
 from wharfinger.runtime.recording.canonical import Codec, Text, as_lines
@@ -226,10 +227,7 @@ class RecordWriter:
             renewed = self._renewals.count
             why = self._why_graph(before, file, renewed)
             masking = self._masking_of(subject)
-            if isinstance(event, NodeAdded):
-                form = self._offer(event)
-            else:
-                form = codec.quick(event, masking, masking.clean)
+            form = self._offer(event) if isinstance(event, NodeAdded) else codec.quick(event, masking, masking.clean)
             state = SCHEDULER.changes(codec, before, after, self._masking_of)
             given: list[JsonValue] = []
             for effect in step.effects:
@@ -279,19 +277,26 @@ def _why(known: _Known | None, before: object, file: int) -> Why | None:
     """Return the reason to record a whole state; None if the state continues from the last record."""
     if known is None:
         return Why.BEGINS
-    if known.state is not before and not (known.machine is LIFECYCLE and known.state == before):
+    if known.state is not before and not _continues(known, before):
         return Why.REPLACED if known.machine is PACKAGE else Why.UNEXPLAINED
     if known.renewed != known.masking.renewed:
         return Why.RENEWED
     return Why.CONTINUES if known.file != file else None
 
 
+def _continues(known: _Known, before: object) -> bool:
+    """Return whether a state, which is another object than the last one, is the same state."""
+    if known.machine is JOURNAL:
+        return not known.state and not before
+    return known.machine is LIFECYCLE and known.state == before
+
+
 def _is_over(step: Step) -> bool:
     """Return whether nothing is left of a machine, so that its next record has a whole state."""
     if step.machine is QUEUE:
         return not cast("QueueState", step.after).lanes
-    if step.machine is JOURNAL:
-        return not step.after
+    if step.machine is JOURNAL:  # an empty one continues, because the next operation begins soon
+        return type(step.event) is Forget
     return step.after is None
 
 

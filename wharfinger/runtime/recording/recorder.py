@@ -204,6 +204,7 @@ class Recorder:
         """Forget a package that is gone; its last steps are kept for a while."""
         if self._writer is not None:
             self._writer.over(PACKAGE, name)
+            self._writer.over(JOURNAL, name)
         for dropped in self._rings.gone(name):
             self._maskings.pop(dropped, None)
 
@@ -231,7 +232,7 @@ def _concerned(
     subject: str, touched: tuple[str, ...], effects: tuple[scheduler_events.Effect, ...]
 ) -> tuple[str, ...] | list[str]:
     """Return the packages that a step of the scheduler concerns: the one that its event is about, and those that it changed."""
-    if touched in ((), (subject,)) and all([effect.name == subject for effect in effects]):
+    if touched in ((), (subject,)) and all(effect.name == subject for effect in effects):
         return (subject,) if subject else ()
     names = {*touched, *(effect.name for effect in effects)}
     if subject:
