@@ -2,13 +2,18 @@
 
 import msgspec
 
+from tests.runtime.support.nodes import node
 from tests.runtime.support.recorded import T0, MemoryLog
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.journal import Journal
 from wharfinger.runtime.lifecycle.journal_machine import Operation
 from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.recording.machines import SCHEDULER
 from wharfinger.runtime.recording.record import LATER, EventRecord, StateRecord
 from wharfinger.runtime.recording.recorder import Recorder
+from wharfinger.runtime.recording.replay import Replay, replayed
+from wharfinger.runtime.scheduler.events import NodeAdded
+from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 V1 = DesiredState("oci://r/x", "web", "1.0.0", "sha256:a")
 
@@ -39,6 +44,47 @@ def test_the_end_of_a_machine_has_its_changes() -> None:
     assert [each.state for each in records if isinstance(each, EventRecord)][:2] == [LATER, {}], (
         "both together changed nothing"
     )
+
+
+def test_a_journal_continues_after_its_last_operation() -> None:
+    log = MemoryLog()
+    journal = Journal(None)
+    journal.observe = Recorder(lambda _: (), log, T0.timestamp).journal
+    for fingerprint in ("sha256:1", "sha256:2"):
+        journal.begin("shop.web", Operation.UPDATE, fingerprint)
+        journal.finish("shop.web", Operation.UPDATE)
+        log.drain()
+    records = log.read()
+    assert [type(each) for each in records] == [StateRecord, *[EventRecord] * 4], "the empty state is not written again"
+    assert list(replayed(records, Replay())) == []
+
+
+def test_nothing_is_known_of_packages_that_are_gone() -> None:
+    log = MemoryLog()
+    recorder = Recorder(lambda _: (), log, T0.timestamp)
+    store, scheduler, journal = LifecycleStore(observe=recorder.lifecycle), Scheduler(recorder.scheduler), Journal(None)
+    journal.observe = recorder.journal
+    for number in range(3):
+        name = f"shop.p{number}"
+        store.reconcile(name, V1)
+        scheduler.apply(NodeAdded(node(name)), T0)
+        journal.begin(name, Operation.REMOVAL, "sha256:1")
+        journal.finish(name, Operation.REMOVAL)
+        store.begin_removal(name)
+        store.complete_removal(name)
+    log.drain()
+    writer = recorder._writer
+    assert writer is not None
+    assert (writer._known, writer._nodes) == ({}, {})
+
+
+def test_a_node_is_written_as_it_is_offered() -> None:
+    log = MemoryLog()
+    scheduler = Scheduler(Recorder(lambda _: (), log, T0.timestamp).scheduler)
+    for version in ("1.0.0", "1.0.0", "2.0.0"):
+        scheduler.apply(NodeAdded(node("shop.web", version=version)), T0)
+    events = [SCHEDULER.codec.decode(each.event) for each in log.read() if isinstance(each, EventRecord)]
+    assert events == [NodeAdded(node("shop.web", version=version)) for version in ("1.0.0", "1.0.0", "2.0.0")]
 
 
 def test_effects_are_written_by_their_kinds() -> None:
