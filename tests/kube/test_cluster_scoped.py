@@ -1,8 +1,18 @@
 """The table of cluster-scoped kinds against the kinds that the control plane serves."""
 
-from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
+import json
+
+import wharfinger.control_plane.catalog
+from tests.programs import ROOT
 from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
+from wharfinger.kube.version_option import RELEASES
+
+FOLDER = ROOT.joinpath(*wharfinger.control_plane.catalog.__name__.split("."))
 
 
-def test_it_is_what_the_server_serves() -> None:
-    assert {(kind.group, kind.kind) for kind in BUILTIN_KINDS if not kind.namespaced} == CLUSTER_SCOPED
+def test_it_is_what_the_server_serves_in_any_version() -> None:
+    tables = sorted(FOLDER.glob("builtin_kinds*.json"))
+    assert len(tables) == len(RELEASES)
+    rows = [row for path in tables for row in json.loads(path.read_text())]
+    found = {(row["api"].rpartition("/")[0], row["kind"]) for row in rows if row.get("cluster")}
+    assert found == CLUSTER_SCOPED

@@ -4,8 +4,13 @@ They are read from a new kube-apiserver of the version that the control plane fo
 
     python tools/kubernetes/generate_bootstrap_roles.py --server https://127.0.0.1:6443 --token-file token
 
-Each line is one object, without the label kubernetes.io/bootstrapping and the annotation autoupdate, which all objects
-have.
+For a version without a server at hand, they are read from the files that Kubernetes publishes with its code. The rules of
+aggregated roles are not in these files; they are taken from roles.json, so its version must have the same ones::
+
+    python tools/kubernetes/generate_bootstrap_roles.py --published DIR --output …/bootstrap/roles-1.37.json
+
+DIR is the folder of the Go module ``k8s.io/kubernetes``. Each line is one object, without the label
+kubernetes.io/bootstrapping and the annotation autoupdate, which all objects have.
 """
 
 import argparse
@@ -14,7 +19,11 @@ import ssl
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import yaml
+
+Entry: TypeAlias = "dict[str, Any]"
 OUTPUT = Path(__file__).resolve().parents[2] / "wharfinger" / "control_plane" / "bootstrap" / "roles.json"
 GROUP = "/apis/rbac.authorization.k8s.io/v1"
 KINDS = {
@@ -25,33 +34,70 @@ KINDS = {
 }
 BOOTSTRAPPING = "kubernetes.io/bootstrapping"
 FIELDS = ("rules", "aggregationRule", "subjects", "roleRef")
+TESTDATA = Path("plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata")
+PUBLISHED = tuple(
+    f"{place}-{what}" for what in ("roles", "role-bindings") for place in ("cluster", "controller", "namespace")
+)
+RULE = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
 def main() -> int:
     """Read the objects from the server, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", required=True)
-    parser.add_argument("--token-file", type=Path, required=True)
+    parser.add_argument("--server")
+    parser.add_argument("--token-file", type=Path)
+    parser.add_argument(
+        "--published", type=Path, metavar="DIR", help="read the files of this module instead of a server"
+    )
+    parser.add_argument("--output", type=Path, default=OUTPUT)
     args = parser.parse_args()
-    lines = []
+    if args.published is not None:
+        found = published(args.published)
+    elif args.server is not None and args.token_file is not None:
+        found = served(args.server, args.token_file.read_text().strip())
+    else:
+        parser.error("give --server and --token-file, or --published")
+    lines = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in found)
+    args.output.write_text(f"[\n{lines}\n]\n")
+    return 0
+
+
+def served(server: str, token: str) -> list[Entry]:
+    """Return the objects of a server."""
+    found: list[Entry] = []
     for plural, kind in KINDS.items():
         request = urllib.request.Request(  # noqa: S310 - the caller gives the address
-            f"{args.server}{GROUP}/{plural}?labelSelector={BOOTSTRAPPING}=rbac-defaults",
-            headers={"authorization": f"Bearer {args.token_file.read_text().strip()}"},
+            f"{server}{GROUP}/{plural}?labelSelector={BOOTSTRAPPING}=rbac-defaults",
+            headers={"authorization": f"Bearer {token}"},
         )
         # The certificate is not verified, because the server is one that the caller has started for this.
         with urllib.request.urlopen(request, context=ssl._create_unverified_context()) as answer:  # noqa: S310, S323, SLF001
             items = json.load(answer)["items"]
-        for item in items:
-            metadata = item["metadata"]
-            labels = {name: value for name, value in metadata["labels"].items() if name != BOOTSTRAPPING}
-            entry = {"kind": kind, "name": metadata["name"]}
-            entry |= {"namespace": metadata["namespace"]} if "namespace" in metadata else {}
-            entry |= {"labels": labels} if labels else {}
-            entry |= {field: item[field] for field in FIELDS if field in item}
-            lines.append(json.dumps(entry, separators=(",", ":")))
-    OUTPUT.write_text("[\n" + ",\n".join(lines) + "\n]\n")
-    return 0
+        found += [_entry({**item, "kind": kind}) for item in items]
+    return found
+
+
+def published(folder: Path) -> list[Entry]:
+    """Return the objects of the published files, in the order of their kinds and names."""
+    known = {(entry["kind"], entry["name"]): entry for entry in json.loads(OUTPUT.read_text())}
+    found: list[Entry] = []
+    for name in PUBLISHED:
+        for item in yaml.safe_load((folder / TESTDATA / f"{name}.yaml").read_text())["items"]:
+            entry = _entry(item)
+            if "rules" in entry:
+                entry["rules"] = [{field: rule[field] for field in RULE if field in rule} for rule in entry["rules"]]
+            found.append(known[entry["kind"], entry["name"]] if "aggregationRule" in entry else entry)
+    order = list(KINDS.values())
+    return sorted(found, key=lambda entry: (order.index(entry["kind"]), entry.get("namespace", ""), entry["name"]))
+
+
+def _entry(item: Entry) -> Entry:
+    metadata = item["metadata"]
+    labels = {name: value for name, value in metadata["labels"].items() if name != BOOTSTRAPPING}
+    entry = {"kind": item["kind"], "name": metadata["name"]}
+    entry |= {"namespace": metadata["namespace"]} if "namespace" in metadata else {}
+    entry |= {"labels": labels} if labels else {}
+    return entry | {field: item[field] for field in FIELDS if item.get(field) is not None}
 
 
 if __name__ == "__main__":

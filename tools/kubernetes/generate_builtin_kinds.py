@@ -29,7 +29,9 @@ def main() -> None:
     """Read the discovery documents of the given folder, and write the table."""
     parser = argparse.ArgumentParser(description="Make the table of built-in kinds.")
     parser.add_argument("--kubernetes", type=Path, required=True, metavar="DIR", help="the module k8s.io/kubernetes")
-    folder = parser.parse_args().kubernetes / "api" / "discovery"
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    args = parser.parse_args()
+    folder = args.kubernetes / "api" / "discovery"
     rows = _rows(json.loads((folder / "api__v1.json").read_text()))
     for group in json.loads((folder / "apis.json").read_text())["groups"]:
         for version in group["versions"]:
@@ -37,7 +39,7 @@ def main() -> None:
             if version["version"] == "v1" or api == "autoscaling/v2":
                 rows += _rows(json.loads((folder / f"apis__{api.replace('/', '__')}.json").read_text()))
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
-    OUTPUT.write_text(f"[\n{lines}\n]\n")
+    args.output.write_text(f"[\n{lines}\n]\n")
 
 
 def _rows(listed: Object) -> list[Object]:

@@ -14,6 +14,9 @@ identify them by their hashes. Two more, ``custom/v2`` and ``custom/v3``, are th
 definitions, which this script creates and deletes again. The documents of custom kinds are made from them by replacing
 the names.
 
+``table_columns-1.37.json`` is the file of 1.36 with the columns of the new kinds (``pkg/printers/internalversion/printers.go``);
+``generate_published_documents.py`` made ``openapi-1.37.xz``.
+
 ``table_columns.json`` has each kind's columns (name, type, format, priority, and the index of its text in
 ``descriptions``).
 """

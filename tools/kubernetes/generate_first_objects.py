@@ -5,6 +5,9 @@ They are read through ``kubectl proxy`` from a new kube-apiserver of the version
     kubectl proxy --port 8001 &
     python tools/kubernetes/generate_first_objects.py --url http://127.0.0.1:8001
 
+``first_objects-1.37.json`` is the file of 1.36 with the APIService of storagemigration.k8s.io/v1, the only new group version
+(``pkg/controlplane/apiserver/aggregator.go``).
+
 The file is a list of objects as they are stored, without the values that differ in each cluster (uid, resourceVersion,
 times, and the server's address).
 """

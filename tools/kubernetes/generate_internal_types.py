@@ -167,6 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the table of internal types.")
     for name in ("kubernetes", "api", "apimachinery"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="DIR", help=f"the module k8s.io/{name}")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
     args = parser.parse_args()
     table = Table(
         {name: Sources(name, (args.kubernetes / f"pkg/apis/{name}/types.go").read_text()) for name in _PUBLISHED},
@@ -174,7 +175,7 @@ def main() -> None:
         Sources("metav1", (args.apimachinery / "pkg/apis/meta/v1/types.go").read_text()),
     ).build()
     lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(rows, separators=(',', ':'))}" for name, rows in table.items())
-    OUTPUT.write_text(f"{{\n{lines}\n}}\n")
+    args.output.write_text(f"{{\n{lines}\n}}\n")
 
 
 if __name__ == "__main__":

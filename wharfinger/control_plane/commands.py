@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wharfinger.kube.chaos_options import add_chaos
 from wharfinger.kube.embedded_extra import missing_libraries
+from wharfinger.kube.version_option import add_kubernetes_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,7 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         help="run commands in Pods (kubectl exec) as programs of this machine, under your user, in a folder below FOLDER for "
         "each Pod; without it they are refused, because Pods are only simulated",
     )
+    add_kubernetes_version(parser, "")
     add_chaos(parser, "")
     parser.set_defaults(handler=_control_plane)
 
@@ -114,6 +116,9 @@ def _tell_of_faults() -> None:
 def _control_plane(args: argparse.Namespace) -> int:
     if problem := missing_libraries():
         return _fail(problem)
+    from wharfinger.control_plane.kubernetes_version import choose  # noqa: PLC0415
+
+    choose(args.kubernetes_version)  # before the modules that read its tables are imported
     from wharfinger.control_plane.access.kubeconfig_file import kept_token, new_token  # noqa: PLC0415
     from wharfinger.control_plane.serving import parse_address  # noqa: PLC0415
     from wharfinger.kube.kubeconfig import check_replaceable  # noqa: PLC0415

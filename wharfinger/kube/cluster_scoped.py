@@ -1,6 +1,6 @@
 """The built-in kinds that are cluster-scoped, for checks of manifests without a server.
 
-Source: discovery of kube-apiserver 1.36. A kind that is not here may be custom, and of either scope.
+Source: discovery of kube-apiserver 1.36 and 1.37. A kind that is not here may be custom, and of either scope.
 """
 
 from typing import Final
@@ -31,7 +31,10 @@ _KINDS: Final = {
         "SelfSubjectRulesReview",
         "SubjectAccessReview",
     ),
-    "certificates.k8s.io": ("CertificateSigningRequest",),
+    "certificates.k8s.io": (
+        "CertificateSigningRequest",
+        "ClusterTrustBundle",
+    ),
     "flowcontrol.apiserver.k8s.io": (
         "FlowSchema",
         "PriorityLevelConfiguration",
@@ -48,6 +51,7 @@ _KINDS: Final = {
     ),
     "resource.k8s.io": (
         "DeviceClass",
+        "DeviceTaintRule",
         "ResourceSlice",
     ),
     "scheduling.k8s.io": ("PriorityClass",),
@@ -58,6 +62,7 @@ _KINDS: Final = {
         "VolumeAttachment",
         "VolumeAttributesClass",
     ),
+    "storagemigration.k8s.io": ("StorageVersionMigration",),
 }
 
 CLUSTER_SCOPED: Final = frozenset((group, kind) for group, kinds in _KINDS.items() for kind in kinds)

@@ -143,11 +143,15 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
     ("more", "words"),
     [
         (["--chaos", "drop-before"], "--chaos applies to the control plane of --embedded"),
+        (["--no-tls"], "--no-tls applies to the control plane of --embedded"),
+        (["--kubernetes-version", "1.37"], "--kubernetes-version applies to the control plane of --embedded"),
         (["--embedded", "--chaos", "explode"], "there is no fault 'explode'"),
         (["--embedded", "--chaos", "absent.yaml"], "No such file"),
     ],
 )
-def test_chaos_that_cannot_be(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_of_the_embedded_control_plane_that_cannot_be(
+    more: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["run", *more]) == 2
     assert words in capsys.readouterr().err
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.control_plane.storage.interface import Collection, Key
 from wharfinger.formats.json.value import (
     JsonObject,
@@ -24,7 +25,7 @@ from wharfinger.formats.json.value import (
 )
 from wharfinger.kube.times import format_time
 
-DATA: Final = Path(__file__).with_name("first_objects.json")
+DATA: Final = table(Path(__file__).with_name("first_objects.json"))
 _MAX_DATA_BYTES: Final = 100_000
 _MARK: Final = Key(Collection("apiregistration.k8s.io", "apiservices"), "", "v1.")
 """The marker object: if it is stored, the first objects were written."""

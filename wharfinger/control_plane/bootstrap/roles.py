@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.control_plane.storage.interface import Collection, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, decode_json, find_object, find_str
 from wharfinger.kube.times import format_time
 
-DATA: Final = Path(__file__).with_name("roles.json")
+DATA: Final = table(Path(__file__).with_name("roles.json"))
 MAX_DATA_BYTES: Final = 200_000
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 _GROUP: Final = "rbac.authorization.k8s.io"

@@ -1,4 +1,4 @@
-"""The built-in kinds: every kind that a kube-apiserver v1.36 serves by default, each a row of one table.
+"""The built-in kinds: every kind that a kube-apiserver of the chosen version serves by default, each a row of one table.
 
 ``builtin_kinds.json`` beside this file holds what discovery reports (names, scope, verbs, subresources; made by
 ``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how a kind is
@@ -22,10 +22,11 @@ from wharfinger.control_plane.kinds.kind import (
     Subresource,
 )
 from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.control_plane.storage.interface import Collection
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find, find_list, find_str
 
-DATA: Final = Path(__file__).with_name("builtin_kinds.json")
+DATA: Final = table(Path(__file__).with_name("builtin_kinds.json"))
 _MAX_DATA_BYTES: Final = 40_000
 REPLICAS: Final = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
@@ -62,6 +63,7 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "ReplicationController": ("status.replicas",),
     "Job.batch": ("status.successful",),
     "CertificateSigningRequest.certificates.k8s.io": ("spec.signerName",),
+    "ClusterTrustBundle.certificates.k8s.io": ("spec.signerName",),
     "ResourceSlice.resource.k8s.io": ("spec.nodeName", "spec.driver"),
 }
 """The fields that a field selector may use beside name and namespace."""
@@ -82,15 +84,16 @@ _GENERATION: Final = frozenset(
 """Kinds whose ``metadata.generation`` counts changes of the specification."""
 _OTHER_GENERATION: Final = {
     "CSIDriver.storage.k8s.io": Generation.LATER,
+    "DeviceTaintRule.resource.k8s.io": Generation.SPEC,
     "PriorityClass.scheduling.k8s.io": Generation.FIRST,
 }
 
 _GIVEN_BACK: Final = frozenset(
     """
-    CSIDriver.storage.k8s.io CSINode.storage.k8s.io DeviceClass.resource.k8s.io Namespace PersistentVolume
-    PersistentVolumeClaim Pod PodTemplate ResourceClaim.resource.k8s.io ResourceClaimTemplate.resource.k8s.io ResourceQuota
-    ResourceSlice.resource.k8s.io Service ServiceAccount StorageClass.storage.k8s.io VolumeAttachment.storage.k8s.io
-    VolumeAttributesClass.storage.k8s.io
+    CSIDriver.storage.k8s.io CSINode.storage.k8s.io DeviceClass.resource.k8s.io DeviceTaintRule.resource.k8s.io
+    Namespace PersistentVolume PersistentVolumeClaim Pod PodTemplate ResourceClaim.resource.k8s.io
+    ResourceClaimTemplate.resource.k8s.io ResourceQuota ResourceSlice.resource.k8s.io Service ServiceAccount
+    StorageClass.storage.k8s.io VolumeAttachment.storage.k8s.io VolumeAttributesClass.storage.k8s.io
     """.split()  # noqa: SIM905
 )
 """Kinds whose delete returns the deleted object."""
@@ -107,9 +110,11 @@ _CREATED_BY_PUT: Final = frozenset(
 _CONDITIONAL: Final = frozenset(
     """
     APIService.apiregistration.k8s.io CSIDriver.storage.k8s.io CSINode.storage.k8s.io CSIStorageCapacity.storage.k8s.io
-    CustomResourceDefinition.apiextensions.k8s.io Lease.coordination.k8s.io
+    ClusterTrustBundle.certificates.k8s.io CustomResourceDefinition.apiextensions.k8s.io
+    DeviceTaintRule.resource.k8s.io Lease.coordination.k8s.io
     MutatingAdmissionPolicy.admissionregistration.k8s.io MutatingAdmissionPolicyBinding.admissionregistration.k8s.io
-    MutatingWebhookConfiguration.admissionregistration.k8s.io PodDisruptionBudget.policy RuntimeClass.node.k8s.io
+    MutatingWebhookConfiguration.admissionregistration.k8s.io PodCertificateRequest.certificates.k8s.io
+    PodDisruptionBudget.policy RuntimeClass.node.k8s.io StorageVersionMigration.storagemigration.k8s.io
     ValidatingAdmissionPolicy.admissionregistration.k8s.io ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io
     ValidatingWebhookConfiguration.admissionregistration.k8s.io VolumeAttachment.storage.k8s.io
     """.split()  # noqa: SIM905
@@ -120,6 +125,9 @@ _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "APIService.apiregistration.k8s.io": {},
     "CertificateSigningRequest.certificates.k8s.io": {},
     "CronJob.batch": {},
+    "DeviceTaintRule.resource.k8s.io": {},
+    "PodCertificateRequest.certificates.k8s.io": {},
+    "StorageVersionMigration.storagemigration.k8s.io": {},
     "DaemonSet.apps": {
         "currentNumberScheduled": 0,
         "numberMisscheduled": 0,

@@ -17,9 +17,10 @@ from wharfinger.control_plane.api.common.cells import Cell, pure
 from wharfinger.control_plane.api.core import cells as core
 from wharfinger.control_plane.api.core.pods import cells as pod
 from wharfinger.control_plane.kinds.kind import Column
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find_list
 
-DATA: Final = Path(__file__).with_name("table_columns.json")
+DATA: Final = table(Path(__file__).with_name("table_columns.json"))
 _MAX_DATA_BYTES: Final = 100_000
 
 _NAME: Final = c.text("metadata", "name", default="")
@@ -282,6 +283,20 @@ _CELLS: Final[dict[str, tuple[Cell, ...]]] = {
         c.text("spec", "pool", "name", default=""),
         _AGE,
     ),
+    "ClusterTrustBundle.certificates.k8s.io": (_NAME, c.text("spec", "signerName")),
+    "PodCertificateRequest.certificates.k8s.io": (
+        _NAME,
+        *(c.text("spec", field, default="") for field in ("podName", "serviceAccountName", "nodeName", "signerName")),
+        group.pod_certificate_state,
+        group.requested_annotations,
+    ),
+    "DeviceTaintRule.resource.k8s.io": (
+        _NAME,
+        *(c.text("spec", "taint", field, default="") for field in ("key", "value", "effect")),
+        group.taint_age,
+        _AGE,
+    ),
+    "StorageVersionMigration.storagemigration.k8s.io": (_NAME, group.migrated_resource, group.migration_state),
     "FlowSchema.flowcontrol.apiserver.k8s.io": (
         _NAME,
         c.text("spec", "priorityLevelConfiguration", "name", default=""),

@@ -7,16 +7,19 @@ from typing import Final
 from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.discovery import health
 from wharfinger.control_plane.kinds.kind import Kind, Subresource
+from wharfinger.control_plane.kubernetes_version import chosen
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.version_option import RELEASES
 
+_MINOR: Final = int(chosen().partition(".")[2])
 VERSION: Final[JsonObject] = {
     "major": "1",
-    "minor": "36",
+    "minor": str(_MINOR),
     "emulationMajor": "1",
-    "emulationMinor": "36",
+    "emulationMinor": str(_MINOR),
     "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.2",
+    "minCompatibilityMinor": str(_MINOR - 1),
+    "gitVersion": RELEASES[chosen()],
     "gitCommit": "0",
     "gitTreeState": "clean",
     "buildDate": "2026-07-01T00:00:00Z",

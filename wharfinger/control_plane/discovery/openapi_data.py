@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_list
 
-DATA: Final = Path(__file__).with_name("openapi.xz")
+DATA: Final = table(Path(__file__).with_name("openapi.xz"))
 MAX_BYTES: Final = 16 * 1024 * 1024
 """The maximum size of all documents together, in bytes."""
 

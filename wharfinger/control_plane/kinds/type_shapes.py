@@ -24,6 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
@@ -35,7 +36,7 @@ from wharfinger.formats.json.value import (
     find_str,
 )
 
-DATA: Final = Path(__file__).with_name("list_types.json")
+DATA: Final = table(Path(__file__).with_name("list_types.json"))
 MAX_DATA_BYTES: Final = 400_000
 
 

@@ -15,11 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.control_plane.wire.field_errors import html_escaped
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.field_sets import same_value
 
-_TABLE: Final = Path(__file__).with_name("internal_types.json")
+_TABLE: Final = table(Path(__file__).with_name("internal_types.json"))
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 _CONTEXT: Final = 3
 

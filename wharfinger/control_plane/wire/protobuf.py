@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import (
     JsonError,
@@ -31,7 +32,7 @@ from wharfinger.kube.times import format_micro_time, format_time
 
 MAGIC: Final = b"k8s\0"
 MAX_DEPTH: Final = 100
-DATA: Final = Path(__file__).with_name("protobuf_types.json")
+DATA: Final = table(Path(__file__).with_name("protobuf_types.json"))
 _MAX_DATA_BYTES: Final = 400_000
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 

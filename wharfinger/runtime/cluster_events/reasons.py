@@ -45,13 +45,13 @@ class EventReason(StrEnum):
         "UpgradeFailed",
         EventType.WARNING,
         "Upgrade",
-        "an upgrade failed, and the package returns to its former revision, or cannot",
+        "an upgrade failed; the message says whether the package returns to its former revision, or why it cannot",
     )
     RETURNED = (
         "Returned",
         EventType.NORMAL,
         "Upgrade",
-        "the package is that of a former revision again, and all of its objects are ready; its resource asks for another one",
+        "the package is in the state of a former revision again, and all of its objects are ready; its resource requests another",
     )
     RECOVERED = (
         "Recovered",

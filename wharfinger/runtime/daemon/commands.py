@@ -18,6 +18,8 @@ from wharfinger.hooks.containment.hook_environment import AskedVariable
 from wharfinger.hooks.containment.options import ContainmentError, add_containment_options, containment_of
 from wharfinger.kube.chaos_options import add_chaos
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.version_option import DEFAULT as DEFAULT_KUBERNETES
+from wharfinger.kube.version_option import add_kubernetes_version
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.process.errors import LedgerError
@@ -122,6 +124,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="with --embedded: serve over plain HTTP; the kubeconfig then has the token in the server's address, which some "
         "clients refuse",
     )
+    add_kubernetes_version(parser, "with --embedded: ")
     add_chaos(parser, "with --embedded: ")
     _add_facts(parser)
     parser.add_argument(
@@ -292,8 +295,12 @@ def run(args: argparse.Namespace) -> int:
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
         return _failed("--embedded starts its own cluster; leave out --kubeconfig and --context", code=2)
-    if not args.embedded and (args.chaos is not None or args.no_tls):
-        option = "--no-tls" if args.chaos is None else "--chaos"
+    given = {
+        "--chaos": args.chaos is not None,
+        "--no-tls": args.no_tls,
+        "--kubernetes-version": args.kubernetes_version != DEFAULT_KUBERNETES,
+    }
+    if not args.embedded and (option := next((name for name, is_given in given.items() if is_given), "")):
         return _failed(f"{option} applies to the control plane of --embedded; give both", code=2)
     if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
         return _failed(problem, code=2)
@@ -472,10 +479,10 @@ def _failed(message: str, *, code: int = 1) -> int:
 
 def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the options of the embedded control plane."""
-    tls = ("--no-tls",) if args.no_tls else ()
+    options = ("--kubernetes-version", args.kubernetes_version, *(("--no-tls",) if args.no_tls else ()))
     if args.chaos is None:
-        return tls
-    return (*tls, "--chaos", _absolute(args.chaos), "--chaos-seed", str(args.chaos_seed))
+        return options
+    return (*options, "--chaos", _absolute(args.chaos), "--chaos-seed", str(args.chaos_seed))
 
 
 def _absolute(rules: str) -> str:

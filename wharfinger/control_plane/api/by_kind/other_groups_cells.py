@@ -3,9 +3,19 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from wharfinger.control_plane.api.common.cells import NONE, UNSET, balanced, condition, deleted, objects, said, strings
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
-from wharfinger.kube.times import human_duration
+from wharfinger.control_plane.api.common.cells import (
+    NONE,
+    UNSET,
+    balanced,
+    condition,
+    deleted,
+    format_labels,
+    objects,
+    said,
+    strings,
+)
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.kube.times import age, human_duration
 
 _HOSTS_SHOWN: Final = 3
 _MOST_SECONDS: Final = 1 << 32
@@ -129,6 +139,37 @@ def certificate_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: AR
     shown = "Denied" if condition(obj, "Denied") else "Approved" if condition(obj, "Approved") else "Pending"
     failed = ",Failed" if condition(obj, "Failed") else ""
     return shown + failed + (",Issued" if said(obj, "status", "certificate") else "")
+
+
+def pod_certificate_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Return the state of a PodCertificateRequest: ``Pending``, ``Issued``, ``Denied`` or ``Failed``."""
+    known = ("Issued", "Denied", "Failed")
+    types = [find_str(each, "type") for each in find_list(obj, "status", "conditions")]
+    return next((each for each in reversed(types) if each in known), "Pending")
+
+
+def requested_annotations(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Return the annotations that the author of a Pod passes to the signer of its certificate."""
+    return format_labels(find(obj, "spec", "unverifiedUserAnnotations")) or NONE
+
+
+def taint_age(obj: JsonObject, now: datetime) -> JsonValue:
+    """Return the time since a DeviceTaintRule added its taint; "" if it is not known."""
+    added = said(obj, "spec", "taint", "timeAdded")
+    return age(added, now) if added else ""
+
+
+def migrated_resource(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Return the resource of a StorageVersionMigration, such as ``deployments.apps``."""
+    name, group = said(obj, "spec", "resource", "resource"), said(obj, "spec", "resource", "group")
+    return f"{name}.{group}" if group else name
+
+
+def migration_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Return the state of a StorageVersionMigration: ``Running``, ``Failed``, ``Succeeded`` or ``Unknown``."""
+    known = ("Running", "Failed", "Succeeded")
+    true = [each for each in find_list(obj, "status", "conditions") if find_str(each, "status") == "True"]
+    return next((find_str(each, "type") for each in reversed(true) if find_str(each, "type") in known), "Unknown")
 
 
 def service_of(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001

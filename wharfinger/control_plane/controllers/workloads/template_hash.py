@@ -14,9 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from wharfinger.control_plane.kubernetes_version import table
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
 
-_TYPES: Final = Path(__file__).with_name("template_types.json")
+_TYPES: Final = table(Path(__file__).with_name("template_types.json"))
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _PRIME: Final = 0x01000193
 _BASIS: Final = 0x811C9DC5
