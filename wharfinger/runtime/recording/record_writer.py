@@ -47,6 +47,8 @@ ALL: Final = ""
 """The key of the scheduler, which has one state for all packages."""
 _STATE: Final = 7
 """The place of the state in the line of an event."""
+MOST_TOGETHER: Final = 16
+"""The number of steps of a machine whose changes are written together. They cost more than everything else in a record."""
 _NO_EFFECTS: Final[list[JsonValue]] = []
 
 Later: TypeAlias = Callable[[], bytes]
@@ -77,7 +79,7 @@ class Log(Protocol):
 class _Known:
     """The recorded part of a machine: its last state, the file in which it can be stepped, and how often texts were renewed.
 
-    ``line`` is the last event whose record has no changes yet; they begin with the state ``since``.
+    ``line`` is the last event whose record has no changes yet; those of this many ``steps`` begin with the state ``since``.
     """
 
     machine: Machine
@@ -89,6 +91,7 @@ class _Known:
     renewed: int
     since: object = None
     line: list[JsonValue] | None = None
+    steps: int = 0
 
     @property
     def is_renewed(self) -> bool:
@@ -101,15 +104,17 @@ class _Known:
             self.codec.status = before.status
 
     def close(self) -> None:
-        """Add the changes of the state to the last record."""
-        line, self.line = self.line, None
-        if line is None or self.masking.renewed != self.renewed:
+        """Add the changes of the state to the last record. If it is written already, the replay does not compare them."""
+        line, self.line, self.steps = self.line, None, 0
+        if line is None or self.is_renewed:
             return  # texts of these records are masked otherwise by now; a whole state follows
         derived = self.text.derived if self.text.masked else self.masking
         changes = self.machine.changes(self.codec, self.since, self.state, _only(derived))
-        if self.masking.renewed == self.renewed:
+        if not self.is_renewed:
             line[_STATE] = changes
         self.text.masked.clear()
+        if isinstance(self.codec, PackageCodec) and self.codec.marks is not None and self.codec.marks.has_many:
+            self.codec.marks.forget(marked_objects(cast("package_state.Package", self.state)))
 
 
 class RecordWriter:
@@ -129,7 +134,6 @@ class RecordWriter:
         self._batches: list[list[JsonValue] | Later] = [self._lines]
         """All records since the last flush; the last batch is ``_lines``."""
         self._known: dict[tuple[str, str], _Known] = {}
-        self._open: list[_Known] = []
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
         """The node that each package offered last, and the form of that event, in which nothing is masked."""
         self._graph: tuple[Graph, int, int] | None = None
@@ -153,8 +157,10 @@ class RecordWriter:
         self._lines.append(line)
         if known.line is None:
             known.since = before
-            self._open.append(known)
         known.line, known.state = line, after
+        known.steps += 1
+        if known.steps >= MOST_TOGETHER:
+            known.close()
         if _is_over(step):
             self.over(machine, key)
 
@@ -198,14 +204,15 @@ class RecordWriter:
         self._known.clear()
         self._graph = None
 
+    def end(self, number: int, time: float) -> None:
+        """Write the whole states of the machines whose last changes were not written."""
+        for (_, key), known in tuple(self._known.items()):
+            if known.line is not None:
+                package, state = key.partition("#")[0], known.state
+                self._begin(Step(number, time, known.machine, package, key, state, None, state, ()), Why.CONTINUES)
+
     def flush(self) -> int:
         """Pass all records to the log, and return the number of those that could not be encoded."""
-        known, self._open = self._open, []
-        for each in known:
-            each.close()
-            codec = each.codec
-            if isinstance(codec, PackageCodec) and codec.marks is not None and codec.marks.has_many:
-                codec.marks.forget(marked_objects(cast("package_state.Package", each.state)))
         batches, self._batches, self._lines = self._batches, [], []
         self._batches.append(self._lines)
         parts = [_encoded(batch) if isinstance(batch, list) else batch for batch in batches if batch]

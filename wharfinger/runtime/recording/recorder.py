@@ -44,6 +44,7 @@ MOST_ASIDE: Final = 128
 MOST_ENCODED: Final = 512
 """The same while there is a log, which takes the steps every moment; more are encoded at once, which takes some milliseconds."""
 
+
 class Recorder:
     """The recorder of one daemon. ``secrets_of`` returns the known secrets of a package."""
 
@@ -172,6 +173,16 @@ class Recorder:
             else:
                 if lost:
                     self._failed(lost)
+
+    def end(self) -> None:
+        """Write what is not complete in the log. Call it once, when the machines have ended."""
+        if self._writer is not None:
+            self.drain()
+            try:
+                self._writer.end(self._number, self._now())
+            except Exception:  # noqa: BLE001 - logged there
+                self._failed(1)
+            self.drain()
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
