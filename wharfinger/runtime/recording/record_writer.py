@@ -47,7 +47,7 @@ ALL: Final = ""
 """The key of the scheduler, which has one state for all packages."""
 _STATE: Final = 7
 """The place of the state in the line of an event."""
-MOST_TOGETHER: Final = 16
+MOST_TOGETHER: Final = 64
 """The number of steps of a machine whose changes are written together. They cost more than everything else in a record."""
 _NO_EFFECTS: Final[list[JsonValue]] = []
 
