@@ -79,7 +79,7 @@ async def _custom_resources() -> Ratio:
                 await client.create({**sample, "metadata": {"name": f"map-{next(numbers)}", "namespace": "default"}})
 
         what = f"create {OBJECTS} custom resources, 50 properties"
-        return await compare_async("cluster", what, "ConfigMaps of 50 keys", ours, theirs, budget=3.5, rounds=5)
+        return await compare_async("cluster", what, "ConfigMaps of 50 keys", ours, theirs, budget=3.5, rounds=3)
 
 
 def _widget(name: str) -> JsonObject:

@@ -35,7 +35,7 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 RUNS: Final = 10
 DEFAULT: Final = Containment(file_bytes=FILE_BYTES)
-BUDGET: Final = 4.0
+BUDGET: Final = 5.0
 WATCHED: Final = ObjectKey(CONFIG_MAP, "prod", "watched")
 PATCHED: Final = ObjectKey(CONFIG_MAP, "prod", "patched")
 CONFIG: Final = (

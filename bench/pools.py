@@ -16,7 +16,7 @@ from typing import Final
 import trio
 
 from bench.hook_path import CONFIG, event_time, watching
-from bench.measure import ROUNDS, Ratio, compare_async
+from bench.measure import Ratio, compare_async
 from tests.control_plane.support.served import served
 from tests.pools.claims.fake_backend import FakeBackend
 from tests.pools.interpreters.warm import until, until_ready
@@ -49,6 +49,8 @@ GIB: Final = 1024**3
 WORKERS: Final = 4
 LIMITS: Final = Limits(wall_s=60, stdout_bytes=1024 * 1024)
 IMPORTS: Final = "import argparse, datetime, json, logging, pathlib, re, subprocess, sys, urllib.request, yaml"
+TRIPS: Final = 30
+"""The number of changes whose way to the patch is timed."""
 TRIP_S: Final = 0.02
 CLAIMS: Final = 3_000
 RATE: Final = 1_000
@@ -148,8 +150,8 @@ async def _path() -> Ratio:
     """Measure the time from a change until a hook's patch is observed, first with warm starts and then without."""
     async with open_warm_starts(WORKERS, None, MemoryBudget(GIB)) as starts:
         warm_s, cold_s = await _path_of(starts), await _path_of(None)
-        assert starts.warm >= RUNS * ROUNDS, "hooks were not warm"
-    return Ratio("pools", "Python hook, event to patch, warm", "each run a new process", warm_s, cold_s, 0.25)
+        assert starts.warm >= TRIPS, "hooks were not warm"
+    return Ratio("pools", "Python hook, event to patch, warm", "each run a new process", warm_s, cold_s, 0.2)
 
 
 async def _path_of(starts: WarmStarts | None) -> float:
@@ -163,7 +165,7 @@ async def _path_of(starts: WarmStarts | None) -> float:
         ):
             await event_time(world, patched, "first")
             await trio.sleep(1.0 if starts else 0.0)  # time for the pool that the first run opened to fill
-            return statistics.median([await event_time(world, patched, str(number)) for number in range(RUNS * ROUNDS)])
+            return statistics.median([await event_time(world, patched, str(number)) for number in range(TRIPS)])
 
 
 async def _throughput() -> Ratio:
@@ -208,7 +210,7 @@ async def _pods_of(connection: Connection) -> Ratio:
             took_s = time.perf_counter() - begin
         assert len({request.prize.uid for request in requests if request.prize}) == PODS, "a pod was claimed twice"
         assert len(claimed(await cluster.pods())) == PODS
-    return Ratio("pools", f"{PODS} claims of pods, embedded control plane", "one second", took_s, 1.0, 1.5)
+    return Ratio("pools", f"{PODS} claims of pods, embedded control plane", "one second", took_s, 1.0, 1.0)
 
 
 @asynccontextmanager

@@ -36,7 +36,7 @@ from wharfinger.runtime.resources.resources import APPLICATION
 from wharfinger.runtime.scheduler.events import Rescheduled
 
 PACKAGES: Final = 200
-FEW: Final = 40
+FEW: Final = 30
 PASSES: Final = 5
 INSTALL_BUDGET: Final = 0.5
 """The budget of an install. The aim on a real API server is 0.25; bench/README.md explains the difference."""

@@ -30,7 +30,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
 from wharfinger.runtime.resources.resources import APPLICATION
 
-FEW: Final = 40
+FEW: Final = 30
 MANY: Final = (100, 300, 1000)
 INSTALLS: Final = 5
 """The number of `helm install` runs that a package is compared with."""

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -153,7 +153,7 @@ def _serve(rate: int) -> None:
         print(listener.getsockname()[1], flush=True)
         while listener in select.select([listener, sys.stdin], [], [])[0]:
             connection, _ = listener.accept()
-            with connection:
+            with connection, suppress(ConnectionResetError):  # a client ends its watch as it likes
                 connection.settimeout(PATIENCE_S)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 _answer(connection, chunks, rate)

@@ -23,13 +23,16 @@ os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).paren
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("sample", max_examples=30, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("sample", max_examples=20, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "full", max_examples=200, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("full" if FULL else "sample")
 
 MEASURING = Measuring()
+
+# Collecting makes only objects that stay, so looking for garbage meanwhile would be in vain.
+gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -39,9 +42,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases of sampled tests as left out: all but the first, or with ``sampled(n)`` all but every n-th."""
+    """Mark cases of sampled tests as left out: all but the first, or with ``sampled(n)`` all but every n-th.
+
+    While coverage is measured, all cases of a test that is marked ``measured`` run, because nothing else covers what they do.
+    """
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
+        if MEASURING.active and item.get_closest_marker("measured"):
+            continue
         if isinstance(item, pytest.Function) and (marker := item.get_closest_marker("sampled")):
             test = (item.path, item.originalname)
             if seen[test] % marker.args[0] if marker.args else seen[test]:
@@ -51,6 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Exempt the collected tests and modules from garbage collection, which would walk all of them each time."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -300,7 +300,11 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     ),
     "package-not-found": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
     "version-not-found": _RUNTIME + "test_a_missing_version_is_said_and_the_old_one_stays",
-    "version-is-draft": "tests/runtime/test_versions.py::test_a_package_waits_for_the_first_scan_of_its_repository",
+    "version-is-draft": (
+        _SPEC_CONTROLLER + "test_a_version_whose_metadata_cannot_be_read_is_not_installed_until_it_can",
+        _SPEC_CONTROLLER + "test_an_exact_version_whose_metadata_cannot_be_read_is_refused_and_the_old_one_stays",
+        "tests/runtime/test_versions.py::test_a_package_waits_for_the_first_scan_of_its_repository",
+    ),
     "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
     "successful-reconcile": _RUNTIME + "test_an_application_becomes_ready_and_is_applied",
     "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
@@ -315,7 +319,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         _RUNTIME + "test_every_status_that_is_written_of_an_update_is_true",
     ),
     "package-switch": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
-    "stale-owner-references": Elsewhere("an index is owned by its repository, and nothing owns an Application"),
+    "stale-owner-references": _SPEC_CONTROLLER + "test_stale_owner_references_are_neither_followed_nor_changed",
     "registry-spec-changed": (
         _SPEC_CONTROLLER + "test_a_repository_that_is_corrected_wakes_who_failed_for_it",
         "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_no_one_who_runs",
@@ -342,7 +346,7 @@ VERSIONS: Final[dict[str, Coverage]] = {
         _FOLLOWED + "test_a_range_follows_a_new_tag_within_one_scan",
     ),
     "registry-error": _FOLLOWED + "test_a_repository_says_itself_what_is_wrong_with_it",
-    "metadata-parsing-error": _SCAN + "test_what_is_not_a_package_is_listed_with_the_reason",
+    "metadata-parsing-error": _SCAN + "test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one",
     "two-errors": (
         "tests/runtime/repositories/test_repository_status.py::test_problems_of_packages_are_the_repositorys",
         "tests/runtime/repositories/test_scan_plan.py::test_failures_pause_longer_and_no_longer_than_the_interval",

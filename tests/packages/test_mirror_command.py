@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from tests.packages.support.charts import chart
+from tests.packages.support.registry_contract import push
 from tests.registry_server import open_registry_server
 from wharfinger.__main__ import main
 from wharfinger.packages.registry.oci_layout import OciLayout
@@ -37,10 +38,43 @@ async def test_from_a_folder_to_a_registry_and_back(tmp_path: Path, capsys: pyte
     assert await OciLayout(tmp_path / "two").resolve("web", "1.0.0") == pushed
 
 
+async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A chart without annotations; its image is known after it was rendered with the given settings."""
+    async with open_registry_server(tmp_path) as address:
+        pod = (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
+            'spec: {containers: [{name: app, image: "{{ required "give a registry" .Values.registry }}/team/app:1"}]}\n'
+        )
+        about = "apiVersion: v2\nname: web\nversion: 1.0.0\nkubeVersion: '>=1.21.0'\n"
+        files = {"templates/pod.yaml": pod, "Chart.yaml": about}
+        package = await load_package(chart(tmp_path / "web", "web", "1.0.0", files))
+        await push_package(package, OciLayout(tmp_path / "one"), "web", "1.0.0")
+        source, target = f"oci-layout:{tmp_path}/one", f"oci-layout:{tmp_path}/two"
+        assert await run(source, target, "--plain-http") == 1
+        said = capsys.readouterr().err.splitlines()
+        assert said[0].startswith("error: web:1.0.0 was copied without its images, which are not known: ")
+        assert "give a registry" in said[0]
+        assert said[1].startswith("error: 1 packages without images; give settings with --settings NAME=FILE, ")
+        assert await run(source, target, "--plain-http", "--no-images") == 0
+        async with open_registry(address, scheme="http") as registry:
+            image = await push(registry, "1", b"app", "team/app")
+        settings = tmp_path / "settings.yaml"
+        settings.write_text(f"registry: {address}\n")
+        capsys.readouterr()
+        assert await run(source, target, "--settings", f"web={settings}", "--kubernetes-version", "1.20.0") == 1
+        assert "kubeVersion: >=1.21.0" in capsys.readouterr().err
+        assert await run(source, target, "--settings", f"web={settings}", "--kubernetes-version", "1.33.0") == 0
+        assert f"copied     {address}/team/app:1 {image.digest}" in capsys.readouterr().out
+    copied = await OciLayout(tmp_path / "two").resolve(f"images/127.0.0.1_{address.port}/team/app", "1")
+    assert copied == image
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("a.example/b", "a.example/c", "--package", "Web"), "expected NAME or NAME:TAG, such as web:1.2.0"),
+        (("a.example/b", "a.example/c", "--settings", "web"), "expected NAME=FILE, such as web=web-settings.yaml"),
+        (("a.example/b", "a.example/c", "--settings", "web=/none"), "reading /none"),
         (("a", "a.example/c", "--package", "web"), "no repository; expected host/path"),
         (("oci-layout:/none", "oci-layout:/none2", "--package", "web"), "not found"),
     ],

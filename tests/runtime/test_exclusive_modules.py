@@ -1,4 +1,4 @@
-"""Modules of one exclusive group, end to end: at most one is on, one that loses its place is kept, and the next one follows."""
+"""Modules of one exclusive group, end to end: at most one is installed, and the next one takes a place that is free."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 pytestmark = pytest.mark.unmeasured
 
-EXCLUDED = has_reason("NoneOfDependenciesUnmet")
+EXCLUDED = has_reason("ExclusiveGroupTaken")
 
 
 async def publish(world: World, name: str) -> None:
@@ -47,19 +47,19 @@ async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: 
         await world.create_module("flannel")
         flannel = await world.until("", "flannel", EXCLUDED)
         assert find_str(flannel, "status", "summary", "message") == (
-            "flannel excludes 'exclusive group cni': cilium, and version 1.0.0 is enabled"
+            "of the exclusive group 'cni' only one Module is installed: cilium"
         )
         assert await applied(world) == ["cilium"]
-        # One that takes precedence, and is installed later, takes the place; objects of the other stay until it is disabled.
+        # One that takes precedence, and is installed later, takes the place; the other one is uninstalled.
         await world.create_module("calico")
         await world.until_state("", "calico", "Ready")
         await world.until("", "cilium", EXCLUDED)
-        await world.until_state("", "cilium", "Suspended")
-        assert await applied(world) == ["calico", "cilium"]
+        await until_gone(world, "cilium")
+        await world.until_state("", "cilium", "Pending")
+        assert await applied(world) == ["calico"]
+        # The place of those that are disabled is taken by the next.
         off: JsonObject = {"enabled": False}
         await world.change("", "cilium", off)
-        await until_gone(world, "cilium")
-        # The place of one that is disabled is taken by the next.
         await world.change("", "calico", off)
         await world.until_state("", "flannel", "Ready")
         await until_gone(world, "calico")

@@ -11,13 +11,19 @@ from tests.runtime.core.test_runtime import SLOW_CONFIG
 from tests.runtime.support.killing import held, held_hook, watched
 from tests.runtime.support.world import World, open_world
 from tests.runtime.tasks.test_hook_runs import COUNTING, PACKAGE, config_map, hooked, until_data
-from wharfinger.formats.json.value import JsonObject, find_str
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.registry.manifest import OCI_MANIFEST, PACKAGE_CONFIG, write_manifest
+from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.repositories.repository_controller import SCAN_REQUESTED
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_INDEX, PACKAGE_REPOSITORY
 
 pytestmark = pytest.mark.unmeasured
+
+DEFAULT = ObjectKey(PACKAGE_REPOSITORY, "", "default")
 
 
 async def until_version(world: World, name: str, version: str) -> JsonObject:
@@ -75,6 +81,88 @@ async def test_a_repository_that_is_corrected_wakes_who_failed_for_it(tmp_path: 
         await world.until_state("prod", "shop", "Failed")
         await world.client.merge_patch(key, {"spec": {"registry": {"repo": f"{world.address}/packages"}}})
         await until_version(world, "shop", "1.0.0")
+
+
+async def push_draft(world: World, version: str) -> None:
+    """Push something under the tag of a version that has no readable metadata."""
+    async with open_registry(world.address, scheme="http") as registry:
+        config = await registry.push_blob("packages/web", PACKAGE_CONFIG, b"{}")
+        layer = await registry.push_blob("packages/web", "text/plain", b"notes")
+        await registry.push_manifest("packages/web", version, write_manifest(config, (layer,), {}), OCI_MANIFEST)
+
+
+@pytest.mark.slow
+async def test_a_version_whose_metadata_cannot_be_read_is_not_installed_until_it_can(tmp_path: Path) -> None:
+    """version-is-draft: the newest version of a range is passed over, and taken once it is a package."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await push_draft(world, "2.0.0")
+        await world.repository()
+        await world.create("prod", "shop", more={"packageVersion": None, "versionRange": ">=1"})
+        obj = await until_version(world, "shop", "1.0.0")
+        assert "not possible now: it is not a package" in find_str(obj, "status", "update", "message")
+        await world.push("web", "2.0.0")
+        await world.client.merge_patch(DEFAULT, {"metadata": {"annotations": {SCAN_REQUESTED: "1"}}})
+        await world.until(
+            "prod", "shop", lambda found: find_str(found, "status", "currentVersion", "version") == "2.0.0"
+        )
+
+
+@pytest.mark.slow
+async def test_an_exact_version_whose_metadata_cannot_be_read_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
+    """version-is-draft."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await push_draft(world, "2.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await until_version(world, "shop", "1.0.0")
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        obj = await world.until("prod", "shop", has_reason("ArtifactInvalid"))
+        assert find_str(obj, "status", "currentVersion", "version") == "1.0.0"
+        assert await world.config_map("prod", "shop") is not None
+        await world.push("web", "2.0.0")
+        await world.request("prod", "shop")
+        await until_version(world, "shop", "2.0.0")
+
+
+@pytest.mark.slow
+async def test_stale_owner_references_are_neither_followed_nor_changed(tmp_path: Path) -> None:
+    """stale-owner-references: only the spec says which repository and version a package uses.
+
+    The peer makes the package and its version owners of the Application, and replaces owners that are stale. Here nothing owns
+    an Application, so an owner reference is its user's.
+    """
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("web", "2.0.0")
+        await world.repository("old")
+        await world.repository()
+        await world.create("prod", "follower", repository="old", more={"packageVersion": None, "versionRange": "^1"})
+        await until_version(world, "follower", "1.0.0")
+        index = await world.client.get(ObjectKey(PACKAGE_INDEX, "", "old.web"))
+        owners: list[JsonValue] = [
+            {
+                "apiVersion": find_str(index, "apiVersion"),
+                "kind": "PackageIndex",
+                "name": "old.web",
+                "uid": find_str(index, "metadata", "uid"),
+            }
+        ]
+        await world.create("prod", "shop", repository="old")
+        await until_version(world, "shop", "1.0.0")
+        key = ObjectKey(APPLICATION, "prod", "shop")
+        await world.client.merge_patch(key, {"metadata": {"ownerReferences": owners}})
+        await world.change("prod", "shop", {"packageRepositoryName": "default", "packageVersion": "2.0.0"})
+        obj = await until_version(world, "shop", "2.0.0")
+        assert find(obj, "metadata", "ownerReferences") == owners
+        old = ObjectKey(PACKAGE_REPOSITORY, "", "old")
+        await world.client.delete(old)
+        kept = await world.until_object(
+            old, lambda found: find_str(World.condition(found, "Ready"), "reason") == "InUse"
+        )
+        message = find_str(World.condition(kept, "Ready"), "message")
+        assert message.startswith("its deletion waits for Application prod/follower; ")
 
 
 @pytest.mark.slow

@@ -11,14 +11,20 @@ from typing import cast
 import trio
 
 from wharfinger.formats.encodable import encodable
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import AddressError, PackageError
+from wharfinger.packages.files.disk_files import disk_errors
 from wharfinger.packages.mirroring.mirror import End, Mirror, OpenImage, Wanted, names_of
+from wharfinger.packages.mirroring.rendered_images import open_rendered_images
 from wharfinger.packages.network.proxies import read_proxies
 from wharfinger.packages.registry.address import RepositoryAddress, is_repository, is_tag
 from wharfinger.packages.registry.docker_logins import DockerLogins, default_file
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE, OciLayout
 from wharfinger.packages.registry.oci_registry import OciRegistry
 from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.sources.source import Network, RegistrySource, open_repository
 from wharfinger.packages.targets import LAYOUT, add_network_arguments, open_target, read_authorities, read_repository
 
@@ -30,8 +36,9 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         "mirror",
         help="copy packages, with what they reference, to another registry or to a folder",
         description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
-        "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). An interrupted copy "
-        "continues where it stopped. A daemon without a network installs from a folder of layouts (spec.layout).",
+        "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). A package that names none "
+        "is rendered, and the images in its manifests are copied. An interrupted copy continues where it stopped. A daemon "
+        "without a network installs from a folder of layouts (spec.layout).",
     )
     place = f"host[:port]/path below which the packages are, or {LAYOUT}FOLDER"
     mirror.add_argument("source", metavar="SRC", help=place)
@@ -43,6 +50,16 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:TAG]",
         help="a package to copy, in one version or in all (may be repeated; default: all packages that SRC lists)",
     )
+    mirror.add_argument(
+        "--settings",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="the settings to render package NAME with, YAML or JSON (may be repeated; default: those of the package)",
+    )
+    mirror.add_argument(
+        "--kubernetes-version", default="", metavar="V", help=f"the version to render for (default: {KUBE_VERSION})"
+    )
     mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
     mirror.add_argument("--dry-run", action="store_true", help="list and sum what would be copied, and copy nothing")
     add_network_arguments(mirror)
@@ -51,19 +68,37 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
 
 def _mirror(args: argparse.Namespace) -> int:
     try:
-        trio.run(_mirror_async, args)
+        unknown = trio.run(_mirror_async, args)
     except PackageError as error:
         hint = "; run the same command again, and it continues" if error.transient else ""
         print(f"error: {encodable(str(error), 'utf-8')}{hint}", file=sys.stderr)  # noqa: T201 - a command
         return 1
-    return 0
+    for package, why in sorted(unknown.items()):
+        text = f"error: {package} was copied without its images, which are not known: {why}"
+        print(encodable(text, "utf-8"), file=sys.stderr)  # noqa: T201 - a command
+    if unknown:
+        hint = "give settings with --settings NAME=FILE, list the images in Chart.yaml, or use --no-images"
+        print(f"error: {len(unknown)} packages without images; {hint}", file=sys.stderr)  # noqa: T201 - a command
+    return 1 if unknown else 0
 
 
-async def _mirror_async(args: argparse.Namespace) -> None:
+async def _mirror_async(args: argparse.Namespace) -> dict[str, str]:
+    """Copy, and return the packages whose images are not known, with the reasons."""
     wanted = [_wanted(text) for text in cast("list[str]", args.package)]
-    async with _opened(args, str(args.source)) as (source, path), _opened(args, str(args.target)) as (target, below):
+    settings = dict(_settings(text) for text in cast("list[str]", args.settings))
+    async with (
+        _opened(args, str(args.source)) as (source, path),
+        _opened(args, str(args.target)) as (target, below),
+        open_rendered_images(settings, str(args.kubernetes_version)) as rendered,
+    ):
         mirror = Mirror(
-            End(source, path), target, below, _images(args), images=not args.no_images, dry_run=bool(args.dry_run)
+            End(source, path),
+            target,
+            below,
+            _images(args),
+            rendered.find,
+            images=not args.no_images,
+            dry_run=bool(args.dry_run),
         )
         if not wanted:
             wanted = [Wanted(name) for name in await _names(str(args.source), source, path)]
@@ -73,6 +108,20 @@ async def _mirror_async(args: argparse.Namespace) -> None:
     sums = mirror.sums
     verb = "would copy" if args.dry_run else "copied"
     print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there")  # noqa: T201 - a command
+    return mirror.unknown
+
+
+def _settings(text: str) -> tuple[str, JsonObject]:
+    """Read ``NAME=FILE``. Raises AddressError and StoreError."""
+    name, equals, file = text.partition("=")
+    if not is_repository(name) or not equals or not file:
+        raise AddressError(f"--settings {text[:200]!r}: expected NAME=FILE, such as web=web-settings.yaml")
+    with disk_errors(f"reading {file}"):
+        data = Path(file).read_bytes()
+    try:
+        return name, as_object(read_yaml(data, what=file), file)
+    except FormatError as error:
+        raise AddressError(f"--settings: {error}") from error
 
 
 def _wanted(text: str) -> Wanted:

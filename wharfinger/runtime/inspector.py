@@ -195,6 +195,7 @@ class VersionSnapshot:
     kubernetes: str = ""
     changelog: tuple[str, ...] = ()
     deprecated: str = ""
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

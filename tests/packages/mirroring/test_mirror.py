@@ -16,16 +16,17 @@ from tests.packages.support.signing import POLICY, sign
 from tests.registry_server import open_registry_server
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.digest import digest_of
-from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, RegistryError
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, RegistryError, RenderError
 from wharfinger.packages.mirroring.copying import StreamTarget
+from wharfinger.packages.mirroring.image_references import image_reference
 from wharfinger.packages.mirroring.mirror import End, Mirror, OpenImage, Wanted, names_of
 from wharfinger.packages.registry import oci_registry
-from wharfinger.packages.registry.address import RepositoryAddress
+from wharfinger.packages.registry.address import PackageReference, RepositoryAddress
 from wharfinger.packages.registry.manifest import HELM_CHART, HELM_CONFIG, OCI_MANIFEST, write_manifest
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import OciRegistry, open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
-from wharfinger.packages.registry.registry import Descriptor, Registry, WritableRegistry
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry, WritableRegistry
 from wharfinger.packages.sources.source import LayoutSource, open_source
 from wharfinger.packages.store.disk_store import open_store
 
@@ -45,8 +46,12 @@ def images_at(registry: Registry) -> OpenImage:
     return open_image
 
 
+async def found_none(*_: object) -> tuple[PackageReference, ...]:
+    return ()
+
+
 def mirror(source: Registry, path: str, target: StreamTarget, below: str = "", *, dry_run: bool = False) -> Mirror:
-    return Mirror(End(source, path), target, below, no_image, dry_run=dry_run)
+    return Mirror(End(source, path), target, below, no_image, found_none, dry_run=dry_run)
 
 
 async def lines(made: Mirror, *names: str) -> list[str]:
@@ -200,6 +205,39 @@ async def test_images_that_a_chart_names_are_copied(tmp_path: Path) -> None:
     ]
     assert await target.resolve("images/registry.example_5000/team/app", "1.2") == app
     assert await target.resolve("images/registry-1.docker.io/library/base", "latest") == base
+
+
+async def test_a_package_that_lists_no_images_is_searched_for_them(tmp_path: Path) -> None:
+    source, target, images = (OciLayout(tmp_path / name) for name in ("one", "two", "images"))
+    app = await push(images, "1.2", b"app", "team/app")
+    await push_annotated(source, {})
+    made = mirror(source, "", target)
+    made.open_image = images_at(images)
+    asked: list[str] = []
+
+    async def find(_: Registry, repository: str, name: str, manifest: Manifest) -> tuple[PackageReference, ...]:
+        asked.append(f"{repository} {name} {manifest.config.media_type}")
+        return (image_reference("registry.example/team/app:1.2"),)
+
+    made.find_images = find
+    await lines(made, "web:1.0.0")
+    assert asked == [f"web web {HELM_CONFIG}"]
+    assert made.unknown == {}
+    assert await target.resolve("images/registry.example/team/app", "1.2") == app
+
+
+async def test_a_package_whose_images_are_not_known_is_copied_and_named(tmp_path: Path) -> None:
+    source, target = OciLayout(tmp_path / "one"), OciLayout(tmp_path / "two")
+    pushed = await push_annotated(source, {})
+    made = mirror(source, "", target)
+
+    async def find(*_: object) -> tuple[PackageReference, ...]:
+        raise RenderError("replicas is required", transient=False)
+
+    made.find_images = find
+    await lines(made, "web:1.0.0")
+    assert made.unknown == {"web:1.0.0": "replicas is required"}
+    assert await target.resolve("web", "1.0.0") == pushed
 
 
 async def test_images_are_left_out_on_request(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import logging
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +14,15 @@ from tests.packages.support.faulty_registry import FaultyRegistry, Reply, error_
 from tests.registry_server import make_certificate, open_registry_server
 from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.registry.address import RegistryAddress
-from wharfinger.packages.registry.credentials import Credentials
-from wharfinger.packages.registry.wire import Ask, Patience, Wire, open_wire
+from wharfinger.packages.registry.authorizations import Authorizations, Client, Purpose
+from wharfinger.packages.registry.credentials import BearerChallenge, Credentials
+from wharfinger.packages.registry.wire import Access, Ask, Patience, Wire, open_wire
 
 PORTER = Credentials("porter", "geheim")
 BASIC = PORTER.basic()
 GET = Ask("GET", "/v2/x", "x", "the thing")
 PATIENT = Patience()
+PULL = Purpose("x", write=False)
 NO_TIME = Patience(connect_s=5, read_s=0.1, write_s=5, answer_s=5)
 
 
@@ -35,6 +37,14 @@ async def pair(
         ) as wire,
     ):
         yield faulty, wire
+
+
+def wire_to(
+    faulty: FaultyRegistry, credentials: Credentials, known: Authorizations
+) -> AbstractAsyncContextManager[Wire]:
+    """A new connection that knows what earlier ones have learned."""
+    access = Access(known=known)
+    return open_wire(faulty.address, scheme="http", credentials=credentials, ca="", patience=PATIENT, access=access)
 
 
 def sent(faulty: FaultyRegistry) -> list[str]:
@@ -242,6 +252,46 @@ async def test_a_token_is_fetched_once_and_used_until_it_ends() -> None:
         assert faulty.requests[1].query == "service=wharf&scope=repository%3Ax%3Apull"
 
 
+async def test_what_a_registry_accepted_is_sent_at_once_on_the_next_connection() -> None:
+    known = Authorizations()
+    async with open_faulty_registry() as faulty:
+        faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)), Reply(body=b"yes"))
+        for _ in range(2):
+            async with wire_to(faulty, PORTER, known) as wire:
+                await wire.ask(GET, max_bytes=10)
+        async with wire_to(faulty, Credentials("porter", "other"), known) as wire:
+            await wire.ask(GET, max_bytes=10)
+        assert sent(faulty) == ["", BASIC, BASIC, ""]
+
+
+async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> None:
+    known = Authorizations()
+    async with open_faulty_registry() as faulty:
+        faulty.on("GET", "/token", *(Reply(body=b'{"token":"t%d","expires_in":0.001}' % number) for number in range(2)))
+        faulty.on("GET", "/v2/x", bearer(faulty), Reply(body=b"yes"))
+        for _ in range(2):
+            async with wire_to(faulty, PORTER, known) as wire:
+                await wire.ask(GET, max_bytes=10)
+                client = Client(str(wire.base), PORTER)
+            known.of(client).put(PULL, BearerChallenge(f"http://{faulty.address}/token", "wharf", ""), "", 0)
+        assert [path for _, path in faulty.asked()] == ["/v2/x", "/token", "/v2/x", "/token", "/v2/x"]
+        assert sent(faulty)[-1] == "Bearer t1"
+
+
+async def test_a_realm_that_is_gone_is_forgotten() -> None:
+    known = Authorizations()
+    async with open_faulty_registry() as faulty:
+        faulty.on("GET", "/v2/x", Reply(body=b"yes"))
+        faulty.on("GET", "/token", Reply(500))
+        async with wire_to(faulty, PORTER, known) as wire:
+            old = BearerChallenge(f"http://{faulty.address}/token", "wharf", "")
+            known.of(Client(str(wire.base), PORTER)).put(PULL, old, "Bearer old", 0)
+            for _ in range(2):
+                await wire.ask(GET, max_bytes=10)
+        assert [path for _, path in faulty.asked()] == ["/token", "/v2/x", "/v2/x"]
+        assert sent(faulty) == [BASIC, "", ""]
+
+
 async def test_a_token_of_identity_is_no_password() -> None:
     async with pair(Credentials("porter", "", "1dentity")) as (faulty, wire):
         faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)))
@@ -307,7 +357,7 @@ async def test_a_realm_that_gives_no_token(reply: Reply, transient: bool) -> Non
 
 
 async def test_the_number_of_tokens_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wharfinger.packages.registry.wire.MAX_TOKENS", 2)
+    monkeypatch.setattr("wharfinger.packages.registry.authorizations.MAX_TOKENS", 2)
     async with pair() as (faulty, wire):
         faulty.on("GET", "/token", Reply(body=b'{"token":"t"}'))
         for name in ("a", "b", "c", "a"):

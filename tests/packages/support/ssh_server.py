@@ -1,4 +1,4 @@
-"""A program in place of ssh that runs what git asks for on this machine, and a real server if there is one.
+"""A program in place of ssh that runs what git asks for on this machine, and a real server.
 
 Git runs ``ssh [options] HOST COMMAND``. The program notes its arguments, and the modes and contents of the files that they name.
 """
@@ -6,12 +6,11 @@ Git runs ``ssh [options] HOST COMMAND``. The program notes its arguments, and th
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from socket import create_server
-from time import monotonic
 from typing import Final
 
 from wharfinger.packages.sources.git_repository import SshKey
@@ -33,6 +32,32 @@ if words[0] != "git-upload-pack":
     sys.exit("only git-upload-pack is served")
 os.execvp("git", ["git", "upload-pack", *words[1:]])
 """
+
+_SERVER: Final = """
+import asyncio, asyncssh, shlex, sys
+
+async def serve(process):
+    words = shlex.split(process.command or "")
+    if words[:1] != ["git-upload-pack"]:
+        process.stderr.write("only git-upload-pack is served\\n")
+        process.exit(1)
+        return
+    git = await asyncio.create_subprocess_exec(
+        "git", "upload-pack", *words[1:], stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    await process.redirect(stdin=git.stdin, stdout=git.stdout)
+    process.exit(await git.wait())
+
+async def main(host_key, authorized):
+    server = await asyncssh.listen(
+        "127.0.0.1", 0, server_host_keys=[host_key], authorized_client_keys=authorized, process_factory=serve, encoding=None
+    )
+    print(server.get_port(), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""A server over asyncssh, which needs neither root nor a system's user. It prints its port."""
 
 
 @dataclass(frozen=True)
@@ -74,33 +99,18 @@ class SshServer:
 
 
 @contextmanager
-def serving_ssh(folder: Path, program: str) -> Iterator[SshServer]:
-    """Run sshd for the user of this process; it accepts one key."""
+def serving_ssh(folder: Path) -> Iterator[SshServer]:
+    """Run a server in a process of its own; it accepts one key."""
     folder.mkdir(mode=0o700)
     private, public = make_key(folder, "user")
     _, host_public = make_key(folder, "host")
     (folder / "authorized").write_text(f"{public}\n")
-    with create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    settings = {
-        "ListenAddress": f"127.0.0.1:{port}",
-        "HostKey": folder / "host",
-        "AuthorizedKeysFile": folder / "authorized",
-        "PasswordAuthentication": "no",
-        "StrictModes": "no",
-        "UsePAM": "no",
-        "PidFile": "none",
-    }
-    (folder / "config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
-    with subprocess.Popen([program, "-D", "-e", "-f", folder / "config"], stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        until = monotonic() + 20
-        for line in server.stderr:
-            if "Server listening" in line:
-                break
-            assert monotonic() < until
+    command = [sys.executable, "-c", _SERVER, str(folder / "host"), str(folder / "authorized")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         try:
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+            assert port.isdecimal(), "the server of asyncssh does not start; it is installed by `make setup`"
             yield SshServer(f"127.0.0.1:{port}", SshKey(private, f"[127.0.0.1]:{port} {host_public}"))
         finally:
-            server.terminate()
-            server.communicate()
+            server.communicate()  # it ends when its standard input is closed

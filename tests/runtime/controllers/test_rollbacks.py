@@ -2,16 +2,41 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.runtime.support.upgraded import CLAIM, DRAWN, JOB, LIMITS, deployment, install, password, revisions, text
-from tests.runtime.support.world import SOON, open_ground, open_world
+from tests.runtime.support.world import SOON, World, open_ground, open_world
 from tests.runtime.tasks.test_hook_runs import bash, hooked
 from wharfinger.cluster.records.release import ReleaseStatus
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.core.runtime import STALLED_RETRY
 from wharfinger.runtime.resources.resources import REQUESTED
 from wharfinger.runtime.resources.upgrade_policy import ROLLBACK
+
+FORBIDS_FIRST: Final[tuple[JsonObject, ...]] = (
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "not-again"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}
+                ]
+            },
+            "validations": [{"expression": "object.data.?text.orValue('') != 'first'", "message": "not again"}],
+        },
+    },
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "not-again"},
+        "spec": {"policyName": "not-again", "validationActions": ["Deny"]},
+    },
+)
 
 
 @pytest.mark.slow
@@ -97,6 +122,71 @@ async def test_the_way_back_may_fail_as_well(tmp_path: Path) -> None:
         shop = await world.until_state("prod", "shop", "Ready")
         assert find(shop, "status", "rollback") is None
         assert find_str(shop, "status", "currentVersion", "version") == "2.0.1"
+
+
+@pytest.mark.slow
+async def test_a_way_back_that_fails_at_first_is_retried_until_it_succeeds(tmp_path: Path) -> None:
+    """A hook of the former revision fails as long as a file is there; nobody changes the resource."""
+    config, blocks = "{configVersion: v1, beforeHelm: 1}", tmp_path / "blocks"
+    tries = tmp_path / "tries"
+    back = f"echo try >> {tries}; [ ! -e {blocks} ] || {{ echo 'the database is not there' >&2; exit 1; }}"
+    async with open_ground(tmp_path) as ground, replace(ground, backoff=SOON).open_world() as world:
+        await world.repository()
+        for version, then in (("1.0.0", back), ("2.0.0", f"touch {blocks}; echo broken >&2; exit 1")):
+            folder = hooked(tmp_path / version, {"a.sh": bash(config, then)})
+            file = folder / "package.yaml"
+            file.write_text(file.read_text().replace("1.0.0", version))
+            await world.push_folder(folder, "hooked", version)
+        more: JsonObject = {"upgrade": {"rollbackOnFailure": True, "retries": 0}}
+        await world.create("prod", "shop", package="hooked", more=more)
+        await world.until_state("prod", "shop", "Ready")
+        before = tries.read_text().count("try")
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+
+        def failed(obj: JsonObject) -> bool:
+            return "the database is not there" in find_str(obj, "status", "summary", "message")
+
+        shop = await world.until("prod", "shop", failed)
+        message = find_str(shop, "status", "summary", "message")
+        assert message.startswith("returning to revision 1 (1.0.0), because 2.0.0 failed (PackageHookFailed")
+        assert find_str(shop, "status", "summary", "state") == "Degraded"
+        await world.until_runtime(lambda: tries.read_text().count("try") >= before + 2)
+        assert world.runtime.instances["prod.shop"].wish.version == "1.0.0"
+        blocks.unlink()
+        shop = await world.until_state("prod", "shop", "RolledBack")
+        assert find_str(shop, "status", "currentVersion", "version") == "1.0.0"
+        assert find_str(shop, "status", "rollback", "reason") == "UpgradeFailed"
+        assert find_str(World.condition(shop, "Ready"), "status") == "True"
+
+
+@pytest.mark.slow
+async def test_a_way_back_that_the_server_refuses_at_first_is_retried_until_it_allows_it(tmp_path: Path) -> None:
+    """A policy forbids the former content for a while. Nobody changes the resource, which is checked again every ten minutes."""
+    new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
+    async with open_world(tmp_path) as world:
+        await install(world, {})
+        await world.push("web", "2.0.0", {"templates/drawn.yaml": DRAWN, **new})
+        for obj in FORBIDS_FIRST:
+            await world.client.create(obj)
+        await world.change("prod", "shop", {"packageVersion": "2.0.0", "settings": {"text": "second"}})
+
+        def refused(obj: JsonObject) -> bool:
+            message = find_str(obj, "status", "summary", "message")
+            return (
+                message.startswith("returning to revision 1 (1.0.0), because 2.0.0 failed") and "not again" in message
+            )
+
+        shop = await world.until("prod", "shop", refused)
+        assert find_str(shop, "status", "summary", "state") == "Degraded"
+        assert await text(world) == "second"
+        for kind in ("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"):
+            resource = await world.client.resource_type("admissionregistration.k8s.io/v1", kind)
+            await world.client.delete(ObjectKey(resource, "", "not-again"))
+        now = world.runtime.now
+        world.runtime.now = lambda: now() + STALLED_RETRY
+        await world.annotate("prod", "shop", "example.com/look", "again")
+        await world.until_state("prod", "shop", "RolledBack")
+        assert await text(world) == "first"
 
 
 @pytest.mark.slow

@@ -92,8 +92,8 @@ async def test_each_right_is_asked_for_and_each_missing_one_is_listed(autojump_c
             "patch modules.wharfinger.dev/status",
         ]
         assert listed(missing) == (
-            "create, patch customresourcedefinitions.apiextensions.k8s.io (to bring its own definitions and those of packages "
-            "up to date); create leases.coordination.k8s.io in wharfinger-system (to be the only daemon at work); "
+            "create, patch customresourcedefinitions.apiextensions.k8s.io (to install and update its own definitions and "
+            "those of packages); create leases.coordination.k8s.io in wharfinger-system (to ensure that only one daemon works); "
             "patch modules.wharfinger.dev/status (to report the status of Modules)"
         )
 

@@ -1,17 +1,22 @@
 """Install and uninstall against a control plane with the daemon's inner part, real files and a real registry."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.packages.support.charts import chart, manifest, write
 from tests.runtime.support.world import World, open_world
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ForbiddenError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.registry.address import RepositoryAddress
 from wharfinger.runtime.installing.commands import install
-from wharfinger.runtime.installing.installation import InstallError, Wish, remove
+from wharfinger.runtime.installing.installation import InstallError, Wish, remove, request
 from wharfinger.runtime.installing.target import ANY, InRegistry, InRepository, read_target
+from wharfinger.runtime.resources.application_scope import NAMESPACE
 from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY, SECRET
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec: {ports: [{name: http, port: 80}], selector: {a: b}}\n"
@@ -62,6 +67,45 @@ async def test_a_package_that_needs_the_cluster_is_told_so_and_let(tmp_path: Pat
             await install(world.client, wish(folder), wait=True)
         allowed = Wish(read_target(str(folder)), "prod", "shop", {}, cluster_scope=True)
         await install(world.client, allowed, wait=True)
+
+
+async def test_a_missing_namespace_is_created_only_on_request(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    wanted = Wish(read_target(str(folder)), "elsewhere", "shop", {})
+    async with open_world(tmp_path) as world:
+        with pytest.raises(
+            InstallError, match=r"no namespace elsewhere; correct it, or create it with --create-namespace"
+        ):
+            await request(world.client, wanted, lambda _: None)
+        assert await names(world) == ([], [])
+        said: list[str] = []
+        for _ in range(2):
+            await request(world.client, replace(wanted, create_namespace=True), said.append)
+        assert said[0] == "namespace elsewhere: created"
+        assert sum("created" in line for line in said) == 1
+        await world.client.get(ObjectKey(NAMESPACE, "", "elsewhere"))
+
+
+class WithoutNamespaces:
+    """A client of a user who may not read namespaces."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._client, name)
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        if key.resource == NAMESPACE:
+            raise ForbiddenError(403, "Forbidden", "no")
+        return await self._client.get(key)
+
+
+async def test_a_user_who_may_not_read_namespaces_can_use_theirs(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0")
+    async with open_world(tmp_path) as world:
+        client = cast("ClusterClient", WithoutNamespaces(world.client))
+        assert await request(client, wish(folder), lambda _: None) == 1
 
 
 async def test_a_package_of_a_registry_uses_the_repository_that_is_there(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Plans: what would be on, in which order, and what is said of the rest. The live scheduler decides the same."""
 
+from dataclasses import replace
+
 import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.support.nodes import depends, group, module, node
+from tests.runtime.support.nodes import depends, group, grouped, module, node
 from tests.runtime.support.planned import Packages, inputs, plan_of, planned, spec, states
 from tests.scale import scaled
 from wharfinger.packages.definition.definition import Definition
@@ -45,6 +47,30 @@ def test_all_of_them_is_on_after_what_it_needs() -> None:
 def test_a_dependency_of_a_later_tier_raises_who_needs_it() -> None:
     plan = plan_of(module("early", "late", order=1), module("late", order=50), module("between", order=20))
     assert [(each.name, each.tier) for each in plan.order] == [("between", 20), ("late", 50), ("early", 50)]
+
+
+def test_of_an_exclusive_group_one_is_on_and_the_others_name_it() -> None:
+    plan = plan_of(grouped("flannel"), grouped("cilium", order=1), module("other"), grouped("calico", order=1))
+    assert states(plan) == {"calico": "on", "cilium": "blocked", "flannel": "blocked", "other": "on"}
+    assert {each.name: each.message for each in plan.blocked} == dict.fromkeys(
+        ("cilium", "flannel"), "of the exclusive group 'cni' only one Module is installed: calico"
+    )
+
+
+def test_one_of_an_exclusive_group_that_is_disabled_leaves_the_place() -> None:
+    wanted = [spec("calico", enabled=False), spec("flannel"), spec("shop.user")]
+    plan = planned(wanted, [grouped("calico"), grouped("flannel"), node("shop.user", "flannel")])
+    assert states(plan) == {"calico": "off", "flannel": "on", "shop.user": "on"}
+
+
+def test_one_of_an_exclusive_group_that_cannot_be_read_leaves_the_place() -> None:
+    plan = planned([spec("calico"), spec("flannel")], [grouped("flannel")])
+    assert states(plan) == {"calico": "blocked", "flannel": "on"}
+
+
+def test_one_that_needs_another_of_its_exclusive_group_is_blocked() -> None:
+    plan = plan_of(grouped("a", "b"), grouped("b"), node("c.c", "a"))
+    assert states(plan) == {"a": "blocked", "b": "on", "c.c": "blocked"}
 
 
 def test_nothing_is_planned_of_nothing() -> None:
@@ -200,6 +226,8 @@ def worlds(draw: st.DrawFn, *, cycles: bool = False) -> tuple[list[Node], dict[s
             script=is_module and draw(st.booleans()),
             bundles=[("ee", "Default")] if is_module and draw(st.booleans()) else [],
         )
+        if is_module and draw(st.booleans()):
+            one = replace(one, exclusive=draw(st.sampled_from("xy")))
         if draw(st.integers(0, 5)):
             nodes.append(one)
     return nodes, {each.name: draw(st.sampled_from([True, True, None, False])) for each in nodes}

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.packages.support.registry_contract import push
 from wharfinger.formats.json.value import JsonObject, encode_json
 from wharfinger.packages.digest import Digest, digest_of
-from wharfinger.packages.registry.manifest import HELM_CONFIG, OCI_INDEX, OCI_LAYER, OCI_MANIFEST, write_manifest
+from wharfinger.packages.registry.manifest import HELM_CHART, HELM_CONFIG, OCI_INDEX, OCI_MANIFEST, write_manifest
 from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.runtime.repositories.package_scan import Interest, read_details, scan_package
@@ -53,7 +53,7 @@ class Counted:
 
 async def push_config(layout: OciLayout, tag: str, config: JsonObject) -> Digest:
     described = await layout.push_blob(WEB, HELM_CONFIG, encode_json(config))
-    layer = await layout.push_blob(WEB, OCI_LAYER, tag.encode())
+    layer = await layout.push_blob(WEB, HELM_CHART, tag.encode())
     manifest = write_manifest(described, (layer,), {"org.opencontainers.image.version": tag})
     return (await layout.push_manifest(WEB, tag, manifest, OCI_MANIFEST)).digest
 
@@ -142,11 +142,17 @@ async def test_a_tag_of_an_image_index_is_compared_by_its_own_digest(tmp_path: P
     assert counted.asked == {"tags": 1, "resolve": 1}
 
 
-async def test_what_is_not_a_package_is_listed_with_the_reason(tmp_path: Path) -> None:
+async def test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one(tmp_path: Path) -> None:
     layout = OciLayout(tmp_path)
     await layout.push_manifest(WEB, "1.0.0", b'{"schemaVersion": 1}', OCI_MANIFEST)
     index = await scan_package(layout, WEB, EMPTY, Interest())
-    assert index.details["1.0.0"].description.startswith("not a package: ")
+    assert index.details["1.0.0"].unreadable.startswith("it is not a package: ")
+    counted = Counted(layout)
+    assert await scan_package(counted, WEB, index, Interest()) == index
+    assert counted.asked == {"tags": 1, "resolve": 1}
+    await push_config(layout, "1.0.0", {"description": "now"})
+    again = await scan_package(layout, WEB, index, Interest())
+    assert (again.details["1.0.0"].unreadable, again.details["1.0.0"].description) == ("", "now")
 
 
 def test_details_of_a_chart_and_of_a_package() -> None:

@@ -59,9 +59,26 @@ async def test_few_packages_are_read() -> None:
     graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
     read = Read()
     result = await search_versions(graph, "shop", read)
-    assert result is None
+    assert result is not None
+    assert (result.changes, result.complete) == ((), False)
+    assert not set(result.unread) & set(read.names)
     assert len(read.names) == MAX_PACKAGES
+    assert result.text.startswith(
+        "no set of versions was found; the search ended before it came to other versions of p"
+    )
     assert await search_versions(graph, "p00", read) is None
+
+
+async def test_a_search_that_found_nothing_names_what_it_did_not_read() -> None:
+    """Even if some versions were judged: a version of a package that was not read may work."""
+    names = [f"p{number:02}" for number in range(MAX_PACKAGES + 1)]
+    graph = graph_of(*map(node, names), node("shop", *(f"{name} >=2" for name in names)))
+    read = Read(*(node(name, version="2.0.0") for name in names))
+    result = await search_versions(graph, "shop", read)
+    assert result is not None
+    assert result.changes == ()
+    assert result.unread
+    assert "no known versions" not in result.text
 
 
 async def test_a_search_ends_when_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.runtime.support.nodes import node
-from wharfinger.runtime.scheduler.events import IntentSet, NodeAdded, NodeRemoved, Resumed
+from tests.runtime.support.nodes import grouped, node
+from wharfinger.runtime.scheduler.events import IntentSet, NodeAdded, NodeRemoved, Resumed, ScriptVoted
 from wharfinger.runtime.scheduler.exclusive_groups import outranking, regrouped
-from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.scheduler.scheduler import Scheduler
-
-
-def grouped(name: str, *needs: str, order: int = 999, group: str = "cni") -> Node:
-    return replace(node(name, *needs, order=order), exclusive=group)
 
 
 def started() -> Scheduler:
@@ -42,8 +39,9 @@ def test_only_one_is_on_and_the_others_say_which() -> None:
     assert on(scheduler) == {"cilium"}
     decision = scheduler.decision("flannel")
     assert decision is not None
-    assert decision.reason == "NoneOfDependenciesUnmet"
-    assert decision.message == "flannel excludes 'exclusive group cni': cilium, and version 1.0.0 is enabled"
+    assert decision.reason == "ExclusiveGroupTaken"
+    assert decision.message == "of the exclusive group 'cni' only one Module is installed: cilium"
+    assert scheduler.unwanted("flannel")
     snapshot = scheduler.snapshot("flannel")
     assert snapshot is not None
     assert [(group.kind, group.members[0].name) for group in snapshot.groups] == [("noneOf", "cilium")]
@@ -60,6 +58,50 @@ def test_one_that_is_off_leaves_the_place_to_the_next() -> None:
     assert on(scheduler) == {"flannel"}
     scheduler.apply(IntentSet("calico", enabled=True))
     assert on(scheduler) == {"calico"}
+
+
+def test_one_that_is_paused_keeps_its_place() -> None:
+    scheduler = started()
+    scheduler.apply(NodeAdded(node("mesh")))
+    scheduler.apply(NodeAdded(grouped("cilium", "mesh")))
+    scheduler.apply(NodeAdded(grouped("flannel")))
+    assert on(scheduler) == {"mesh", "cilium"}
+    scheduler.apply(NodeRemoved("mesh"))
+    assert on(scheduler) == set()
+    assert not scheduler.unwanted("cilium")
+    decision = scheduler.decision("flannel")
+    assert decision is not None
+    assert decision.message == (
+        "of the exclusive group 'cni' only one Module is installed: cilium (which is off at present)"
+    )
+    scheduler.apply(IntentSet("cilium", enabled=False))
+    assert on(scheduler) == {"flannel"}
+
+
+@pytest.mark.parametrize(
+    ("vote", "installed"),
+    [
+        (ScriptVoted("cilium", None), "cilium"),
+        (ScriptVoted("cilium", None, error="it crashed"), ""),
+        (ScriptVoted("cilium", enabled=False, provisional=True), ""),
+        (ScriptVoted("cilium", enabled=False), "flannel"),
+    ],
+    ids=["no objection", "failed", "provisional no", "no"],
+)
+def test_a_script_gives_the_place_away_only_with_a_clear_no(vote: ScriptVoted, installed: str) -> None:
+    scheduler = started()
+    scheduler.apply(NodeAdded(replace(grouped("cilium"), script=True)))
+    scheduler.apply(NodeAdded(grouped("flannel")))
+    assert on(scheduler) == set()
+    scheduler.apply(vote)
+    assert on(scheduler) == ({installed} if installed else set())
+
+
+def test_one_that_is_off_by_default_keeps_no_other_off() -> None:
+    scheduler = started()
+    scheduler.apply(NodeAdded(replace(grouped("cilium"), floor=Verdict.DISABLE)))
+    scheduler.apply(NodeAdded(grouped("flannel")))
+    assert on(scheduler) == {"flannel"}
 
 
 def test_one_that_leaves_the_group_excludes_no_one_any_more() -> None:

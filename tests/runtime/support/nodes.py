@@ -1,6 +1,7 @@
 """Nodes of a scheduler, in few words."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -56,6 +57,11 @@ def module(
 ) -> Node:
     """Off unless something enables it."""
     return node(name, *needs, order=order, floor=Verdict.DISABLE, script=script, bundles=bundles)
+
+
+def grouped(name: str, *needs: str, order: int = DEFAULT_ORDER, group: str = "cni") -> Node:
+    """A Module of an exclusive group."""
+    return replace(node(name, *needs, order=order), exclusive=group)
 
 
 def _constraint(text: str | None) -> VersionConstraint | None:

@@ -43,6 +43,7 @@ def definition(wanted: Node) -> Definition:
         images={},
         subscriptions=wanted.subscriptions,
         bundles=wanted.bundles,
+        exclusive_group=wanted.exclusive,
     )
 
 

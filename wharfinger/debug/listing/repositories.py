@@ -102,7 +102,8 @@ def _version_rows(source: RepositorySnapshot, index: IndexSnapshot) -> list[Row]
 
 
 def _version_cells(source: RepositorySnapshot, index: IndexSnapshot, each: VersionSnapshot) -> tuple[str, ...]:
-    notes = [f"deprecated: {each.deprecated}"] if each.deprecated else []
+    notes = [each.unreadable] if each.unreadable else []
+    notes += [f"deprecated: {each.deprecated}"] if each.deprecated else []
     notes += each.changelog[:1]
     return (
         source.name,

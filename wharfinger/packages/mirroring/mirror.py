@@ -1,10 +1,12 @@
 """The mirror of a repository of packages: the packages, versions and images that are copied, and their targets.
 
+A package names its images in annotations or in a file. One that does not is rendered.
+
 The package ``web`` of ``SRC`` becomes ``DST/web``. The image ``registry.example:5000/team/app`` becomes
 ``DST/images/registry.example_5000/team/app``, so nodes find the copies with one rule for each host in registries.conf.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,16 +18,22 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json
 from wharfinger.packages.charts.chart import MAX_CHART_FILE
 from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, RenderError
 from wharfinger.packages.mirroring.copying import SIGNATURE_SUFFIXES, Ends, StreamTarget, Sums, copy_artifact
 from wharfinger.packages.mirroring.image_references import annotated_images, listed_digests
 from wharfinger.packages.registry.address import PackageReference, RepositoryAddress, is_repository
 from wharfinger.packages.registry.manifest import HELM_CONFIG, PACKAGE_CONFIG
 from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
+from wharfinger.packages.settings.values import SettingsError
 
 IMAGES: Final = "images"
 
 OpenImage = Callable[[RepositoryAddress], AbstractAsyncContextManager[Registry]]
+FindImages = Callable[[Registry, str, str, Manifest], Awaitable[tuple[PackageReference, ...]]]
+"""A function that finds the images of a package that lists none, by registry, repository, name and manifest.
+
+Raises PackageError and FormatError.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +58,20 @@ class Wanted:
 
 @dataclass(slots=True)
 class Mirror:
-    """A copy of packages to ``target``, below ``path``. With ``dry_run`` nothing is written, but everything is counted."""
+    """A copy of packages to ``target``, below ``path``. With ``dry_run`` nothing is written, but everything is counted.
+
+    ``unknown`` are the packages whose images could not be found, each with the reason; they are copied without images.
+    """
 
     source: End
     target: StreamTarget
     path: str
     open_image: OpenImage
+    find_images: FindImages
     images: bool = True
     dry_run: bool = False
     sums: Sums = field(default_factory=Sums)
+    unknown: dict[str, str] = field(default_factory=dict)
     _images: dict[str, PackageReference] = field(default_factory=dict)
 
     async def run(self, packages: Sequence[Wanted]) -> AsyncGenerator[str, None]:
@@ -79,7 +92,7 @@ class Mirror:
         before = self.sums.bytes
         descriptor = await copy_artifact(ends, tag, self.sums, dry_run=self.dry_run)
         if self.images:
-            await self._note_images(ends, descriptor)
+            await self._note_images(ends, descriptor, name, f"{name}:{tag}")
         return self._line(f"{name}:{tag}", descriptor, before)
 
     async def _image(self, text: str, image: PackageReference) -> str:
@@ -96,16 +109,30 @@ class Mirror:
                 descriptor = await copy_artifact(ends, image.tag, self.sums, dry_run=self.dry_run)
         return self._line(text, descriptor, before)
 
-    async def _note_images(self, ends: Ends, descriptor: Descriptor) -> None:
-        """Record the images that a package names, and copy those in its own repository."""
+    async def _note_images(self, ends: Ends, descriptor: Descriptor, name: str, shown: str) -> None:
+        """Record the images that a package names, and copy those in its own repository.
+
+        A package that lists no images is rendered, and its manifests are searched.
+        """
         manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
         what = f"{ends.source_repository}@{descriptor.digest}"
+        found: tuple[PackageReference, ...] = ()
         if manifest.config.media_type == HELM_CONFIG:
-            metadata = await _metadata(ends, manifest, what)
-            self._images.update({str(image): image for image in annotated_images(metadata, what)})
+            found = annotated_images(await _metadata(ends, manifest, what), what)
         elif manifest.config.media_type == PACKAGE_CONFIG:
-            for digest in await _own_images(ends, manifest, what):
+            own = await _own_images(ends, manifest, what)
+            for digest in own:
                 await copy_artifact(ends, digest, self.sums, dry_run=self.dry_run)
+            if own:
+                return
+        else:
+            return
+        if not found:
+            try:
+                found = await self.find_images(ends.source, ends.source_repository, name, manifest)
+            except (ArtifactError, RenderError, SettingsError, FormatError) as error:
+                self.unknown[shown] = str(error)
+        self._images.update({str(image): image for image in found})
 
     def _target(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name

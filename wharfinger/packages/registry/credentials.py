@@ -2,7 +2,7 @@
 
 The content of a challenge comes from the network. Four rules keep a password from foreign hosts:
 
-* credentials are sent only on request, and only to the registry's origin and the token realm that it names;
+* credentials are sent only to an origin that has requested them, and to the token realm that it names;
 * a login goes to a realm on the registry's own host, on a host of the same domain over https, or on a host that the user named
   (`may_get_login`), and to no other realm;
 * a registry reached over https cannot send a password to a realm over http;

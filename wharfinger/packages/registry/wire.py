@@ -4,6 +4,8 @@ It knows nothing else of the protocol. The httpx transport is used without the c
 credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
 redirects to object storage contain signatures. Invariants:
 
+* a login is sent without a challenge only to an origin that has asked for it before (``Access.known``), or with
+  ``Access.unasked``;
 * credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm that it names, if
   the realm is on its own host, in its own domain, or on a host that the user named;
 * https never turns into http, not even by a redirect or an upload location;
@@ -29,6 +31,7 @@ from wharfinger.packages.network.tls import ClientCertificate, Tls, tls_context
 from wharfinger.packages.network.transports import RoutedTransport, origin_of
 from wharfinger.packages.registry.address import RegistryAddress, Scheme
 from wharfinger.packages.registry.answer import MAX_ERROR_BODY, failure, network_failure
+from wharfinger.packages.registry.authorizations import Authorizations, Client, Purpose
 from wharfinger.packages.registry.credentials import (
     MAX_TOKEN_ANSWER,
     BasicChallenge,
@@ -44,7 +47,6 @@ from wharfinger.packages.registry.credentials import (
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 
 MAX_REDIRECTS: Final = 5
-MAX_TOKENS: Final = 256
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 CLOSE_S: Final = 5.0
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+\Z")
@@ -103,13 +105,14 @@ class Access:
     """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
     ``renew`` is called once for each request that was refused with 401. With ``unasked``, the login is sent without a challenge,
-    for servers that answer 404 instead of challenging.
+    for servers that answer 404 instead of challenging. ``known`` has the authorizations of earlier connections.
     """
 
     client: ClientCertificate | None = None
     proxies: Proxies = NO_PROXIES
     renew: Callable[[], Awaitable[Credentials | None]] | None = field(default=None, repr=False)
     unasked: bool = False
+    known: Authorizations | None = field(default=None, repr=False)
 
 
 DIRECT: Final = Access()
@@ -126,6 +129,7 @@ class Wire:
         patience: Patience,
         at_once: int,
         access: Access,
+        ca: str,
     ) -> None:
         self.base = base
         self.name = base.netloc.decode()
@@ -134,9 +138,10 @@ class Wire:
         self._credentials = credentials
         self._access = access
         self._slots = trio.CapacityLimiter(at_once)
-        unasked = access.unasked and credentials is not None and credentials.can_basic
-        self._basic = credentials.basic() if unasked and credentials is not None else ""
-        self._tokens: dict[tuple[str, bool], tuple[str, float]] = {}
+        self._client = Client(str(base), credentials, access.client, ca)
+        self._all_known = access.known or Authorizations()
+        self._known = self._all_known.of(self._client)
+        self._known.basic = self._known.basic or access.unasked
 
     async def ask(self, ask: Ask, *, max_bytes: int) -> Answer:
         """Send a request, and read the whole answer.
@@ -193,7 +198,7 @@ class Wire:
         asked = renewed = False
         for _ in range(MAX_REDIRECTS + 4):
             own = origin_of(url) == origin_of(self.base)
-            sent = self._authorization(ask) if own else ""
+            sent = await self._authorization(ask) if own else ""
             response = await self._once(ask, url, sent)
             status = response.status_code
             if status in ask.accepted:
@@ -256,19 +261,34 @@ class Wire:
             )
         return target
 
-    def _authorization(self, ask: Ask) -> str:
-        header, until = self._tokens.get((ask.repository, ask.write), ("", 0.0))
-        return header if header and trio.current_time() < until else self._basic
+    async def _authorization(self, ask: Ask) -> str:
+        """Return the header that the registry is known to want; a token that has expired is replaced."""
+        purpose = Purpose(ask.repository, ask.write)
+        header = self._known.header(purpose, trio.current_time())
+        if not header and (challenge := self._known.challenge(purpose)) is not None:
+            try:
+                await self._fetch_token(challenge, ask)
+            except RegistryError:  # the registry may want something else by now; it says so in its next challenge
+                self._known.drop(purpose)
+            header = self._known.header(purpose, trio.current_time())
+        return header or self._basic
+
+    @property
+    def _basic(self) -> str:
+        """The header with the password; "" if there is none, or if the registry has not asked for it."""
+        credentials = self._credentials
+        wanted = self._known.basic and credentials is not None and credentials.can_basic
+        return credentials.basic() if wanted and credentials is not None else ""
 
     async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
         """Prepare the answer to one of the challenges; return False if there is no answer, or ``sent`` was it already."""
-        self._tokens.pop((ask.repository, ask.write), None)
+        self._known.drop(Purpose(ask.repository, ask.write))
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
                 await self._fetch_token(challenge, ask)
                 return True
             if self._credentials is not None and self._credentials.can_basic and sent != self._credentials.basic():
-                self._basic = self._credentials.basic()
+                self._known.basic = True
                 return True
         return False
 
@@ -279,8 +299,8 @@ class Wire:
         newer = await self._access.renew()
         if newer is None or newer == self._credentials:
             return False
-        self._credentials, self._basic = newer, ""
-        self._tokens.clear()
+        self._credentials, self._client = newer, replace(self._client, credentials=newer)
+        self._known = self._all_known.of(self._client)
         return True
 
     async def _fetch_token(self, challenge: BearerChallenge, ask: Ask) -> None:
@@ -311,10 +331,9 @@ class Wire:
         if data is None:
             raise RegistryError(f"{what}: the answer has more than {MAX_TOKEN_ANSWER} bytes", transient=True)
         token = read_token(data, url.host)
-        if len(self._tokens) >= MAX_TOKENS:
-            self._tokens.clear()
         # Used for 90 % of its life, so that it does not expire in transit; the first use follows at once anyway.
-        self._tokens[(ask.repository, ask.write)] = (token.header(), asked_at + max(token.lifetime * 0.9, 1.0))
+        until = asked_at + max(token.lifetime * 0.9, 1.0)
+        self._known.put(Purpose(ask.repository, ask.write), challenge, token.header(), until)
 
 
 @asynccontextmanager
@@ -337,7 +356,7 @@ async def open_wire(
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
     base = httpx.URL(f"{scheme}://{address}")
     async with RoutedTransport(base, access.proxies, own=own, others=others, limits=limits) as transport:
-        yield Wire(transport, base, credentials, patience, at_once, access)
+        yield Wire(transport, base, credentials, patience, at_once, access, ca)
 
 
 async def _chunks(response: httpx.Response, what: str) -> AsyncIterator[bytes]:

@@ -16,6 +16,7 @@ from wharfinger.formats.proxies import NO_PROXIES, Proxies
 from wharfinger.packages.errors import AddressError
 from wharfinger.packages.network.tls import ClientCertificate
 from wharfinger.packages.registry.address import RegistryAddress, RepositoryAddress, is_repository
+from wharfinger.packages.registry.authorizations import Authorizations
 from wharfinger.packages.registry.credentials import Credentials
 from wharfinger.packages.registry.docker_logins import DockerLogins
 from wharfinger.packages.registry.folder_registry import FolderRegistry
@@ -97,6 +98,8 @@ class Network:
     """The indexes of Helm repositories, which all packages share."""
     git: GitRepositories = field(default_factory=GitRepositories)
     """The tags of git repositories, which all packages share."""
+    authorizations: Authorizations = field(default_factory=Authorizations)
+    """The authorizations that registries accepted, so that they need not refuse each new connection first."""
 
 
 @asynccontextmanager
@@ -150,7 +153,7 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
     address = candidate.address
     own = address.registry == source.address.registry and address.scheme == source.address.scheme
     logins = _Logins(source, address, network.logins, own=own)
-    access = Access(source.client if own else None, network.proxies, logins.renewed)
+    access = Access(source.client if own else None, network.proxies, logins.renewed, known=network.authorizations)
     async with open_registry(
         address.registry,
         scheme=address.scheme,

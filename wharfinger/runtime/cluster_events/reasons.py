@@ -51,7 +51,7 @@ class EventReason(StrEnum):
         "Returned",
         EventType.NORMAL,
         "Upgrade",
-        "the package is in the state of a former revision again, and all of its objects are ready; its resource requests another",
+        "the package is in a former revision again, and all of its objects are ready; its resource requests another state",
     )
     RECOVERED = (
         "Recovered",
@@ -108,7 +108,7 @@ class EventReason(StrEnum):
         "Disabled",
         EventType.NORMAL,
         "Decide",
-        "the package was uninstalled, because it is not wanted any more",
+        "the package was uninstalled, because it was switched off",
     )
     REMOVING = ("Removing", EventType.NORMAL, "Remove", "the removal of the package has begun")
     REPOSITORY_FAILED = (
@@ -121,6 +121,6 @@ class EventReason(StrEnum):
         "Moved",
         EventType.NORMAL,
         "Move",
-        "the daemon of another shard keeps the package from now on; nothing else changes",
+        "the daemon of another shard manages the package from now on; nothing else changes",
     )
     LEADER_CHANGED = ("LeaderChanged", EventType.NORMAL, "Lead", "another daemon is at work on the cluster")

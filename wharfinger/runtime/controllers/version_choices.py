@@ -136,6 +136,8 @@ class VersionChoices:
         """Return why a version could not be on now, or would break other packages; "" if neither is known."""
         details = index.details.get(version)
         name, scheduler = spec.id.name, self.runtime.scheduler
+        if details is not None and details.unreadable:
+            return details.unreadable
         try:
             needs = needs_of(spec, details) if details is not None else Requirements()
         except FormatError as error:

@@ -56,28 +56,28 @@ class Right:
 
 
 NEEDED: Final = (
-    Right((*_READ, "patch"), GROUP, "applications", "see what is wanted, and set the finalizer"),
+    Right((*_READ, "patch"), GROUP, "applications", "read the desired state, and set the finalizer"),
     Right(("patch",), GROUP, "applications/status", "report the status of Applications"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "modules",
-        "see what is wanted, set the finalizer, and keep the Modules of --modules-dir",
+        "read the desired state, set the finalizer, and manage the Modules of --modules-dir",
     ),
     Right(("patch",), GROUP, "modules/status", "report the status of Modules"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "packagerepositories",
-        "find packages, and keep the repository of --modules-dir",
+        "find packages, and manage the repository of --modules-dir",
     ),
     Right(("patch",), GROUP, "packagerepositories/status", "report the status of PackageRepositories"),
-    Right((*_READ, "create", "patch", "delete"), GROUP, "packageindexes", "keep the versions of followed packages"),
+    Right((*_READ, "create", "patch", "delete"), GROUP, "packageindexes", "store the versions of followed packages"),
     Right(
         (*_READ, "create", "patch"),
         "apiextensions.k8s.io",
         "customresourcedefinitions",
-        "bring its own definitions and those of packages up to date",
+        "install and update its own definitions and those of packages",
     ),
     Right(
         (*_READ, "create"), "", "namespaces", "create its own namespace and those of Modules, and watch their labels"
@@ -86,13 +86,13 @@ NEEDED: Final = (
         (*_READ, "create", "update", "patch", "delete"),
         "",
         "secrets",
-        "keep release records and the state of packages, and read settings and logins",
+        "store release records and the state of packages, and read settings and logins",
     ),
     Right(
         (*_READ, "create", "update"),
         "",
         "configmaps",
-        "read settings, and write those of addon-operator's modules back",
+        "read settings, and write settings of addon-operator's modules",
     ),
     Right(_READ, "", "events", "report why an object is not ready"),
     Right(("create", "patch"), "events.k8s.io", "events", "write Events about packages"),
@@ -100,7 +100,7 @@ NEEDED: Final = (
         ("get", "create", "patch"),
         "coordination.k8s.io",
         "leases",
-        "be the only daemon at work",
+        "ensure that only one daemon works",
         namespace=SYSTEM_NAMESPACE,
     ),
 )

@@ -65,6 +65,7 @@ def _index(repositories: Repositories, name: str, package: str) -> IndexSnapshot
                 details.kubernetes or _kubernetes(details.requirements),
                 details.changelog,
                 details.deprecated,
+                details.unreadable,
             )
             for version in index.versions
             if (details := index.details.get(version)) is not None

@@ -57,6 +57,9 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="label the namespace, so that its Applications may reach the whole cluster",
     )
+    parser.add_argument(
+        "--create-namespace", action="store_true", help="create the namespace if there is none (uninstall keeps it)"
+    )
     parser.add_argument("--no-wait", action="store_true", help="return when the resources are made")
     _add_common(parser)
     parser.set_defaults(handler=_install)
@@ -110,7 +113,15 @@ def _install(args: argparse.Namespace) -> int:
         return _failed(
             f"--name {name!r:.100}: expected a name of lower-case letters, digits, '-' and '.', at most 53", 2
         )
-    wish = Wish(target, namespace, name, settings, cast("str", args.repository), cast("bool", args.cluster_scope))
+    wish = Wish(
+        target,
+        namespace,
+        name,
+        settings,
+        cast("str", args.repository),
+        cast("bool", args.cluster_scope),
+        cast("bool", args.create_namespace),
+    )
 
     async def work(client: ClusterClient) -> None:
         for line in await install(client, wish, wait=not args.no_wait):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.cluster.api.errors import ConflictError, ForbiddenError, NotFoundError
 from wharfinger.cluster.objects.ownership import RELEASE_NAME
 from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
 from wharfinger.cluster.watch.informer import Informer, open_informer
@@ -42,6 +42,8 @@ class Wish:
     repository: str = ""
     cluster_scope: bool = False
     """True to let the Applications of the namespace reach the whole cluster."""
+    create_namespace: bool = False
+    """True to create the namespace if there is none."""
 
     @property
     def key(self) -> ObjectKey:
@@ -50,7 +52,8 @@ class Wish:
 
 
 async def request(client: ClusterClient, wish: Wish, report: Report) -> int:
-    """Make the resources of a package; return the generation of its Application. Raises ClusterError."""
+    """Make the resources of a package; return the generation of its Application. Raises InstallError, ClusterError."""
+    await _check_namespace(client, wish, report)
     if wish.cluster_scope:
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED}
         await client.merge_patch(ObjectKey(NAMESPACE, "", wish.namespace), {"metadata": {"labels": labels}})
@@ -61,6 +64,23 @@ async def request(client: ClusterClient, wish: Wish, report: Report) -> int:
     applied = await client.apply(made.application, field_manager=FIELD_MANAGER)
     report(f"application {wish.namespace}/{wish.name}: requested")
     return find_int(applied, "metadata", "generation")
+
+
+async def _check_namespace(client: ClusterClient, wish: Wish, report: Report) -> None:
+    """Create the namespace if it is missing and may be created. Raises InstallError if it is missing, ClusterError."""
+    try:
+        await client.get(ObjectKey(NAMESPACE, "", wish.namespace))
+    except ForbiddenError:
+        return  # a user without this right may use the namespace all the same
+    except NotFoundError as error:
+        if not wish.create_namespace:
+            text = f"there is no namespace {wish.namespace}; correct it, or create it with --create-namespace"
+            raise InstallError(text) from error
+        try:
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wish.namespace}})
+        except ConflictError:
+            return  # somebody else was faster
+        report(f"namespace {wish.namespace}: created")
 
 
 async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report: Report) -> JsonObject:

@@ -2,7 +2,8 @@
 they need.
 
 A resource first creates the node of its package's definition, which reads files, and runs again when that is done. Then it
-waits for the decision about every package that it names, also about those that no file declares:
+waits for the decision about every package that it names, also about those that no file declares. A Module of an exclusive group
+also waits until all Modules are read, because each of them may be in the group:
 
 =========  ================================================================================================================
 NONE       it lacks every named package that is not judged, also absent ones, because they may still appear
@@ -36,10 +37,11 @@ from wharfinger.runtime.fixpoint.model import (
     Outcome,
     Terminal,
 )
-from wharfinger.runtime.resources.identity import AppId, IdentityError, PackageId, package_id
+from wharfinger.runtime.resources.identity import AppId, IdentityError, ModuleId, PackageId, package_id
 from wharfinger.runtime.resources.package_fit import check_kind, check_needs
 from wharfinger.runtime.resources.release_claims import ReleaseClaims
 from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.scheduler.exclusive_groups import ranked
 from wharfinger.runtime.scheduler.gates import Decision, decide_affected
 from wharfinger.runtime.scheduler.graph import CycleError, Node, Topology, topology
 from wharfinger.runtime.scheduler.package_node import node_of
@@ -95,6 +97,8 @@ class PlanBodies:
         self._loaded: dict[Id, Definition | Refused] = {}
         self._nodes: dict[str, Node] = {}
         self._claims = _claimed(spec.id for spec in self._wanted.values())
+        self._unread = {name: None for name, spec in self._wanted.items() if isinstance(spec.id, ModuleId)}
+        """The Modules whose packages are not read yet. While there is one, no member of an exclusive group is judged."""
 
     @property
     def seeds(self) -> tuple[Id, ...]:
@@ -125,7 +129,7 @@ class PlanBodies:
 
     def _look(self, spec: PackageSpec, level: Level) -> Outcome:
         name, needed = spec.id.name, Id(_DEFINITION, spec.package, spec.version)
-        if name not in self.findings:
+        if name not in self.findings and name not in self._nodes:
             if (refused := self._claims.get(name)) is not None:
                 self.findings[name] = refused
             elif not spec.version:
@@ -135,23 +139,38 @@ class PlanBodies:
                 return Terminal(_LOADING, reads=(needed,), emissions=(Emission(needed, digest=""),))
             elif isinstance(definition, Refused):
                 self.findings[name] = definition
+                self._count_read(name)
                 return DependencyFailed((needed,), _text(definition))
             else:
-                lacks = self._take_in(spec, definition, level)
-                if lacks:
-                    return Blocked(lacks)
+                self._take_in(spec, definition)
+            self._count_read(name)
+        if name not in self.findings and (lacks := self._judge_ready(name, level)):
+            return Blocked(lacks)
         return self._outcome(name)
 
-    def _take_in(self, spec: PackageSpec, definition: Definition, level: Level) -> tuple[Id, ...]:
-        """Make a loaded package a node and have it judged; or return what it still lacks for that."""
+    def _take_in(self, spec: PackageSpec, definition: Definition) -> None:
+        """Make a loaded package a node, or refuse it."""
         name = spec.id.name
         try:
             check_kind(definition, spec.id)
             check_needs(definition, spec.id)
-            node = self._nodes[name] = node_of(spec.id, definition, spec.directives)
+            self._nodes[name] = node_of(spec.id, definition, spec.directives)
         except (IdentityError, FormatError) as error:
             self.findings[name] = _refused(error)
-            return ()
+
+    def _count_read(self, name: str) -> None:
+        """Note that a package is read. After the last Module, order the members of each exclusive group."""
+        if name not in self._unread:
+            return
+        del self._unread[name]
+        if not self._unread:
+            self._nodes |= ranked(self._nodes.values())
+
+    def _judge_ready(self, name: str, level: Level) -> tuple[Id, ...]:
+        """Have a node judged; or return what it still lacks for that."""
+        node = self._nodes[name]
+        if node.exclusive and self._unread:
+            return (self._id(next(iter(self._unread))),)
         lacks = [each for each in sorted(node.names()) if each not in self.findings]
         if level is not Level.NONE:
             lacks = [each for each in lacks if each in self._wanted]
@@ -179,7 +198,7 @@ class PlanBodies:
         """Decide about ``members``. Every package that they name must be judged already, be refused, or be a member itself."""
         named = {each for member in members for each in self._nodes[member].names()}
         around = {
-            each: replace(finding.node, requirements=NO_REQUIREMENTS)
+            each: replace(finding.node, requirements=NO_REQUIREMENTS, outranked_by=())
             for each in named - members
             if isinstance(finding := self.findings.get(each), Judged)
         }

@@ -17,6 +17,7 @@ from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError
 from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.packages.registry.manifest import package_layers
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.runtime.versions.package_index import (
     DETAILED,
@@ -68,6 +69,8 @@ async def scan_package(
     wanted = [each for each in versions[:detailed] if each not in known]
     there = set(tags)
     wanted += sorted(each for each in interest.versions if each in versions or each in there)
+    if versions and (newest := known.get(versions[0])) is not None and newest.unreadable:
+        wanted.append(versions[0])  # its author may push a package under the same tag
     details = {each: known[each] for each in versions[:detailed] if each in known}
     for version in dict.fromkeys(wanted):
         if (found := await _details(registry, path, version, known.get(version))) is not None:
@@ -94,9 +97,10 @@ async def _details(registry: Registry, path: str, version: str, before: VersionD
         return before
     try:
         manifest = await registry.manifest(path, descriptor.digest)
+        package_layers(manifest)
         config = await _config(registry, path, manifest)
     except (ArtifactError, FormatError) as error:
-        return VersionDetails(descriptor.digest.text, description=_text(f"not a package: {error}"))
+        return VersionDetails(descriptor.digest.text, unreadable=_text(f"it is not a package: {error}"))
     return read_details(manifest.descriptor.digest, config, tag=_other(descriptor.digest, manifest))
 
 

@@ -44,7 +44,7 @@ def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, 
     found: list[Node] = []
     for version in index.versions:
         details = index.details.get(version)
-        if details is None or (details.kind and details.kind != spec.id.kind):
+        if details is None or details.unreadable or (details.kind and details.kind != spec.id.kind):
             continue
         try:
             found.append(replace(node, version=version, requirements=needs_of(spec, details)))
@@ -58,7 +58,8 @@ async def search_versions(
 ) -> SearchResult | None:
     """Return versions with which a package, or its version ``wanted``, can be on.
 
-    None if its requirements do not keep it off, or no other versions are known.
+    None if its requirements do not keep it off, or no other versions are known. The versions of at most MAX_PACKAGES packages are
+    read; the result names the packages that the search did not come to.
     """
     known: dict[str, Sequence[Node]] = {}
     while True:
@@ -73,7 +74,14 @@ async def search_versions(
         search = partial(find_versions, graph, name, candidates, wanted=wanted, between=stop)
         result = await trio.to_thread.run_sync(search)
         room = MAX_PACKAGES - len(known)
-        if (result is not None and result.changes) or not missing or room <= 0:
+        if (result is not None and result.changes) or not missing:
             return result
+        if room <= 0:
+            unread = tuple(sorted(missing))
+            return (
+                SearchResult((), complete=False, tried=unread, unread=unread)
+                if result is None
+                else replace(result, unread=unread)
+            )
         for each in sorted(missing)[:room]:
             known[each] = await others(each)

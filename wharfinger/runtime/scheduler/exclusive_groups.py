@@ -1,9 +1,10 @@
-"""Exclusive groups: Modules of one group, of which only one may be on.
+"""Exclusive groups: Modules of one group, of which only one may be installed.
 
-A package names its group in ``package.yaml``. Among the Modules of one group that could be on, the one with the lowest order is
-on; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it, and excludes them as a
-none-of group does: while one of them is on, it is off, and its status names that one. A Module that is off keeps no other one
-off. So the decision depends only on the Modules that exist, and never on the sequence in which they were created.
+A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order is
+installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by those before it. While one of them
+is wanted, it is off and uninstalled, and its status names that one. A Module that is paused keeps its place, because its
+objects stay in the cluster. A Module that is disabled keeps no other one off. So the decision depends only on the Modules that
+exist, and never on the sequence in which they were created.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,3 +31,16 @@ def regrouped(node: Node, others: Iterable[Node]) -> Iterator[Node]:
         wanted = outranking(each, [*peers, node])
         if each.outranked_by != wanted:
             yield replace(each, outranked_by=wanted)
+
+
+def ranked(nodes: Iterable[Node]) -> dict[str, Node]:
+    """Return the nodes that are in exclusive groups, by name, with the Modules that outrank each of them."""
+    groups: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.exclusive:
+            groups.setdefault(node.exclusive, []).append(node)
+    return {
+        node.name: replace(node, outranked_by=outranking(node, members))
+        for members in groups.values()
+        for node in members
+    }

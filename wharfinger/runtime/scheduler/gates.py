@@ -20,10 +20,10 @@ have to be judged again.
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wharfinger.runtime.scheduler.graph import Node, Topology, Verdict
-from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion, Others, Vote, votes
+from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion, Others, Vote, votes, wishes
 from wharfinger.runtime.scheduler.soft_edges import Knot
 from wharfinger.runtime.status.reasons import Reason
 
@@ -31,7 +31,7 @@ from wharfinger.runtime.status.reasons import Reason
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The result of all rules. ``uninstall`` is True if the user, a hook or the package's script does not want the package,
-    even if other rules forbid it as well.
+    even if other rules forbid it as well, or if another Module of its exclusive group takes precedence.
     """
 
     verdict: Verdict
@@ -153,7 +153,9 @@ class _Judge:
             name = knot.members[heapq.heappop(line)]
             before = self._decided.get(name)
             refusers = (self._nodes[each] for each in knot.refused_by.get(name, ()) if self._decided[each].on)
-            judged[name] = Others(self._enabled(name, knot), self._nodes, assumed, tuple(refusers))
+            judged[name] = Others(
+                self._enabled(name, knot), self._nodes, assumed, tuple(refusers), self._wanted(name, knot)
+            )
             after = self._decided[name] = self._decision(name, judged[name])
             if after.on is not (before is not None and before.on):
                 turned.append(name)
@@ -173,7 +175,7 @@ class _Judge:
 
     def others(self, name: str) -> Others:
         """Return the nodes that a node outside of knots is judged against."""
-        return Others(self._enabled(name), self._nodes)
+        return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
         """Return the versions of the nodes that a node names and that are on; in its own knot, only nodes before it."""
@@ -188,13 +190,35 @@ class _Judge:
                 enabled[each] = self._nodes[each].version
         return enabled
 
+    def _wanted(self, name: str, knot: Knot | None = None) -> tuple[str, ...]:
+        """Return the Modules that take precedence in the node's exclusive group, and are wanted; in its own knot, only those
+        before it.
+        """
+        node = self._nodes[name]
+        before = (each for each in node.outranked_by if each in self._nodes)
+        if knot:
+            before = (each for each in before if knot.position.get(each, -1) < knot.position[name])
+        return tuple(each for each in before if is_wanted(self._nodes[each], self._facts, self._opinion(each)))
+
     def _decision(self, name: str, others: Others) -> Decision:
         node, opinion = self._nodes[name], self._opinion(name)
         vote = UNWANTED if opinion.intent is False else _resolved(votes(node, self._facts, others, opinion))
         refused = vote.reason is Reason.DISABLED_BY_SCRIPT and not (opinion.vote and opinion.vote.provisional)
         off = vote.reason is Reason.DISABLED_BY_HOOK or (vote.reason is Reason.DISABLED_BY_DEFAULT and node.declined)
-        unwanted = opinion.intent is False or refused or off
+        unwanted = opinion.intent is False or refused or off or vote.reason is Reason.EXCLUSIVE_GROUP_TAKEN
         return Decision(vote.verdict, vote.reason, vote.message, uninstall=unwanted)
+
+
+def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
+    """Return whether a node is to be installed as soon as its requirements are met.
+
+    Such a node is never uninstalled for what other nodes lack, so it keeps its place in its exclusive group while it is paused,
+    and while its script is asked, fails, or has given a provisional vote.
+    """
+    vote = _resolved(wishes(node, facts, replace(opinion, vote=None)))
+    said = opinion.vote
+    refused = said is not None and said.enabled is False and not said.provisional and not said.error
+    return vote.verdict in (Verdict.ENABLE, Verdict.UNDEFINED) and not refused
 
 
 def _resolved(cast: Iterator[Vote]) -> Vote:

@@ -22,7 +22,8 @@ Invariants:
 * a change of one node resets only the nodes that subscribed to it;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
 * a failed run holds back only its dependents and not the higher orders, because one broken package must not stop all others;
-* a gate that closes pauses a package; only a "no" of the user or of the script uninstalls it (DESIGN §7);
+* a gate that closes pauses a package; only a "no" of the user or of the script, and a lost place in its exclusive group,
+  uninstall it (DESIGN §7, docs/decisions/0052-exclusive-groups.md);
 * the cost of a step depends on what the event can reach, never on the size of the graph.
 
 While the scheduler is paused, events are recorded and nothing is decided. It starts paused.

@@ -85,15 +85,16 @@ well.
 class Others:
     """The other nodes that a node is judged against.
 
-    ``enabled``: the versions of the nodes that are on; ``installed``: all nodes. In a knot, ``late`` has any-of members that
-    count although they are placed later, with their versions, and ``refusers`` the nodes before it that exclude it and are
-    on.
+    ``enabled``: the versions of the nodes that are on; ``installed``: all nodes. ``wanted``: the Modules that take precedence in
+    the node's exclusive group, and are on or paused. In a knot, ``late`` has any-of members that count although they are placed
+    later, with their versions, and ``refusers`` the nodes before it that exclude it and are on.
     """
 
     enabled: Mapping[str, str]
     installed: Container[str]
     late: Mapping[str, str] = field(default_factory=dict)
     refusers: tuple[Node, ...] = ()
+    wanted: tuple[str, ...] = ()
 
     def version(self, name: str) -> str | None:
         """Return the version of an any-of member; None if it does not count."""
@@ -106,11 +107,24 @@ class Others:
 
 def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
     """Return the votes of all rules that vote on the node, in order; the first one is the floor's, which always votes."""
-    if node.floor is Verdict.ENABLE:
-        yield Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
-    else:
-        yield Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "it is off unless it is enabled")
+    yield _floor(node)
     yield from gates(node, facts, others)
+    yield from _wishes(node, facts, opinion)
+
+
+def wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
+    """Return the votes that do not follow from requirements; the first one is the floor's."""
+    yield _floor(node)
+    yield from _wishes(node, facts, opinion)
+
+
+def _floor(node: Node) -> Vote:
+    if node.floor is Verdict.ENABLE:
+        return Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
+    return Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "it is off unless it is enabled")
+
+
+def _wishes(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
     if node.floor is Verdict.DISABLE and facts.bundle and (facts.edition, facts.bundle) in node.bundles:
         yield Vote(Verdict.ENABLE, Reason.ENABLED_IN_BUNDLE)
     if opinion.flag is not None:
@@ -140,6 +154,7 @@ def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
     yield from _dependencies(node, others)
     yield from _any_of(node, others)
     yield from _none_of(node, others)
+    yield from _exclusive(node, others)
 
 
 def _version(
@@ -182,7 +197,7 @@ def _any_of(node: Node, others: Others) -> Iterator[Vote]:
 
 
 def _none_of(node: Node, others: Others) -> Iterator[Vote]:
-    for group in node.excluded:
+    for group in node.requirements.none_of:
         for member in sorted(group.members, key=lambda member: member.name):
             version = others.enabled.get(member.name)
             if version is None or member.name == node.name:
@@ -196,6 +211,15 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
             if any(is_allowed(constraint, node.version, unknown=True) for constraint in named):
                 excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"
                 yield _forbid(Reason.NONE_OF_UNMET, f"{excluded} {node.version}")
+
+
+def _exclusive(node: Node, others: Others) -> Iterator[Vote]:
+    if others.wanted:
+        paused = [name for name in others.wanted if name not in others.enabled]
+        on = [name for name in others.wanted if name in others.enabled]
+        first = on[0] if on else f"{paused[0]} (which is off at present)"
+        text = f"of the exclusive group {node.exclusive!r} only one Module is installed: {first}"
+        yield _forbid(Reason.EXCLUSIVE_GROUP_TAKEN, text)
 
 
 def is_allowed(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:

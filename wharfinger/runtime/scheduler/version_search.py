@@ -66,12 +66,14 @@ class VersionChange:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so there is none. ``tried``
-    are the packages that take part in the conflicts, sorted.
+    are the packages that take part in the conflicts, sorted; ``unread`` those of them whose other versions were not read, because
+    the search reads those of a limited number of packages.
     """
 
     changes: tuple[VersionChange, ...]
     complete: bool
     tried: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -79,6 +81,9 @@ class SearchResult:
         if self.changes:
             return f"these versions would work: {listed(self.changes, MAX_CHANGED)}"
         names = listed(self.tried, _MOST_NAMED)
+        if self.unread:
+            left = listed(self.unread, _MOST_NAMED)
+            return f"no set of versions was found; the search ended before it came to other versions of {left}"
         if self.complete:
             return f"no known versions of {names} would work together"
         return f"no set of versions was found among the first {MAX_JUDGED} that were tried, of {names}"

@@ -196,6 +196,12 @@ class Reason(StrEnum):
         "a package that it excludes is on",
         "remove the package that it excludes, or remove this one",
     )
+    EXCLUSIVE_GROUP_TAKEN = (
+        "ExclusiveGroupTaken",
+        Again.OTHERS,
+        "another Module of its exclusive group takes precedence",
+        "disable or delete the named Module to install this one instead, or disable this one",
+    )
     DEPENDENCY_CYCLE = (
         "DependencyCycle",
         Again.CHANGE,

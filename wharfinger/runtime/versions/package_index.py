@@ -53,6 +53,8 @@ class VersionDetails:
     requirements: JsonObject = field(default_factory=dict, hash=False)
     changelog: tuple[str, ...] = ()
     deprecated: str = ""
+    unreadable: str = ""
+    """Why the tag's content is not a package; such a version is not chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ def _details_object(version: str, details: VersionDetails) -> JsonObject:
         "requirements": details.requirements,
         "changelog": changelog,
         "deprecated": details.deprecated,
+        "unreadable": details.unreadable,
     }
     return {"version": version, "digest": details.digest, **_optional(optional)}
 
@@ -189,4 +192,5 @@ def _read_details(entry: JsonValue) -> VersionDetails:
         requirements=find_object(entry, "requirements"),
         changelog=tuple(each for each in find_list(entry, "changelog") if isinstance(each, str)),
         deprecated=find_str(entry, "deprecated"),
+        unreadable=find_str(entry, "unreadable"),
     )

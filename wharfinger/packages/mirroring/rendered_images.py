@@ -1,0 +1,142 @@
+"""The images that the rendered manifests of a package name, for packages that list no images themselves.
+
+A package is downloaded to a temporary store and rendered as for a first installation with its default settings, or with given
+ones. Images are those of all containers, wherever a pod's specification stands in an object (also in a custom resource), image
+volumes, and ``spec.image``, which operators such as Prometheus's read. Hooks and tests count, too. An image that only a running
+program chooses is in no manifest, so it cannot be found here.
+"""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
+from wharfinger.packages.definition.definition import Definition, Layout, read_definition
+from wharfinger.packages.errors import AddressError, ArtifactError, RenderError
+from wharfinger.packages.files.disk_files import disk_errors
+from wharfinger.packages.kustomizing.engine_kustomize import FORBIDDEN
+from wharfinger.packages.kustomizing.kustomize import KubectlKustomize
+from wharfinger.packages.kustomizing.manifest_renderer import ManifestRenderer
+from wharfinger.packages.mirroring.image_references import MAX_IMAGES, image_reference
+from wharfinger.packages.registry.address import PackageReference
+from wharfinger.packages.registry.registry import Manifest, Registry
+from wharfinger.packages.rendering.helm_command import KUBE_VERSION
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.rendering.renderer import RenderRequest
+from wharfinger.packages.settings.values import RenderContext, effective_settings, helm_values, merged_values
+from wharfinger.packages.store.disk_store import open_store
+from wharfinger.packages.store.store import Store
+
+OWN_REGISTRY: Final = "registry.invalid/packages"
+"""The registry that a package sees as its own. Images there are those of ``images_digests.json``."""
+
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1")
+_NO_DIGEST: Final = "sha256:" + "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedImages:
+    """A search for images in rendered manifests; made by `open_rendered_images`. ``settings`` are those of packages by name."""
+
+    settings: Mapping[str, JsonObject]
+    kube_version: str
+    _store: Store
+    _scratch: Path
+
+    async def find(
+        self, registry: Registry, repository: str, name: str, manifest: Manifest
+    ) -> tuple[PackageReference, ...]:
+        """Return the images of a package. Raises PackageError and FormatError if it cannot be rendered."""
+        await self._store.download(registry, repository, manifest)
+        tree = await self._store.install(manifest)
+        definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=""))
+        if definition.chart is None and definition.layout is not Layout.MANIFESTS:
+            return ()
+        helm, kubectl = shutil.which("helm"), shutil.which("kubectl")
+        if helm is None:
+            raise RenderError("helm is not on PATH; install it", transient=False)
+        program = Path(kubectl) if kubectl is not None else None
+        building = KubectlKustomize(program, self._scratch, network=False, forbidden=FORBIDDEN)
+        renderer = ManifestRenderer(HelmRenderer(Path(helm), self._scratch), building)
+        rendered = await renderer.render(self._request(tree, definition, name))
+        return images_in((*rendered.objects, *rendered.hooks), f"{name} {definition.version}".strip())
+
+    def _request(self, tree: Path, definition: Definition, name: str) -> RenderRequest:
+        given = self.settings.get(name, {})
+        context = RenderContext(name, name, OWN_REGISTRY, definition.version, _NO_DIGEST)
+        settings, values = effective_settings(definition, given), merged_values(definition, given)
+        return RenderRequest(
+            chart=tree,
+            chart_digest="",
+            release=name,
+            namespace=name,
+            values=helm_values(definition, context, {}, settings, values),
+            kube_version=self.kube_version,
+            api_versions=_API_VERSIONS,
+            is_upgrade=False,
+            chart_file=definition.chart_file,
+            manifests=definition.layout is Layout.MANIFESTS,
+        )
+
+
+@asynccontextmanager
+async def open_rendered_images(
+    settings: Mapping[str, JsonObject], kube_version: str = ""
+) -> AsyncIterator[RenderedImages]:
+    """Open a search; downloads are deleted when it is closed. Raises StoreError if there is no place for them."""
+    with disk_errors("making a place to unpack packages in"):
+        scratch = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", ignore_cleanup_errors=True)
+    with scratch as place:
+        (Path(place) / "renders").mkdir()
+        async with open_store(Path(place)) as store:
+            yield RenderedImages(settings, kube_version or KUBE_VERSION, store, Path(place) / "renders")
+
+
+def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReference, ...]:
+    """Return the images that objects name, each once, in order. Raises ArtifactError for a container's image that is no image."""
+    found: dict[str, PackageReference] = {}
+    for obj in objects:
+        for name in _names(obj):
+            if name.startswith(f"{OWN_REGISTRY}@") or name in found:
+                continue
+            try:
+                found[name] = image_reference(name)
+            except (AddressError, FormatError) as error:
+                raise ArtifactError(f"{what}: a container has the image {name[:200]!r}: {error}") from error
+        said = find(obj, "spec", "image")
+        if isinstance(said, str) and "/" in said:
+            try:
+                found.setdefault(said, image_reference(said))
+            except (AddressError, FormatError):
+                continue  # many kinds have a field of this name, which need not be an image of a container
+    if len(found) > MAX_IMAGES:
+        raise ArtifactError(f"{what}: expected at most {MAX_IMAGES} images, found {len(found)}")
+    return tuple(found.values())
+
+
+def _names(obj: JsonObject) -> Iterator[str]:
+    """Yield the images of the containers and volumes of every pod specification in an object."""
+    to_see: list[JsonValue] = [obj]
+    while to_see:
+        value = to_see.pop()
+        if isinstance(value, list):
+            to_see += reversed(value)
+        elif isinstance(value, dict):
+            for key in _CONTAINERS:
+                if isinstance(value.get(key), list):
+                    yield from _texts(find(each, "image") for each in find_list(value, key))
+            if isinstance(value.get("volumes"), list):
+                yield from _texts(find(each, "image", "reference") for each in find_list(value, "volumes"))
+            to_see += reversed(value.values())
+
+
+def _texts(values: Iterable[JsonValue]) -> Iterator[str]:
+    return (each for each in values if isinstance(each, str) and each)

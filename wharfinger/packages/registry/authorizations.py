@@ -1,0 +1,88 @@
+"""The authorizations that registries accepted, remembered for later connections to the same registry with the same login.
+
+Without them, each new connection learns from a refusal (401) how the registry authorizes, so a scan that needs two requests makes
+three with a password and four with a token. What is remembered:
+
+* whether the registry asked for user name and password;
+* the challenge that names the token realm, for each repository and right;
+* tokens, until they expire.
+
+The key is everything that identifies the client to the registry: origin, login, client certificate, and trusted authorities. So a
+token is never used for another login, and a new password starts from nothing. Everything is bounded, and in memory only.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.packages.network.tls import ClientCertificate
+from wharfinger.packages.registry.credentials import BearerChallenge, Credentials
+
+MAX_CLIENTS: Final = 256
+MAX_TOKENS: Final = 256
+"""The number of tokens, and of challenges, of one client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The identity of a client at a registry; ``origin`` is the registry's scheme, host and port."""
+
+    origin: str
+    credentials: Credentials | None = field(default=None, repr=False)
+    certificate: ClientCertificate | None = field(default=None, repr=False)
+    ca: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """The repository, and the right to write to it, that a token is for."""
+
+    repository: str
+    write: bool
+
+
+class Authorization:
+    """The authorization of one client at one registry. ``basic`` is True after the registry asked for the password."""
+
+    def __init__(self) -> None:
+        self.basic = False
+        self._challenges: OrderedDict[Purpose, BearerChallenge] = OrderedDict()
+        self._tokens: OrderedDict[Purpose, tuple[str, float]] = OrderedDict()
+
+    def header(self, purpose: Purpose, now: float) -> str:
+        """Return the header with an unexpired token; "" if there is none."""
+        header, until = self._tokens.get(purpose, ("", 0.0))
+        return header if now < until else ""
+
+    def challenge(self, purpose: Purpose) -> BearerChallenge | None:
+        """Return the challenge that the registry made for this purpose."""
+        return self._challenges.get(purpose)
+
+    def put(self, purpose: Purpose, challenge: BearerChallenge, header: str, until: float) -> None:
+        """Remember a token and its challenge; the oldest ones are forgotten."""
+        self._challenges[purpose] = challenge
+        self._tokens[purpose] = (header, until)
+        for kept in (self._challenges, self._tokens):
+            kept.move_to_end(purpose)
+            if len(kept) > MAX_TOKENS:
+                kept.popitem(last=False)
+
+    def drop(self, purpose: Purpose) -> None:
+        """Forget the token and the challenge for a purpose, because the registry refused them."""
+        self._challenges.pop(purpose, None)
+        self._tokens.pop(purpose, None)
+
+
+class Authorizations:
+    """The authorizations of all clients; the ones that were not used for the longest time are forgotten."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[Client, Authorization] = OrderedDict()
+
+    def of(self, client: Client) -> Authorization:
+        """Return the authorization of a client, which is empty at first."""
+        found = self._clients.setdefault(client, Authorization())
+        self._clients.move_to_end(client)
+        if len(self._clients) > MAX_CLIENTS:
+            self._clients.popitem(last=False)
+        return found
