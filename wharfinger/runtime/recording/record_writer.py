@@ -143,7 +143,7 @@ class RecordWriter:
         """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
         machine, key, before, event, after = step.machine, step.key, step.before, step.event, step.after
         known = self._known.get((machine.name, key))
-        if known is None or known.state is not before or known.file != self._file or known.is_renewed:
+        if known is None or known.state is not before or known.file != self._file:
             known = self._continued(step, known)
         while True:
             if type(event) is Changed:
@@ -161,7 +161,7 @@ class RecordWriter:
         known.steps += 1
         if known.steps >= MOST_TOGETHER:
             known.close()
-        if _is_over(step):
+        if (not after or machine is QUEUE) and _is_over(step):
             self.over(machine, key)
 
     def _continued(self, step: Step, known: _Known | None) -> _Known:

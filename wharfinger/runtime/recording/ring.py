@@ -155,15 +155,18 @@ class Ring:
     """The number of steps that are not kept any more."""
     _older: _Generation = field(default_factory=lambda: _Generation({}))
     _newer: _Generation = field(default_factory=lambda: _Generation({}))
+    newest: list[Kept] = field(init=False)
+    """The steps of the newer generation. New steps are appended here."""
 
-    def add(self, kept: Kept, most_of_newer: int) -> None:
-        """Add a step; begin a new generation first if the newer one has this many."""
-        newer = self._newer.kept
-        if len(newer) >= most_of_newer:
-            self.dropped += len(self._older.kept)
-            self._older, self._newer = self._newer, _Generation(self.lasts)
-            newer = self._newer.kept
-        newer.append(kept)
+    def __post_init__(self) -> None:
+        self.newest = self._newer.kept
+
+    def begin_generation(self) -> list[Kept]:
+        """Drop the older generation, and return the empty list of the next one."""
+        self.dropped += len(self._older.kept)
+        self._older, self._newer = self._newer, _Generation(self.lasts)
+        self.newest = self._newer.kept
+        return self.newest
 
     @property
     def lasts(self) -> dict[str, Kept]:
@@ -246,7 +249,10 @@ class Rings:
         ring = self._rings.get(name)
         if ring is None:
             ring = self._begun(name, kept)
-        ring.add(kept, self._most_of_newer)
+        newest = ring.newest
+        if len(newest) >= self._most_of_newer:
+            newest = ring.begin_generation()
+        newest.append(kept)
 
     def _begun(self, name: str, kept: Kept) -> Ring:
         """Return the ring for a step of a package that has none. The scheduler and the journal may mention a package that is
