@@ -33,6 +33,7 @@ PARTS: Final = (
     "monitors",
     "watches",
     "httpd",
+    "debug_socket",
     "control_plane",
     "fixpoint",
     "scheduler",

@@ -48,6 +48,23 @@ def test_a_command_loads_its_own_part_only() -> None:
     assert run(sys.executable, "-c", code).returncode == 0
 
 
+def test_a_question_loads_only_what_it_needs() -> None:
+    code = (
+        "import sys; from wharfinger.__main__ import main; code = main(['get', 'packages', '--socket', '/nowhere']);"
+        "slow = {'asyncio', 'difflib', 'hashlib', 'http.client', 'jsonschema_rs', 'trio', 'yaml', 'zoneinfo',"
+        " 'wharfinger.formats.schemas.problems', 'wharfinger.runtime.daemon_details', 'wharfinger.runtime.package_details',"
+        " 'wharfinger.runtime.scheduler_details'};"
+        "print(code, sorted(slow & set(sys.modules)))"
+    )
+    assert run(sys.executable, "-c", code).stdout == "1 []\n"
+
+
+def test_a_command_makes_no_parser_of_another() -> None:
+    with pytest.raises(SystemExit):
+        build_parser("get", only=("get",)).parse_args(["why", "prod.shop"])
+    assert build_parser("get", only=("get",)).parse_args(["get", "packages"]).what == "packages"
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "act",

@@ -6,7 +6,6 @@ a parser and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 
 """
 
 import argparse
-import difflib
 import importlib
 import io
 import os
@@ -110,7 +109,9 @@ def _stdout_failed(error: BaseException) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser = build_parser(asked_for=_first_word(arguments), is_live=is_live_diff(arguments))
+    # The parsers of the other commands are only needed for the list of commands, and take longer to make than a question takes.
+    known = arguments[:1] if any(arguments[:1] == [command.name] for command in COMMANDS) else ()
+    parser = build_parser(asked_for=_first_word(arguments), is_live=is_live_diff(arguments), only=known)
     args, rest = parser.parse_known_args(arguments)
     # argparse takes an optional NAME only next to its subcommand; users write it last: `get packages -o yaml NAME`.
     if len(rest) == 1 and not rest[0].startswith("-") and getattr(args, "name", "") is None:
@@ -129,6 +130,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error, with the nearest known word rather than all known words, and exit with code 2."""
+        import difflib  # noqa: PLC0415 - seldom needed
+
         wrong = _WRONG_WORD.match(message)
         if wrong is not None and len(wrong["word"]) <= _LONGEST_GUESS:
             word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
@@ -146,10 +149,10 @@ def is_live_diff(arguments: Sequence[str]) -> bool:
     return words[:1] == ["diff"] and len(words) > 1 and not any(word.startswith("--ag") for word in arguments)
 
 
-def build_parser(asked_for: str | None, *, is_live: bool = False) -> argparse.ArgumentParser:
+def build_parser(asked_for: str | None, *, is_live: bool = False, only: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser, with the arguments of the command ``asked_for`` only, or of every command if it is ``"*"``.
 
-    ``is_live``: `diff` asks a running daemon.
+    ``is_live``: `diff` asks a running daemon. ``only``: the commands that the parser knows, all if it is empty.
     """
     parser = _Parser(
         prog=_PROGRAM,
@@ -159,6 +162,8 @@ def build_parser(asked_for: str | None, *, is_live: bool = False) -> argparse.Ar
     parser.add_argument("--version", action="version", version=version_line())
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for command in COMMANDS:
+        if only and command.name not in only:
+            continue
         sub = commands.add_parser(command.name, help=command.help, description=command.help.capitalize() + ".")
         if asked_for in {command.name, "*"}:
             _fill(LIVE_DIFF if command.name == LIVE_DIFF.name and is_live else command, sub)

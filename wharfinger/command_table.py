@@ -1,11 +1,9 @@
 """The table of commands: for each its name, the module that implements it, and one line of help."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One row of the command table: ``module`` is the module of ``wharfinger.<part>`` that contains ``add_<name>``."""
 
     name: str

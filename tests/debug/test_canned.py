@@ -23,7 +23,7 @@ from tests.debug.support.samples import (
     task,
 )
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.runtime.daemon_details import SlotsSnapshot, StatisticsSnapshot
 from wharfinger.runtime.inspector import (
     InvalidSettings,

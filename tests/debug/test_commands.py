@@ -56,7 +56,7 @@ from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.listing.get_command import add_get
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.server.server import open_debug_server
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.daemon_details import LeaderSnapshot
 from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings

@@ -14,7 +14,7 @@ def test_every_limit_is_positive(name: str) -> None:
 
 
 def test_a_server_may_take_no_bodies_but_not_no_connections() -> None:
-    assert HttpLimits(body_bytes=0).body_bytes == 0
+    assert HttpLimits(body_bytes=0, linger_bytes=0).body_bytes == 0
     with pytest.raises(ValueError, match="connections"):
         HttpLimits(connections=0)
     with pytest.raises(ValueError, match="idle_s"):

@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -195,6 +196,119 @@ async def test_a_stream_is_not_displaced() -> None:
             await ticker.closed.wait()
             await watch.aclose()
             assert read_answers(bytes(await new.receive_some()))[0].body == b"/new"
+
+
+# Under attack
+
+
+class Arrivals(trio.abc.Listener[trio.abc.Stream]):
+    """A listener in memory, so that time is the test's; ``connect`` returns the client's end of a new connection."""
+
+    def __init__(self) -> None:
+        self._send, self._receive = trio.open_memory_channel[trio.abc.Stream](100)
+
+    def connect(self) -> trio.abc.HalfCloseableStream:
+        client, server = trio.testing.memory_stream_pair()
+        self._send.send_nowait(server)
+        return client
+
+    async def accept(self) -> trio.abc.Stream:
+        return await self._receive.receive()
+
+    async def aclose(self) -> None:
+        self._receive.close()
+        await trio.lowlevel.checkpoint()
+
+
+async def answered(client: trio.abc.Stream) -> bool:
+    """Send a request, and return whether it is answered."""
+    try:
+        await client.send_all(GET % b"/")
+    except trio.BrokenResourceError:
+        return False
+    try:
+        return bool(await client.receive_some())
+    except trio.BrokenResourceError:
+        return False
+
+
+async def test_connections_without_a_request_slow_down_accepting(autojump_clock: trio.testing.MockClock) -> None:
+    arrivals = Arrivals()
+    async with open_server([arrivals], Recorder(), HttpLimits(useless_pause_s=1.0, linger_bytes=0)):
+        assert await answered(arrivals.connect())
+        began = trio.current_time()
+        for data in (b"", b"\0\0\0\r\n\r\n", b"GET / HT"):
+            client = arrivals.connect()
+            await client.send_all(data)
+            await client.send_eof()
+            while await client.receive_some():
+                pass
+        # The server was already waiting for the next connection when the latest one ended.
+        for number in (2, 3, 3, 3):
+            assert await answered(arrivals.connect())
+            assert trio.current_time() - began == pytest.approx(number, abs=0.5)
+
+
+async def test_small_pieces_of_a_request_are_read_less_and_less_often(autojump_clock: trio.testing.MockClock) -> None:
+    arrivals = Arrivals()
+    request = GET % b"/"
+    async with open_server([arrivals], Recorder(), HttpLimits(piece_pause_s=0.01)):
+        client = arrivals.connect()
+        began = trio.current_time()
+        for at in range(len(request) - 1):
+            await client.send_all(request[at : at + 1])
+            await trio.sleep(0.1)
+        await client.send_all(request[-1:])
+        assert b"200 OK" in await client.receive_some()
+        assert (len(request) - 1) * 0.1 < trio.current_time() - began < (len(request) - 1) * 0.1 + 0.64
+
+
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])  # close: the request is read by h11
+async def test_a_large_body_is_read_without_pauses(connection: str, autojump_clock: trio.testing.MockClock) -> None:
+    arrivals = Arrivals()
+    async with open_server([arrivals], Recorder(), HttpLimits(piece_pause_s=1.0)):
+        began = trio.current_time()
+        client = arrivals.connect()
+        head = f"POST / HTTP/1.1\r\nHost: a\r\nConnection: {connection}\r\nContent-Length: 1000000\r\n\r\n"
+        await client.send_all(head.encode() + b"x" * 500_000)
+        await trio.testing.wait_all_tasks_blocked()
+        await client.send_all(b"x" * 500_000)
+        assert b"200 OK" in await client.receive_some()
+        assert trio.current_time() == began
+
+
+async def test_a_request_that_does_not_become_complete_makes_room(autojump_clock: trio.testing.MockClock) -> None:
+    arrivals = Arrivals()
+    async with open_server([arrivals], Recorder(), HttpLimits(connections=2)):
+        began = trio.current_time()
+        slow = [arrivals.connect() for _ in range(2)]
+        for client in slow:
+            await client.send_all(b"GET / HTTP/1.1\r\n")
+        await trio.testing.wait_all_tasks_blocked()
+        assert await answered(arrivals.connect())
+        assert 0.25 <= trio.current_time() - began < 1
+        assert await slow[0].receive_some() == b""
+        await slow[1].send_all(b"Host: a\r\n\r\n")
+        assert b"200 OK" in await slow[1].receive_some()
+
+
+async def test_one_process_cannot_take_all_connections(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    listening = trio.socket.socket(socket.AF_UNIX)
+    await listening.bind(path)
+    listening.listen()
+    listener = trio.SocketListener(listening)
+    limits = HttpLimits(connections=8, of_process=2, closed_pause_s=0.001)
+    async with open_server([listener], Recorder(), limits), await trio.open_unix_socket(path) as first:
+        assert await answered(first)
+        async with await trio.open_unix_socket(path) as second:
+            assert await answered(second)
+            for _ in range(5):
+                async with await trio.open_unix_socket(path) as refused:
+                    assert not await answered(refused)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        async with await trio.open_unix_socket(path) as third:
+            assert await answered(third)
 
 
 # The end

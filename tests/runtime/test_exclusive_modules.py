@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.packages.support.charts import write
-from tests.runtime.support.world import World, open_world
+from tests.runtime.support.world import World, open_ground, open_world
 from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.cluster.watch.object_cache import ObjectChange
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
@@ -16,9 +18,9 @@ pytestmark = pytest.mark.unmeasured
 EXCLUDED = has_reason("ExclusiveGroupTaken")
 
 
-async def publish(world: World, name: str) -> None:
+async def publish(world: World, name: str, *, more: str = "") -> None:
     """A Module's package of the group ``cni`` with one ConfigMap."""
-    said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: 1.0.0\nexclusiveGroup: cni\n"
+    said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: 1.0.0\nexclusiveGroup: cni\n{more}"
     template = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
     folder = write(world.folder / "made" / name, {"package.yaml": said, "templates/out.yaml": template})
     await world.push_folder(folder, name, "1.0.0")
@@ -64,3 +66,34 @@ async def test_only_one_of_a_group_is_on_and_the_next_takes_its_place(tmp_path: 
         await world.until_state("", "flannel", "Ready")
         await until_gone(world, "calico")
         assert await applied(world) == ["flannel"]
+
+
+@pytest.mark.slow
+async def test_a_restart_installs_no_other_one_in_between(tmp_path: Path) -> None:
+    """Whichever of them is loaded first: the winner is the last one by name."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            await publish(world, "flannel", more="weight: 10\ncritical: true\n")
+            await world.create_module("flannel")
+            await world.until_state("", "flannel", "Ready")
+            for name in ("calico", "cilium"):
+                await publish(world, name)
+                await world.create_module(name)
+                await world.until("", name, EXCLUDED)
+        made: set[str] = set()
+
+        def note(change: ObjectChange) -> None:
+            made.add(change.key.name)
+
+        resource = await ground.client.resource_type("v1", "ConfigMap")
+        async with (
+            open_informer(ground.client, resource, SYSTEM_NAMESPACE, on_change=note),
+            ground.open_world() as world,
+        ):
+            await world.until_runtime(lambda: len(world.runtime.scheduler.enabled_names()) == 1)
+            await world.until_runtime(lambda: len(world.runtime.scheduler.graph.entries) == 3)
+            for name in ("flannel", "cilium", "calico"):
+                await world.runtime.queues.wait_idle(name)
+            assert await applied(world) == ["flannel"]
+        assert [name for name in made if name.startswith("of-")] == ["of-flannel"]

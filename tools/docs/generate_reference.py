@@ -1,4 +1,4 @@
-"""Write the pages in docs/reference from the code: commands, kinds and reasons. `make reference` runs it.
+"""Write the pages in docs/reference from the code: commands, kinds, metrics and reasons. `make reference` runs it.
 
 A test compares the pages with what this writes, so they cannot be outdated.
 """
@@ -11,6 +11,8 @@ from pathlib import Path
 
 from wharfinger.__main__ import build_parser
 from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_object, find_str
+from wharfinger.hooks.metrics.hook_metrics import HOOK_METRICS
+from wharfinger.runtime.inspection.daemon_metrics import DAEMON_METRICS
 from wharfinger.runtime.resources.custom_resources import own_crds
 from wharfinger.runtime.status.reasons import Reason
 
@@ -21,7 +23,7 @@ NOTE = "<!-- Made by tools/docs/generate_reference.py; `make reference` writes i
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its name."""
-    return {"commands.md": commands(), "kinds.md": kinds(), "reasons.md": reasons()}
+    return {"commands.md": commands(), "kinds.md": kinds(), "metrics.md": metrics(), "reasons.md": reasons()}
 
 
 def commands() -> str:
@@ -68,6 +70,23 @@ def _fields(schema: JsonObject, path: str) -> Iterator[str]:
         yield from _fields(items, f"{path}[]")
     for name, below in sorted(find_object(schema, "properties").items()):
         yield from _fields(as_object(below, name), f"{path}.{name}")
+
+
+def metrics() -> str:
+    """Return the page of the daemon's own metrics, with the text that a scraper gets as their help."""
+    parts = [
+        "# Metrics\n",
+        NOTE,
+        "The metrics of the daemon, by their names. [Metrics](../metrics.md) explains them and their limits.\n",
+        "| name | kind | labels | meaning |",
+        "|---|---|---|---|",
+    ]
+    for each in sorted((*DAEMON_METRICS, *HOOK_METRICS), key=lambda each: each.name):
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        text = each.help.replace("|", "\\|")
+        buckets = f" Buckets: {', '.join(f'{bound:g}' for bound in each.buckets)}." if each.buckets else ""
+        parts.append(f"| `{each.name}` | {each.kind} | {labels} | {text}{buckets} |")
+    return "\n".join([*parts, ""])
 
 
 def reasons() -> str:

@@ -25,7 +25,7 @@ from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
 from wharfinger.httpd.head import Head, check_head
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, Upgrade, is_cut
-from wharfinger.httpd.peer import peer_of
+from wharfinger.httpd.peer import Peer
 from wharfinger.httpd.reply import may_have_body, response_head, text_response, upgrade_head
 from wharfinger.httpd.target import RefusedRequestError
 from wharfinger.httpd.upgraded_stream import UpgradedStream
@@ -36,17 +36,21 @@ _CHUNK: Final = 64 * 1024
 _CLOSE_S: Final = 2.0
 """The time limit, in seconds, for ending a connection: reading the rest of a refused request, and closing."""
 _LATE_BODY: Final = "the body of the request did not arrive in time"
-_LINGER_BYTES: Final = 16 * 1024 * 1024
+_SMALL: Final = 4096
+"""A received piece of a request that is smaller than this number of bytes is followed by a pause."""
+_MOST_DOUBLINGS: Final = 6
+_SLOW_S: Final = 0.25
+"""A request that is incomplete for longer than this may be abandoned for another client."""
 
 
 class Connection:
     """The server's end of one connection. Call ``run`` once; ``drain`` may be called at any time."""
 
-    def __init__(self, stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:
+    def __init__(self, stream: trio.abc.Stream, handler: Handler, limits: HttpLimits, peer: Peer | None = None) -> None:
         self._stream = stream
         self._handler = handler
         self._limits = limits
-        self._peer = peer_of(stream)
+        self.peer = peer
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
         self._framing: Framing = H11Framing(self._h11)
         self._data = b""  # data that was received and not yet passed to h11
@@ -55,6 +59,10 @@ class Connection:
         self._draining = False  # no request is read after this exchange, and no stream is begun in it
         self._unusable = False  # the client is gone, or an answer was sent incompletely
         self._idle = False
+        self._reading_since = math.inf  # the time of the first byte of an incomplete request
+        self._latest = 0  # the size of the latest piece that was received
+        self._small_pieces = 0  # of the present request
+        self._useful = False  # it had a valid request, and no invalid one
         self._patience = trio.CancelScope()  # cancels only the wait for a request
         self._late = False  # a request arrived just when the wait for it was cancelled
         self._streaming: trio.CancelScope | None = None
@@ -65,20 +73,31 @@ class Connection:
         return self._idle
 
     @property
+    def slow(self) -> bool:
+        """Return whether the client has not completed its request for a while."""
+        return trio.current_time() - self._reading_since > _SLOW_S
+
+    @property
+    def useful(self) -> bool:
+        """Return whether the connection has had a valid request, and no invalid one."""
+        return self._useful
+
+    @property
     def streaming(self) -> bool:
         """Return whether the connection sends a streamed answer, which may last for hours."""
         return self._streaming is not None
 
     def retire(self, reason: str) -> None:
-        """Close the connection after the current answer, or at once if it is idle."""
+        """Close the connection after the current answer, or at once if it is idle or slow."""
         self._last = True
-        if self._idle:
+        if self._idle or self.slow:
             self._patience.cancel(reason=reason)
 
     def drain(self, reason: str) -> None:
         """Close the connection after the current answer, and end a streamed answer properly."""
-        self._draining = True
-        self.retire(reason)
+        self._draining = self._last = True
+        if self._idle:
+            self._patience.cancel(reason=reason)
         if self._streaming is not None:
             self._streaming.cancel(reason=reason)
 
@@ -104,6 +123,7 @@ class Connection:
         """Read one request and answer it; return whether the connection can be used again."""
         if not await self._wait_first_byte():
             return False
+        self._reading_since, self._small_pieces = trio.current_time(), 0
         try:
             request = await self._read_plain() or await self._read_request()
         except RefusedRequestError as refusal:
@@ -112,8 +132,12 @@ class Connection:
         except h11.RemoteProtocolError as error:
             await self._refuse(RefusedRequestError(error.error_status_hint, str(error)))
             return False
-        if request is None:
+        finally:
+            self._reading_since = math.inf
+        # A request that became complete just when it was abandoned is not begun.
+        if request is None or self._patience.cancel_called:
             return False
+        self._useful = True
         await self._answer(request)
         return not self._unusable and self._framing.over
 
@@ -150,13 +174,13 @@ class Connection:
         if len(self._data) != whole:
             return None
         body, self._data = self._data[start:], b""
-        return Request(head.method, head.target.path, head.target.query, head.headers, body, self._peer)
+        return Request(head.method, head.target.path, head.target.query, head.headers, body, self.peer)
 
     async def _receive_up_to(self, size: int) -> None:
         """Receive up to ``size`` bytes, or until no more arrive; h11 judges an incomplete request."""
         pieces, missing = [self._data], size - len(self._data)
         with trio.move_on_after(self._limits.body_read_s) as patience:
-            while missing > 0 and (data := await self._receive()):
+            while missing > 0 and (data := await self._receive_piece()):
                 pieces.append(data)
                 missing -= len(data)
         if patience.cancelled_caught:
@@ -189,7 +213,7 @@ class Connection:
                     raise RefusedRequestError(413, f"the body is over the limit of {self._limits.body_bytes} bytes")
             if not isinstance(event, h11.EndOfMessage):
                 return None
-            return Request(head.method, head.target.path, head.target.query, head.headers, bytes(body), self._peer)
+            return Request(head.method, head.target.path, head.target.query, head.headers, bytes(body), self.peer)
         raise RefusedRequestError(408, _LATE_BODY)
 
     async def _next_event(self) -> h11.Event | None:
@@ -202,18 +226,27 @@ class Connection:
                 go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
                 if not await self._send(self._h11.send(go_on) or b""):
                     return None
-            data = await self._receive()
+            data = await self._receive_piece()
             if not data and self._unusable:
                 return None
             self._h11.receive_data(data)
 
+    async def _receive_piece(self) -> bytes:
+        """Return the next bytes of a request. If the latest piece had few bytes, pause, so that fewer pieces have more bytes."""
+        if self._latest < _SMALL and (pause := self._limits.piece_pause_s):
+            await trio.sleep(pause * 2 ** min(self._small_pieces, _MOST_DOUBLINGS))
+            self._small_pieces += 1
+        return await self._receive()
+
     async def _receive(self) -> bytes:
         """Return the client's next bytes; no bytes if it closed the connection, or if the transport failed."""
         try:
-            return bytes(await self._stream.receive_some(_CHUNK))
+            data = bytes(await self._stream.receive_some(_CHUNK))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._unusable = True
             return b""
+        self._latest = len(data)
+        return data
 
     # Answering
 
@@ -265,6 +298,7 @@ class Connection:
     async def _refuse(self, refusal: RefusedRequestError) -> None:
         """Answer an invalid request, then let the client read the answer before the connection is closed."""
         log.debug("refused a request with %d: %s", refusal.status, refusal)
+        self._useful = False
         if await self._send_whole(text_response(refusal.status, str(refusal)), close=True):
             await self._linger()
 
@@ -368,6 +402,6 @@ class Connection:
                 await self._stream.send_eof()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return
-            budget = _LINGER_BYTES
-            while budget > 0 and (data := await self._receive()):
+            budget = self._limits.linger_bytes
+            while budget > 0 and (data := await self._receive_piece()):
                 budget -= len(data)

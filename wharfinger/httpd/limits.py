@@ -1,11 +1,14 @@
 """The limits of a server: sizes in bytes, times in seconds."""
 
 from dataclasses import dataclass, fields
+from typing import Final
+
+_MAY_BE_ZERO: Final = frozenset({"body_bytes", "linger_bytes", "useless_pause_s", "closed_pause_s", "piece_pause_s"})
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The bounds of a server. Raises ValueError unless all are positive (a body limit of 0 is allowed too).
+    """The bounds of a server. Raises ValueError unless all are positive (a body limit and pauses of 0 are allowed too).
 
     In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory.
     """
@@ -24,9 +27,20 @@ class HttpLimits:
     """The time within which a client must receive a whole response, or one streamed chunk; then the connection is dropped."""
     connections: int = 256
     """The number of connections served at once. Further connections displace idle ones, or wait to be served."""
+    of_process: int = 1_000_000
+    """The number of connections of one process over a Unix socket. Further connections of that process are closed at once."""
+    linger_bytes: int = 16 * 1024 * 1024
+    """The input that is read and discarded after an invalid request, so that the client can read the answer."""
+    useless_pause_s: float = 0.0
+    """The pause of accepting for each connection that ended without a valid request. It bounds the processor time that clients
+    can use by garbage and by disconnecting."""
+    closed_pause_s: float = 0.0
+    """The pause of accepting for each connection that was closed at once."""
+    piece_pause_s: float = 0.0
+    """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):
             value: float = getattr(self, limit.name)
-            if not value >= (0 if limit.name == "body_bytes" else 0.001):
+            if not value >= (0 if limit.name in _MAY_BE_ZERO else 0.001):
                 raise ValueError(f"the limit {limit.name} cannot be {value}")

@@ -16,16 +16,21 @@ import trio
 from wharfinger.httpd.connection import Connection
 from wharfinger.httpd.limits import HttpLimits as HttpLimits  # noqa: PLC0414 - also exported here
 from wharfinger.httpd.messages import Handler
+from wharfinger.httpd.peer import Peer, peer_of
 
 log: Final = logging.getLogger(__name__)
 
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPT_PAUSE_S: Final = 0.1
+_LEAST_PAUSE_S: Final = 0.05
+"""Shorter pauses are added up, because waking up costs more than closing a connection."""
+_RECONSIDER_S: Final = 0.25
+"""The time after which another connection is asked to make room."""
 
 
 async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:
     """Serve one connection until either side ends it; closes the stream. Raises nothing but cancellation."""
-    await Connection(stream, handler, limits).run()
+    await Connection(stream, handler, limits, peer_of(stream)).run()
 
 
 @asynccontextmanager
@@ -50,6 +55,7 @@ class _Server:
         self._intakes: list[trio.CancelScope] = []
         self._slots = trio.Semaphore(limits.connections)
         self._open: dict[Connection, None] = {}
+        self._pause_s = 0.0  # before the next connection is accepted
 
     def new_intake(self) -> trio.CancelScope:
         """Return the cancel scope for an accept loop, made before its task runs, so that an early drain cancels it."""
@@ -70,25 +76,48 @@ class _Server:
         with intake:
             async with listener:
                 while True:
+                    if self._pause_s >= _LEAST_PAUSE_S:
+                        pause, self._pause_s = self._pause_s, 0.0
+                        await trio.sleep(pause)
                     stream = await _accept_one(listener)
+                    peer = peer_of(stream)
+                    if self._has_many(peer):
+                        await trio.aclose_forcefully(stream)
+                        self._pause_s += self._limits.closed_pause_s
+                        continue
                     await self._take_slot(stream)
-                    connection = Connection(stream, self._handler, self._limits)
+                    connection = Connection(stream, self._handler, self._limits, peer)
                     self._open[connection] = None
                     connections.start_soon(self._serve, connection, name="http connection")
 
+    def _has_many(self, peer: Peer | None) -> bool:
+        """Return whether a process has as many connections as one may have. Processes of other namespaces have the number 0."""
+        if peer is None or peer.pid == 0 or len(self._open) < self._limits.of_process:
+            return False
+        return sum(connection.peer == peer for connection in self._open) >= self._limits.of_process
+
     async def _take_slot(self, stream: trio.abc.Stream) -> None:
         try:
-            if self._slots.value == 0:
+            while self._slots.value == 0:
                 self._make_room()
+                with trio.move_on_after(_RECONSIDER_S):
+                    await self._slots.acquire()
+                    return
             await self._slots.acquire()
         except trio.Cancelled:
             await trio.aclose_forcefully(stream)
             raise
 
     def _make_room(self) -> None:
-        """End the oldest idle connection; if there is none, the oldest that sends no streamed answer, after its current one."""
-        idle = next((connection for connection in self._open if connection.idle), None)
-        chosen = idle or next((connection for connection in self._open if not connection.streaming), None)
+        """End the oldest idle connection, or else the oldest whose request does not become complete.
+
+        If there is neither, the oldest that sends no streamed answer ends after its current answer.
+        """
+        chosen = (
+            next((connection for connection in self._open if connection.idle), None)
+            or next((connection for connection in self._open if connection.slow), None)
+            or next((connection for connection in self._open if not connection.streaming), None)
+        )
         if chosen is not None:
             chosen.retire("another client needs the connection")
 
@@ -97,6 +126,8 @@ class _Server:
             await connection.run()
         finally:
             del self._open[connection]
+            if not connection.useful:
+                self._pause_s += self._limits.useless_pause_s
             self._slots.release()
 
 

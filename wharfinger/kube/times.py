@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 _ZONE_CHARS: Final = 255
 """The largest length of a zone's name; the tz database has no longer name, and a search for one may never end."""
@@ -39,10 +41,12 @@ def parse_time(text: str) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
-def zone_of(name: str) -> ZoneInfo | None:
+def zone_of(name: str) -> "ZoneInfo | None":
     """Return the zone of that name in the tz database, or None if there is none."""
     if not 0 < len(name) <= _ZONE_CHARS:
         return None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415 - a client of the daemon starts without it
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

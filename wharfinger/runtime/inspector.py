@@ -9,20 +9,27 @@ implements the same protocol against a running daemon, so code that prints a sna
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
-from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
-from wharfinger.runtime.package_details import (
-    ClusterEventSnapshot,
-    DaemonTaskSnapshot,
-    DifferenceSnapshot,
-    HookSnapshotsSnapshot,
-    LogSnapshot,
-    ResourceSnapshot,
-)
-from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
+from wharfinger.formats.schemas.problem import Problem
+
+if TYPE_CHECKING:  # a client that does not ask for them starts faster without them
+    from wharfinger.runtime.daemon_details import (
+        DaemonSnapshot,
+        RequirementsSnapshot,
+        StatisticsSnapshot,
+        WarmPoolSnapshot,
+    )
+    from wharfinger.runtime.package_details import (
+        ClusterEventSnapshot,
+        DaemonTaskSnapshot,
+        DifferenceSnapshot,
+        HookSnapshotsSnapshot,
+        LogSnapshot,
+        ResourceSnapshot,
+    )
+    from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +303,11 @@ class Inspector(Protocol):
     Every answer is a consistent snapshot, which does not change later.
     """
 
-    async def daemon(self) -> DaemonSnapshot:
+    async def daemon(self) -> "DaemonSnapshot":
         """Return the snapshot of the daemon."""
         ...
 
-    async def statistics(self) -> StatisticsSnapshot | None:
+    async def statistics(self) -> "StatisticsSnapshot | None":
         """Return the daemon's counts, or None before there is anything to count."""
         ...
 
@@ -324,7 +331,7 @@ class Inspector(Protocol):
         """Return all queues, sorted by name."""
         ...
 
-    async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
+    async def pools(self) -> "tuple[WarmPoolSnapshot, ...]":
         """Return the pools of warm hooks, of persistent hooks and of WorkerPools, each kind sorted by name."""
         ...
 
@@ -332,11 +339,11 @@ class Inspector(Protocol):
         """Return all PackageRepositories, sorted by name."""
         ...
 
-    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+    async def scheduler(self) -> "tuple[NodeSnapshot, ...]":
         """Return all nodes of the scheduler, sorted by name."""
         ...
 
-    async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
+    async def why(self, name: str, at: datetime | None = None) -> "ExplanationSnapshot | None":
         """Explain the state of the package of this name, or return None if there is no such package.
 
         The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, the state of that time is explained, from the events
@@ -348,37 +355,37 @@ class Inspector(Protocol):
         """Return the last events of the package of this name, also of one that is gone; None if there are none."""
         ...
 
-    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+    async def resources(self, name: str) -> "tuple[ResourceSnapshot, ...] | None":
         """Return the objects of a package's release, sorted; None if there is no such package."""
         ...
 
-    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+    async def events(self, name: str | None) -> "tuple[ClusterEventSnapshot, ...] | None":
         """Return the Kubernetes Events about a package's resource, or those that the daemon wrote if ``name`` is None; oldest
         first, and at most a few thousand. None if there is no such package. Raises DetailsUnavailableError.
         """
         ...
 
-    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+    async def logs(self, name: str, after: int = 0) -> "LogSnapshot | None":
         """Return the kept log lines of a package with a number above ``after``, also of one that is gone; None if there is
         neither such a package nor such a line.
         """
         ...
 
-    async def difference(self, name: str) -> DifferenceSnapshot | None:
+    async def difference(self, name: str) -> "DifferenceSnapshot | None":
         """Return what the next apply of a package would change in the cluster. Nothing is changed, but the API server is asked.
         None if there is no such package.
         """
         ...
 
-    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+    async def hook_snapshots(self, name: str) -> "tuple[HookSnapshotsSnapshot, ...] | None":
         """Return the snapshots that the hooks of a package would get now, sorted by hook; None if there is no such package."""
         ...
 
-    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+    async def tasks(self) -> "tuple[DaemonTaskSnapshot, ...]":
         """Return the tasks of the daemon, as a tree from the root."""
         ...
 
-    async def requirements(self) -> RequirementsSnapshot | None:
+    async def requirements(self) -> "RequirementsSnapshot | None":
         """Return the facts that packages may require, or None before they are known."""
         ...
 

@@ -36,7 +36,9 @@ async def test_it_serves_until_a_signal(tmp_path: Path, number: signal.Signals) 
         ) as process:
             assert process.stdout is not None
             address = process.stdout.readline().strip()
-            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", address), process.communicate()
+            if not re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{43}/\?token=[\w-]{43}", address):
+                process.kill()
+                raise AssertionError(address, *process.communicate())
             with httpx.Client(follow_redirects=True, timeout=60) as client:
                 assert "prod.shop" in client.get(address).text
             process.send_signal(number)

@@ -42,7 +42,7 @@ def test_the_daemon_and_the_packages() -> None:
     rows = table(page, "packages").rows
     assert [row[0].text for row in rows] == [package.name for package in WHOLE.packages]
     assert rows[2][1] == Cell("Failed", Tone.BAD)
-    assert rows[2][0].href == "/package?name=prod.shop"
+    assert rows[2][0].href == "package?name=prod.shop"
     assert rows[3][4] == Cell("2 (1 parked)", Tone.BAD)
 
 
@@ -90,5 +90,5 @@ def test_queues_and_limits() -> None:
 
 
 def test_names_are_quoted_in_addresses() -> None:
-    assert package_href("a/b?c&d=é..") == "/package?name=a%2Fb%3Fc%26d%3D%C3%A9.."
+    assert package_href("a/b?c&d=é..") == "package?name=a%2Fb%3Fc%26d%3D%C3%A9.."
     assert state_cell("a later state").tone is Tone.WARNING

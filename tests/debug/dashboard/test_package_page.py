@@ -33,7 +33,7 @@ def test_all_parts_are_there() -> None:
     ]
     assert (page.title, page.address, page.announcement) == (
         "prod.shop",
-        "/package?name=prod.shop",
+        "package?name=prod.shop",
         "prod.shop: Failed",
     )
     assert texts(blocks(page, "conditions")[0]) == [["Loaded", "True", "Loaded", "", "2026-05-17T12:30:45Z"]]

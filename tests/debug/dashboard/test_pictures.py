@@ -12,7 +12,7 @@ from wharfinger.debug.dashboard.pictures import MOST_KEPT, Pictures
 async def test_packages_lead_to_their_pages() -> None:
     picture = await Pictures().picture(NODES, PACKAGES)
     assert picture is not None
-    assert '<a href="/package?name=prod.shop"' in picture.svg
+    assert '<a href="package?name=prod.shop"' in picture.svg
     assert "<style>" not in picture.svg
     assert "prod.shop" in picture.text
 

@@ -14,7 +14,7 @@ from wharfinger.debug.dashboard.routes import HEADERS, MOST_STREAMS, make_dashbo
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.httpd.messages import Handler, Response, StreamingResponse
 
-GATE = Gate("tok", "ses", "c", 10.0)
+GATE = Gate("tok", "ses", "c", 10.0, "/f/")
 
 
 def site(daemon: Daemon | None = None) -> Handler:
@@ -22,7 +22,7 @@ def site(daemon: Daemon | None = None) -> Handler:
 
 
 async def answered(target: str, daemon: Daemon | None = None) -> Response:
-    answer = await site(daemon)(request(target, cookie="c=ses"))
+    answer = await site(daemon)(request(f"/f{target}", cookie="c=ses"))
     assert isinstance(answer, Response)
     return answer
 
@@ -55,7 +55,7 @@ async def test_every_address(target: str, status: int, kind: str) -> None:
 
 async def test_nothing_without_the_cookie() -> None:
     for target in ("/", "/queues", "/package?name=prod.shop", "/static/refresh.js", "/changes?page=/", "/nope"):
-        answer = await site()(request(target))
+        answer = await site()(request(f"/f{target}"))
         assert isinstance(answer, Response)
         assert answer.status == 403
         assert set(HEADERS) <= set(answer.headers)
@@ -63,10 +63,10 @@ async def test_nothing_without_the_cookie() -> None:
 
 
 async def test_no_other_site_may_read_an_answer() -> None:
-    answer = await site()(request("/", cookie="c=ses", origin="https://evil.example"))
+    answer = await site()(request("/f/", cookie="c=ses", origin="https://evil.example"))
     assert isinstance(answer, Response)
     assert not [name for name, _ in answer.headers if name.lower().startswith("access-control")]
-    refused = await site()(request("/", "POST", cookie="c=ses"))
+    refused = await site()(request("/f/", "POST", cookie="c=ses"))
     assert isinstance(refused, Response)
     assert ("Allow", "GET, HEAD") in refused.headers
 
@@ -86,19 +86,19 @@ async def test_a_daemon_that_is_away_is_said_on_the_page() -> None:
 
 async def test_streams_are_limited() -> None:
     handle = site()
-    streams = [await handle(request("/changes?page=/queues", cookie="c=ses")) for _ in range(MOST_STREAMS)]
+    streams = [await handle(request("/f/changes?page=/queues", cookie="c=ses")) for _ in range(MOST_STREAMS)]
     assert all(isinstance(stream, StreamingResponse) for stream in streams)
     [first, *others] = [stream.open_chunks() for stream in streams if isinstance(stream, StreamingResponse)]
     async with first as chunks:
         assert (await anext(chunks)).startswith(b"event: section")
         for other in others:
             await other.__aenter__()
-        refused = await handle(request("/changes?page=/queues", cookie="c=ses"))
+        refused = await handle(request("/f/changes?page=/queues", cookie="c=ses"))
         assert isinstance(refused, Response)
         assert refused.status == 503
         for other in others:
             await other.__aexit__(None, None, None)
-    assert isinstance(await handle(request("/changes?page=/queues", cookie="c=ses")), StreamingResponse)
+    assert isinstance(await handle(request("/f/changes?page=/queues", cookie="c=ses")), StreamingResponse)
 
 
 async def test_texts_of_packages_do_nothing_on_the_page(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_texts_of_packages_do_nothing_on_the_page(tmp_path: Path) -> None:
     )
     answers = replace(inspector(), contents=(bad,))
     async with opened(tmp_path, answers) as (address, client):
-        pages = [await client.get(address), await client.get("/package?name=prod.bad"), await client.get("/queues")]
+        pages = [await client.get(address), await client.get("package?name=prod.bad"), await client.get("queues")]
         for page in pages:
             assert page.status_code == 200
             assert "<img" not in page.text

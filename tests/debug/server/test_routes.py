@@ -33,7 +33,7 @@ from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.server.routes import ROUTES, make_handler
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.httpd.messages import Request, Response
 from wharfinger.httpd.peer import Peer

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.runtime.daemon_details import (
     DaemonSnapshot,
     MonitorCounts,

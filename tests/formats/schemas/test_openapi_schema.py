@@ -13,7 +13,7 @@ from tests.formats.support.values import json_values
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, canonical_json
 from wharfinger.formats.schemas.document import SchemaError
 from wharfinger.formats.schemas.openapi_schema import compile_schema
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.schemas.transforms import closed
 
 SETTINGS: Final[JsonObject] = {

@@ -2,7 +2,8 @@ import pytest
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.document import ValuePath
-from wharfinger.formats.schemas.problems import Finding, Problem, problem_of, types_sentence
+from wharfinger.formats.schemas.problem import Problem
+from wharfinger.formats.schemas.problems import Finding, problem_of, types_sentence
 
 HERE: ValuePath = ("a", 0)
 

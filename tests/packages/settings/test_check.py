@@ -10,7 +10,7 @@ import pytest
 from tests.packages.support.charts import write
 from tests.packages.support.real_jq import RealJq
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.packages.errors import ConversionError
 from wharfinger.packages.settings.cel_pool import open_cel_pool

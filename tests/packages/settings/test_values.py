@@ -7,7 +7,7 @@ import pytest
 
 from tests.packages.support.charts import chart, write
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, find
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.packages.definition.module_folder import camel_name
 from wharfinger.packages.definition.package_file import PackageType

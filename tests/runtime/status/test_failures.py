@@ -12,7 +12,7 @@ from wharfinger.cluster.releases.hooks import HookFailedError
 from wharfinger.cluster.releases.preflight import UnsafeDefinitionError
 from wharfinger.cluster.releases.upgrade import EmptyReleaseError, NoWayBackError
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.hooks.config.problems import HookConfigError
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.watching.filters import FilterError

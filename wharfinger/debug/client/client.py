@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
 import msgspec
@@ -37,45 +37,37 @@ from wharfinger.debug.addresses import (
     WHY,
 )
 from wharfinger.debug.client.exchange import ESCAPED, MAX_ANSWER_BYTES, Exchange, Question, exchange_blocking
-from wharfinger.debug.encoding.details import (
-    events_from_json,
-    resources_from_json,
-    snapshots_from_json,
-    tasks_from_json,
-)
-from wharfinger.debug.encoding.encoding import (
-    answer_from_json,
-    pools_from_json,
-    queues_from_json,
-    repositories_from_json,
-)
-from wharfinger.debug.encoding.node import nodes_from_json
-from wharfinger.debug.encoding.package import package_from_json, packages_from_json
 from wharfinger.debug.encoding.records import record_from_json
-from wharfinger.debug.encoding.statistics import statistics_from_json
 from wharfinger.debug.errors import DebugAnswerError
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import shorten
 from wharfinger.kube.times import format_exact_time
-from wharfinger.runtime.daemon_details import DaemonSnapshot, RequirementsSnapshot, StatisticsSnapshot, WarmPoolSnapshot
-from wharfinger.runtime.inspector import (
-    HistorySnapshot,
-    PackageSnapshot,
-    QueueSnapshot,
-    RenderSnapshot,
-    RepositorySnapshot,
-    SettingsAnswer,
-)
-from wharfinger.runtime.package_details import (
-    ClusterEventSnapshot,
-    DaemonTaskSnapshot,
-    DifferenceSnapshot,
-    HookSnapshotsSnapshot,
-    LogSnapshot,
-    ResourceSnapshot,
-)
-from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
+
+if TYPE_CHECKING:  # each method imports what it needs, so that a command starts quickly
+    from wharfinger.runtime.daemon_details import (
+        DaemonSnapshot,
+        RequirementsSnapshot,
+        StatisticsSnapshot,
+        WarmPoolSnapshot,
+    )
+    from wharfinger.runtime.inspector import (
+        HistorySnapshot,
+        PackageSnapshot,
+        QueueSnapshot,
+        RenderSnapshot,
+        RepositorySnapshot,
+        SettingsAnswer,
+    )
+    from wharfinger.runtime.package_details import (
+        ClusterEventSnapshot,
+        DaemonTaskSnapshot,
+        DifferenceSnapshot,
+        HookSnapshotsSnapshot,
+        LogSnapshot,
+        ResourceSnapshot,
+    )
+    from wharfinger.runtime.scheduler_details import ExplanationSnapshot, NodeSnapshot
 
 _ANSWER_S: Final = 30.0
 _RENDER_S: Final = 180.0
@@ -92,16 +84,20 @@ class DebugClient:
         self._exchange = exchange
         self._wait_s = wait_s
 
-    async def daemon(self) -> DaemonSnapshot:
+    async def daemon(self) -> "DaemonSnapshot":
         """Return the state of the daemon itself."""
+        from wharfinger.runtime.daemon_details import DaemonSnapshot  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/daemon")
         try:
             return record_from_json(answer, DaemonSnapshot, "daemon")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def statistics(self) -> StatisticsSnapshot | None:
+    async def statistics(self) -> "StatisticsSnapshot | None":
         """Return the daemon's counters, or None while it is starting and has none."""
+        from wharfinger.debug.encoding.statistics import statistics_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/statistics")
         try:
             return None if answer is None else statistics_from_json(answer)
@@ -116,56 +112,70 @@ class DebugClient:
         """Return the metrics that hooks publish, in Prometheus' text format."""
         return await self._text(HOOK_METRICS)
 
-    async def packages(self) -> tuple[PackageSnapshot, ...]:
+    async def packages(self) -> "tuple[PackageSnapshot, ...]":
         """Return all packages, sorted by name."""
+        from wharfinger.debug.encoding.package import packages_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/packages/dump")
         try:
             return packages_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def package(self, name: str) -> PackageSnapshot | None:
+    async def package(self, name: str) -> "PackageSnapshot | None":
         """Return one package by its runtime name, or None."""
+        from wharfinger.debug.encoding.package import package_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/packages/dump", name=name)
         try:
             return None if answer is None else package_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def queues(self) -> tuple[QueueSnapshot, ...]:
+    async def queues(self) -> "tuple[QueueSnapshot, ...]":
         """Return all queues, sorted by name."""
+        from wharfinger.debug.encoding.encoding import queues_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/queues/dump")
         try:
             return queues_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
+    async def pools(self) -> "tuple[WarmPoolSnapshot, ...]":
         """Return the open pools of warm hooks and the pools of WorkerPools, sorted by name."""
+        from wharfinger.debug.encoding.encoding import pools_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/pools/dump")
         try:
             return pools_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def repositories(self) -> tuple[RepositorySnapshot, ...]:
+    async def repositories(self) -> "tuple[RepositorySnapshot, ...]":
         """Return all PackageRepositories, sorted by name."""
+        from wharfinger.debug.encoding.encoding import repositories_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/repositories/dump")
         try:
             return repositories_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+    async def scheduler(self) -> "tuple[NodeSnapshot, ...]":
         """Return all nodes of the scheduler, sorted by name."""
+        from wharfinger.debug.encoding.node import nodes_from_json  # noqa: PLC0415
+
         answer = await self._ask("/api/v1/scheduler/dump")
         try:
             return nodes_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
+    async def why(self, name: str, at: datetime | None = None) -> "ExplanationSnapshot | None":
         """Explain the state of a package, now or at a time; None if the package or its state at that time is not known."""
+        from wharfinger.runtime.scheduler_details import ExplanationSnapshot  # noqa: PLC0415
+
         moment = {} if at is None else {"at": format_exact_time(at)}
         answer = await self._ask(WHY, package=name, **moment)
         try:
@@ -173,24 +183,30 @@ class DebugClient:
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def history(self, name: str) -> HistorySnapshot | None:
+    async def history(self, name: str) -> "HistorySnapshot | None":
         """Return the last events of a package, or None if there are none."""
+        from wharfinger.runtime.inspector import HistorySnapshot  # noqa: PLC0415
+
         answer = await self._ask(HISTORY, package=name)
         try:
             return None if answer is None else record_from_json(answer, HistorySnapshot, "history")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:
+    async def resources(self, name: str) -> "tuple[ResourceSnapshot, ...] | None":
         """Return the objects of a package's release, or None if there is no such package."""
+        from wharfinger.debug.encoding.details import resources_from_json  # noqa: PLC0415
+
         answer = await self._ask(RESOURCES, package=name)
         try:
             return None if answer is None else resources_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def events(self, name: str | None) -> tuple[ClusterEventSnapshot, ...] | None:
+    async def events(self, name: str | None) -> "tuple[ClusterEventSnapshot, ...] | None":
         """Return the Events about a package, or the daemon's own; None if there is no such package."""
+        from wharfinger.debug.encoding.details import events_from_json  # noqa: PLC0415
+
         status, body = await self._fetch(EVENTS, {} if name is None else {"package": name})
         text = body.decode("utf-8", "replace")
         if status == HTTPStatus.SERVICE_UNAVAILABLE and text.startswith(UNAVAILABLE):
@@ -201,24 +217,30 @@ class DebugClient:
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
+    async def logs(self, name: str, after: int = 0) -> "LogSnapshot | None":
         """Return the kept log lines of a package that follow line number ``after``; None if the package is unknown."""
+        from wharfinger.runtime.package_details import LogSnapshot  # noqa: PLC0415
+
         answer = await self._ask(LOGS, package=name, **{AFTER: str(after)})
         try:
             return None if answer is None else record_from_json(answer, LogSnapshot, "log")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def difference(self, name: str) -> DifferenceSnapshot | None:
+    async def difference(self, name: str) -> "DifferenceSnapshot | None":
         """Return what the next apply of a package would change, redacted; None if there is no such package."""
+        from wharfinger.runtime.package_details import DifferenceSnapshot  # noqa: PLC0415
+
         answer = self._document(*await self._fetch(DIFFERENCE, {"package": name}, _RENDER_S))
         try:
             return None if answer is None else record_from_json(answer, DifferenceSnapshot, "diff")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def hook_snapshots(self, name: str) -> tuple[HookSnapshotsSnapshot, ...] | None:
+    async def hook_snapshots(self, name: str) -> "tuple[HookSnapshotsSnapshot, ...] | None":
         """Return the snapshots that the hooks of a package would get now, redacted; None if there is no such package."""
+        from wharfinger.debug.encoding.details import snapshots_from_json  # noqa: PLC0415
+
         if not name:
             return None
         status, body = await self._fetch(SNAPSHOTS + _quoted(name), {})
@@ -229,28 +251,34 @@ class DebugClient:
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def tasks(self) -> tuple[DaemonTaskSnapshot, ...]:
+    async def tasks(self) -> "tuple[DaemonTaskSnapshot, ...]":
         """Return the tasks of the daemon, as a tree."""
+        from wharfinger.debug.encoding.details import tasks_from_json  # noqa: PLC0415
+
         answer = await self._ask(TASKS)
         try:
             return tasks_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def requirements(self) -> RequirementsSnapshot | None:
+    async def requirements(self) -> "RequirementsSnapshot | None":
         """Return the facts that packages may require; None before they are known."""
+        from wharfinger.runtime.daemon_details import RequirementsSnapshot  # noqa: PLC0415
+
         answer = await self._ask(REQUIREMENTS)
         try:
             return None if answer is None else record_from_json(answer, RequirementsSnapshot, "requirements")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> RenderSnapshot | None:
+    async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> "RenderSnapshot | None":
         """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
 
         The daemon learns the user of this connection from the kernel, so ``shown_to`` only requests secrets and identifies
         nobody.
         """
+        from wharfinger.runtime.inspector import RenderSnapshot  # noqa: PLC0415
+
         parameters = {SHOW_SECRETS: "true"} if show_secrets or shown_to else {}
         status, body = await self._fetch(RENDER + _quoted(name), parameters, _RENDER_S)
         text = body.decode("utf-8", "replace")
@@ -265,8 +293,10 @@ class DebugClient:
                 return RenderSnapshot("", problem=text.removeprefix(RENDER_FAILED).rstrip("\n"), has_chart=True)
         raise self._refused(status, body)
 
-    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> "SettingsAnswer | None":
         """Return whether a package would accept these settings; None if there is no such package."""
+        from wharfinger.debug.encoding.encoding import answer_from_json  # noqa: PLC0415
+
         try:
             question = encode_json(settings)
         except ShapeError as error:

@@ -14,14 +14,12 @@ from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
-from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.fields import duration
 from wharfinger.debug.printing.explanation import explanation_lines
 from wharfinger.debug.printing.history import history_lines
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat, render
-from wharfinger.debug.printing.statistics import statistics_lines
 from wharfinger.debug.printing.task import task_state_text, task_why_text
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
@@ -71,6 +69,9 @@ async def queues_text(inspector: Inspector, name: str | None, output: str, colum
 
 async def statistics_text(inspector: Inspector, output: str) -> str:
     """Return the output of `statistics`; empty while the daemon has no counters. ``prometheus`` is the format for scrapers."""
+    from wharfinger.debug.encoding.statistics import statistics_to_json  # noqa: PLC0415 - only this command needs them
+    from wharfinger.debug.printing.statistics import statistics_lines  # noqa: PLC0415
+
     if output == PROMETHEUS:
         return await inspector.metrics() + await inspector.hook_metrics()
     statistics = await inspector.statistics()

@@ -1,6 +1,5 @@
 """The errors about names that a daemon does not know, each with the nearest known name."""
 
-from difflib import get_close_matches
 from typing import Final
 
 from wharfinger.debug.errors import DebugError
@@ -38,6 +37,8 @@ async def no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError
 
 async def package_hint(inspector: Inspector, name: str) -> str:
     """Suggest names: ``namespace/instance`` as kubectl writes it, an instance without its namespace, and similar names."""
+    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+
     meant = name.replace("/", ".", 1)
     names = [package.name for package in await inspector.packages() if package.name != name]
     if meant in names:
@@ -49,5 +50,7 @@ async def package_hint(inspector: Inspector, name: str) -> str:
 
 def nearest_hint(name: str, known: list[str], command: str) -> str:
     """Return a hint for an unknown name: the nearest known one, or the command that lists all."""
+    from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+
     near = get_close_matches(name, known, 1, _NEAR)
     return f"did you mean {near[0]!r}?" if near else f"`{command}` lists all"

@@ -6,7 +6,9 @@ can send requests. Therefore:
 * the Host header must name this machine, because a foreign name could be made to resolve to it (DNS rebinding);
 * the request must not come from another site's page (Sec-Fetch-Site);
 * the first request has the one-time token, and gets a session cookie in exchange; all further requests must have that cookie.
-  Scripts cannot read it (HttpOnly), and requests from other sites do not carry it (SameSite).
+  Scripts cannot read it (HttpOnly), and requests from other sites do not carry it (SameSite);
+* all addresses of the page are in a folder with a secret name, and browsers send the cookie to this folder only (Path). Without
+  that, they would also send it to the servers of other users on other ports of this machine.
 """
 
 import hmac
@@ -28,18 +30,21 @@ _REMEDY: Final = "start `wharfinger dashboard` again, and open the address that 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The secrets: ``token`` is "" after its use, and expires at ``until_s``; ``cookie`` is the name of the cookie whose value
-    is ``session``.
+    is ``session``; ``folder`` begins and ends with a slash.
     """
 
     token: str
     session: str
     cookie: str
     until_s: float
+    folder: str
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The request has the session cookie."""
+    """The request has the session cookie; ``path`` is its path within the folder, with a slash at the beginning."""
+
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,10 @@ def admit(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
     refusal = _refusal(request)
     if refusal is not None:
         return gate, refusal
-    if TOKEN in request.query and request.path == "/":
+    if TOKEN in request.query and request.path == gate.folder:
         return _exchange(gate, request, now_s)
-    if _has_session(gate, request.headers.get("cookie", "")):
-        return gate, Admitted()
+    if request.path.startswith(gate.folder) and _has_session(gate, request.headers.get("cookie", "")):
+        return gate, Admitted(request.path[len(gate.folder) - 1 :])
     return gate, Refused(403, f"this page is private; {_REMEDY}")
 
 
@@ -85,7 +90,7 @@ def _refusal(request: Request) -> Refused | None:
 def _exchange(gate: Gate, request: Request, now_s: float) -> tuple[Gate, Verdict]:
     if request.method != "GET":
         return gate, Refused(405, "the token is used with GET")
-    cookie = f"{gate.cookie}={gate.session}; Path=/; HttpOnly; SameSite=Strict"
+    cookie = f"{gate.cookie}={gate.session}; Path={gate.folder}; HttpOnly; SameSite=Strict"
     if _has_session(gate, request.headers.get("cookie", "")):  # the same browser opens the address again
         return gate, Exchanged(cookie)
     if not gate.token or now_s >= gate.until_s or not _is_equal(gate.token, request.arg(TOKEN)):

@@ -62,8 +62,8 @@ def state_cell(state: str) -> Cell:
 
 
 def package_href(name: str) -> str:
-    """Return the address of the page of a package."""
-    return f"/package?name={quote(name, safe='')}"
+    """Return the address of the page of a package, relative to the folder of all pages."""
+    return f"package?name={quote(name, safe='')}"
 
 
 def tasks_table(queues: Sequence[QueueSnapshot], *, with_package: bool) -> Table:

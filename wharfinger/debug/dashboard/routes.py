@@ -18,6 +18,7 @@ from wharfinger.debug.graph.look import style_lines
 from wharfinger.httpd.messages import Answer, Handler, Request, Response, StreamingResponse
 
 CHANGES: Final = "/changes"
+"""The path of the changes of a page. Pages name all addresses relative to their folder."""
 MOST_STREAMS: Final = 16
 _FOLDER: Final = Path(__file__).parent / "static"
 _FILES: Final = {"style.css": "text/css", "refresh.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -70,20 +71,19 @@ class _Site:
                 more = (("Allow", "GET, HEAD"),) if status == 405 else ()
                 return _html(status, self._templates.refused(why), more)
             case Exchanged(cookie):
-                return _html(303, "", (("Location", "/"), ("Set-Cookie", cookie)))
-            case Admitted():
-                return await self._admitted(request)
+                return _html(303, "", (("Location", self._gate.folder), ("Set-Cookie", cookie)))
+            case Admitted(path):
+                return await self._admitted(path, request)
 
-    async def _admitted(self, request: Request) -> Answer:
-        if request.path in self._files:
-            kind, body = self._files[request.path]
+    async def _admitted(self, path: str, request: Request) -> Answer:
+        if path in self._files:
+            kind, body = self._files[path]
             return Response(200, body, kind, HEADERS)
-        if request.path == CHANGES:
+        if path == CHANGES:
             return self._changes(request)
-        return await self._page(request)
+        return await self._page(path, request)
 
-    async def _page(self, request: Request) -> Response:
-        path = request.path
+    async def _page(self, path: str, request: Request) -> Response:
         if path not in PARAMETERS:
             return _html(404, self._templates.refused("There is no such page."))
         argument = _argument(path, request)
@@ -96,7 +96,7 @@ class _Site:
             problem = str(error)
             page = Page(argument or "No answer", path, ())
         query = {"page": path, **dict.fromkeys(PARAMETERS[path], argument)}
-        html = self._templates.page(page, path, f"{CHANGES}?{urlencode(query)}", problem)
+        html = self._templates.page(page, path, f"{CHANGES.removeprefix('/')}?{urlencode(query)}", problem)
         return _html(503 if problem else 200, html)
 
     def _changes(self, request: Request) -> Answer:

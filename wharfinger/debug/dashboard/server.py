@@ -37,11 +37,12 @@ async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[st
     gate = new_gate(bound, trio.current_time())
     handler = make_dashboard_handler(Pages(Source(client)), gate)
     async with open_server(listeners, handler, LIMITS):
-        yield f"http://{HOST}:{bound}/?{TOKEN}={gate.token}"
+        yield f"http://{HOST}:{bound}{gate.folder}?{TOKEN}={gate.token}"
 
 
 def new_gate(port: int, now_s: float) -> Gate:
-    """Return a gate with new secrets. The cookie's name contains the port, because browsers send cookies to all ports of a
-    machine.
+    """Return a gate with new secrets. The cookie's name contains the port, so that two pages of one machine do not overwrite each
+    other's cookie.
     """
-    return Gate(secrets.token_urlsafe(32), secrets.token_urlsafe(32), f"wharfinger-{port}", now_s + TOKEN_S)
+    token, session, folder = (secrets.token_urlsafe(32) for _ in range(3))
+    return Gate(token, session, f"wharfinger-{port}", now_s + TOKEN_S, f"/{folder}/")

@@ -18,12 +18,11 @@ nodes and statistics are records (:mod:`wharfinger.debug.encoding.records`); the
 """
 
 from collections.abc import Iterable
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from wharfinger.debug.encoding.records import record_from_json, record_to_json
 from wharfinger.debug.fields import duration
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_object, need_str
-from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 from wharfinger.runtime.inspector import (
     InvalidSettings,
     QueueSnapshot,
@@ -34,6 +33,9 @@ from wharfinger.runtime.inspector import (
     ValidSettings,
 )
 
+if TYPE_CHECKING:  # only a list of pools needs it
+    from wharfinger.runtime.daemon_details import WarmPoolSnapshot
+
 _VERDICTS: Final = {"Valid": ValidSettings, "Invalid": InvalidSettings, "Unknown": UnknownSettings}
 
 
@@ -42,13 +44,15 @@ def queues_to_json(queues: Iterable[QueueSnapshot]) -> JsonObject:
     return {"queues": {queue.name: queue_to_json(queue) for queue in queues}}
 
 
-def pools_to_json(pools: Iterable[WarmPoolSnapshot]) -> JsonObject:
+def pools_to_json(pools: "Iterable[WarmPoolSnapshot]") -> JsonObject:
     """Return all pools as JSON."""
     return {"pools": {pool.name: record_to_json(pool, without={"name"}) for pool in pools}}
 
 
-def pools_from_json(value: JsonValue) -> tuple[WarmPoolSnapshot, ...]:
+def pools_from_json(value: JsonValue) -> "tuple[WarmPoolSnapshot, ...]":
     """Read all pools from JSON, sorted by name. Raises ShapeError."""
+    from wharfinger.runtime.daemon_details import WarmPoolSnapshot  # noqa: PLC0415
+
     return tuple(
         record_from_json(item, WarmPoolSnapshot, "pool", {"name": name})
         for name, item in sorted(find_object(value, "pools").items())

@@ -33,7 +33,7 @@ from wharfinger.debug.listing.listing import (
 from wharfinger.debug.listing.lists import LISTS, list_named, listing_of
 from wharfinger.debug.listing.packages import ARROW
 from wharfinger.debug.listing.watching import WatchedList
-from wharfinger.formats.json_path.path import JsonPathError
+from wharfinger.formats.errors import FormatError
 
 if TYPE_CHECKING:
     from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
@@ -95,7 +95,7 @@ def output_format(text: str) -> str:
     """Parse the value of ``-o``. Raises ArgumentTypeError."""
     try:
         return read_output(text)
-    except (JsonPathError, ValueError) as error:
+    except (FormatError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 

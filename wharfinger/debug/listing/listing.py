@@ -6,7 +6,6 @@ Most texts in rows come from packages and the cluster and are not trusted: contr
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from wharfinger.debug.errors import DebugError
@@ -151,6 +150,8 @@ def read_output(text: str) -> str:
         parse_template(text.removeprefix(JSON_PATH))
         return text
     if text not in OUTPUTS or text == JSON_PATH:
+        from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+
         known = [each for each in OUTPUTS if each != JSON_PATH]
         near = next(iter(get_close_matches(text, known, 1)), "")
         meant = f"did you mean {near!r}?" if near else f"known are {', '.join(known)} and {JSON_PATH}TEMPLATE"

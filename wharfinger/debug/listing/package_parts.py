@@ -5,7 +5,7 @@ NAME, ``-n`` and ``-l`` choose packages. For resources, ``-n`` and ``-l`` choose
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wharfinger.debug.client.unknown_names import no_such_package
 from wharfinger.debug.encoding.encoding import queue_to_json
@@ -16,7 +16,9 @@ from wharfinger.debug.printing.task import doing_text
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.inspector import HookSnapshot, Inspector, MonitorSnapshot, PackageSnapshot
-from wharfinger.runtime.package_details import ResourceSnapshot
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.package_details import ResourceSnapshot
 
 _QUEUES: Final = (
     Column("NAME"),
@@ -87,7 +89,7 @@ def resources_list() -> Listing:
     return Listing("resources", _RESOURCES, _read_resources, partial(_items, "resources"), when_empty="no resources")
 
 
-def resource_message(resource: ResourceSnapshot) -> str:
+def resource_message(resource: "ResourceSnapshot") -> str:
     """Return why an object cannot be applied, or else why it is not ready."""
     return resource.error or resource.message
 
@@ -145,7 +147,7 @@ async def _read_resources(inspector: Inspector, selection: Selection) -> tuple[R
     return tuple(rows)
 
 
-def _resource_row(each: ResourceSnapshot) -> Row:
+def _resource_row(each: "ResourceSnapshot") -> Row:
     place = f"{each.namespace}/{each.name}" if each.namespace else each.name
     cells = (
         each.package,

@@ -1,13 +1,15 @@
 """The list of pools: `get pools` and `pools dump`."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wharfinger.debug.client.unknown_names import nearest_hint
 from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.listing.listing import Column, Listing, NotListedError, Row, Selection
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.runtime.daemon_details import WarmPoolSnapshot
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 from wharfinger.runtime.inspector import Inspector
 
 _COLUMNS: Final = tuple(
@@ -43,7 +45,7 @@ async def _read(inspector: Inspector, selection: Selection) -> tuple[Row, ...]:
     return tuple(_row(pool) for pool in pools)
 
 
-def _row(pool: WarmPoolSnapshot) -> Row:
+def _row(pool: "WarmPoolSnapshot") -> Row:
     numbers = (pool.size, pool.ready, pool.reserved, pool.waiting, pool.started, pool.restarts)
     memory = f"{pool.memory_bytes / _MIB:.0f}Mi" if pool.memory_limit_bytes else ""
     cells = (pool.name, pool.state, *map(str, numbers), memory, pool.problem)

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from wharfinger.formats.redaction.redaction import redact_object, redacted_texts
 from wharfinger.formats.redaction.redaction_text import TextRedactor
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.runtime.inspector import (
     HistorySnapshot,
     HookSnapshot,

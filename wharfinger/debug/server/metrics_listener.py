@@ -34,7 +34,16 @@ _ASKED: Final[tuple[tuple[str, ...], ...]] = (("false",), ("true",))
 """The allowed values of the query parameter that selects the hooks' metrics; the first is the default."""
 _MAX_SHOWN: Final = 100
 LIMITS: Final = HttpLimits(
-    header_bytes=8 * 1024, body_bytes=0, idle_s=120, header_read_s=5, body_read_s=5, write_s=30, connections=CONNECTIONS
+    header_bytes=8 * 1024,
+    body_bytes=0,
+    idle_s=120,
+    header_read_s=5,
+    body_read_s=5,
+    write_s=30,
+    connections=CONNECTIONS,
+    linger_bytes=256 * 1024,
+    useless_pause_s=0.02,
+    piece_pause_s=0.01,
 )
 
 

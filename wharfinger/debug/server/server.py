@@ -28,6 +28,11 @@ LIMITS: Final = HttpLimits(
     body_read_s=5,
     write_s=30,
     connections=64,
+    of_process=32,
+    linger_bytes=2 * MAX_SETTINGS,
+    useless_pause_s=0.02,
+    closed_pause_s=0.01,
+    piece_pause_s=0.01,
 )
 
 

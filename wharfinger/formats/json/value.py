@@ -8,7 +8,6 @@ Checksums are taken of canonical JSON (RFC 8785 in spirit: sorted keys, no white
 spelling; integers stay exact at any size), so two documents with the same meaning have the same checksum.
 """
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
@@ -97,7 +96,9 @@ def checksum(value: JsonValue) -> str:
 
     An absent mapping and an empty one must have the same checksum: pass ``value or {}``.
     """
-    return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()
+    from hashlib import sha256  # noqa: PLC0415 - a client of the daemon starts without it
+
+    return "sha256:" + sha256(canonical_json(value)).hexdigest()
 
 
 def _encoded(value: JsonValue, *, canonical: bool) -> bytes:

@@ -8,10 +8,11 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue, find
 
 
-class JsonPathError(Exception):
+class JsonPathError(FormatError):
     """The path cannot be parsed."""
 
 

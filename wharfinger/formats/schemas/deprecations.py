@@ -8,7 +8,7 @@ from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.document import ValuePath, alternatives, item_schema, path_text, properties
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 
 MAX_FOUND: Final = 20
 MAX_LOOKED_AT: Final = 100_000

@@ -29,7 +29,7 @@ from wharfinger.formats.schemas.document import (
     path_text,
     properties,
 )
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
 MAX_COMPARED: Final = 200_000

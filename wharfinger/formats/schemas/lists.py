@@ -21,7 +21,7 @@ from wharfinger.formats.schemas.document import (
     path_text,
     properties,
 )
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.schemas.structural import parts
 
 LIST_TYPE: Final = "x-kubernetes-list-type"

@@ -30,7 +30,7 @@ from wharfinger.formats.schemas.formats import OWN_FORMATS
 from wharfinger.formats.schemas.immutable import has_immutable, immutable_problems
 from wharfinger.formats.schemas.lists import has_list_types, list_problems
 from wharfinger.formats.schemas.patterns import pattern_options
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.schemas.validations import SchemaRules, rules_of
 from wharfinger.formats.schemas.values import defaulted, has_write_only, pruned, write_only_paths
 

@@ -13,6 +13,7 @@ from typing import Final
 from wharfinger.formats.json.value import JsonObject, JsonValue, type_name
 from wharfinger.formats.schemas.document import ValuePath, path_text
 from wharfinger.formats.schemas.formats import FORMATS
+from wharfinger.formats.schemas.problem import Problem
 
 _LONGEST: Final = 80
 _LISTED: Final = 12
@@ -28,17 +29,6 @@ _TYPE_NAMES: Final = {
     "array": "a list",
     "null": "null",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One problem of a value: its place (``""`` at the root, ``sets[2].name``), and the sentence."""
-
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
 
 
 @dataclass(frozen=True, slots=True)

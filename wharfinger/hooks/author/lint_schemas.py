@@ -13,7 +13,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.yaml.lines import Path
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.hooks.author.lint_sources import LintFinding, Sources, finding

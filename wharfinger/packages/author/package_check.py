@@ -22,7 +22,7 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.definition.conversions import X_CONFIG_VERSION, program_problems
 from wharfinger.packages.definition.crd_files import read_crds

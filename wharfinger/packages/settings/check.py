@@ -8,7 +8,7 @@ patches are not included, so it also works for a package that never ran.
 from dataclasses import dataclass
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.definition.conversions import JqRunner, convert
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.errors import ConversionError

@@ -22,7 +22,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key
 from wharfinger.formats.schemas.document import ValuePath, path_text
 from wharfinger.formats.schemas.openapi_schema import Schema
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.rendering.chart_use import ChartUse
 
 FOR_ALL: Final = frozenset({"global", "tags"})

@@ -33,7 +33,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.schemas.document import ValuePath, path_text
 from wharfinger.formats.schemas.openapi_schema import Schema
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.definition.package_file import PackageType
 from wharfinger.packages.errors import ArtifactError, PackageError

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.errors import PackageError
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.inspector import InvalidSettings, UnknownSettings, ValidSettings

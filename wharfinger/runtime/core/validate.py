@@ -13,7 +13,7 @@ without hooks' patches, on both sides.
 import trio
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.settings.check import SettingsChecker

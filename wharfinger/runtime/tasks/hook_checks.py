@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.problem import Problem
 from wharfinger.hooks.running.discovery import Hook, HookKind
 from wharfinger.hooks.watching import contexts
 from wharfinger.packages.settings.values import SettingsError

@@ -1,0 +1,62 @@
+"""An attack on the debug socket, by a process of its own.
+
+200 clients send one byte at a time and never complete a request; others send garbage, requests that are too large, and halves of
+requests, or disconnect at once.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+SLOW: Final = 200
+_ATTACK: Final = """
+import itertools, os, socket, sys, time
+path, slow, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+def connect():
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(1)
+    client.connect(path)
+    return client
+bad = [
+    os.urandom(4096),
+    b"GET / HTTP/1.1\\r\\nHost: x\\r\\nX: " + b"a" * 100_000 + b"\\r\\n\\r\\n",
+    b"POST /api/v1/packages/validate/x HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 99999999999\\r\\n\\r\\n" + b"a" * 65536,
+    b"GET /healthz HTTP/1.1\\r\\nHo",
+    b"",
+]
+clients = {}
+print("ready", flush=True)
+for turn in itertools.count():
+    for number in range(slow):
+        try:
+            clients.setdefault(number, None) or clients.__setitem__(number, connect())
+            clients[number].send(b"GET / HTTP/1.1\\r\\nHost: x\\r\\nX: y"[turn % 30 : turn % 30 + 1])
+        except OSError:
+            old = clients.pop(number, None)
+            if old is not None:
+                old.close()
+    for data in bad:
+        try:
+            client = connect()
+            client.sendall(data)
+            client.close()
+        except OSError:
+            pass
+        time.sleep(pause)
+"""
+
+
+@contextmanager
+def attack(path: Path, *, slow: int = SLOW, pause_s: float = 0.0) -> Iterator[None]:
+    """Attack a socket while the block runs, with a pause after each of the other requests."""
+    words = [sys.executable, "-c", _ATTACK, str(path), str(slow), str(pause_s)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield
+        finally:
+            process.kill()

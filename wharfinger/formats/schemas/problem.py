@@ -1,0 +1,14 @@
+"""A problem of a value, in words. The validators that find problems are not imported with it, so that a client starts quickly."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem of a value: its place (``""`` at the root, ``sets[2].name``), and the sentence."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
