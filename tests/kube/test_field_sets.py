@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.kube.field_sets import FieldPath, FieldSet, FieldSetError, path_text, same_value
+from wharfinger.kube.field_sets import FieldPath, FieldSet, FieldSetError, path_text, read_fields_v1, same_value
 
 ELEMENTS: Final = st.sampled_from(
     ["f:a", "f:b", "f:.dot", 'k:{"name":"a"}', 'k:{"name":"b","port":80}', 'v:"x"', "v:1", "i:0"]
@@ -23,6 +23,26 @@ def paths_of(fields: FieldSet) -> set[FieldPath]:
 @given(SETS)
 def test_fields_v1_round_trip(fields: FieldSet) -> None:
     assert FieldSet.from_fields_v1(fields.to_fields_v1()) == fields
+
+
+@given(SETS)
+def test_equal_fields_are_read_once(fields: FieldSet) -> None:
+    written = fields.to_fields_v1()
+    assert read_fields_v1(written) == fields
+    assert read_fields_v1({**written}) is read_fields_v1(written)
+
+
+def test_large_fields_are_not_kept() -> None:
+    written: JsonObject = {f"f:{'x' * 100}{number}": {} for number in range(100)}
+    assert read_fields_v1(written) == FieldSet.from_fields_v1(written)
+    assert read_fields_v1(written) is not read_fields_v1(written)
+
+
+@pytest.mark.parametrize("written", [None, [], "f:a", {"a": {}}, {"f:a": 1}])
+def test_fields_that_are_none_are_refused_each_time(written: JsonValue) -> None:
+    for _ in range(2):
+        with pytest.raises(FieldSetError):
+            read_fields_v1(written)
 
 
 @given(SETS, SETS)

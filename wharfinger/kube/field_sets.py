@@ -14,10 +14,11 @@ Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json
+from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json, encode_json
 
 FieldPath: TypeAlias = tuple[str, ...]
 """The path elements, starting at the root; the root itself is ()."""
@@ -25,6 +26,8 @@ FieldPath: TypeAlias = tuple[str, ...]
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
 """The limit of a list key or item in a path: the size limit of an object, escaped."""
+MOST_REMEMBERED: Final = 4096
+"""The size in bytes up to which a FieldsV1 is remembered."""
 
 
 class FieldSetError(FormatError):
@@ -144,6 +147,17 @@ class FieldSet:
 
 
 EMPTY: Final = FieldSet()
+
+
+def read_fields_v1(written: JsonValue) -> FieldSet:
+    """Read FieldsV1, with a cache, because most objects of a kind have the same owned fields. Raises FieldSetError."""
+    encoded = encode_json(written)
+    return _read_remembered(encoded) if len(encoded) <= MOST_REMEMBERED else FieldSet.from_fields_v1(written)
+
+
+@lru_cache(maxsize=256)
+def _read_remembered(encoded: bytes) -> FieldSet:
+    return FieldSet.from_fields_v1(decode_json(encoded, max_bytes=MOST_REMEMBERED, what="fieldsV1"))
 
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:

@@ -62,6 +62,12 @@ def test_versions_are_compared_where_they_are_numbers(mine: str, theirs: str, *,
     assert applied_of(obj(version=mine), MANAGER).is_newer_than(obj(version=theirs)) is newer
 
 
+def test_objects_with_equal_fields_share_them() -> None:
+    one, two = applied_of(obj(), MANAGER), applied_of(obj(version="6"), MANAGER)
+    assert one.fields is two.fields
+    assert one.owned is two.owned
+
+
 def test_keeping_and_forgetting() -> None:
     objects = AppliedObjects(MANAGER)
     told: list[Identity] = []

@@ -1,7 +1,7 @@
 """The records in a cluster."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -170,13 +170,13 @@ class Watching:
 
 
 @asynccontextmanager
-async def watching() -> AsyncIterator[Watching]:
+async def watching(*before: Release) -> AsyncIterator[Watching]:
+    """``before``: the releases that were there before the first list."""
     us = Holder("us")
-    async with (
-        two_ways() as ways,
-        open_shared_watches(ways.client) as watches,
-        open_release_heads(watches, us) as heads,
-    ):
+    async with two_ways() as ways, open_shared_watches(ways.client) as watches, AsyncExitStack() as stack:
+        for one in before:
+            await ReleaseStore(ways.client, lambda: NOW).create(one)
+        heads = await stack.enter_async_context(open_release_heads(watches, us))
         await heads.wait_synced()
         yield Watching(ways, heads, ReleaseStore(ways.broken, lambda: NOW, holder=us, heads=heads))
 
@@ -195,6 +195,32 @@ async def test_what_did_not_change_is_not_asked_for(autojump_clock: MockClock) -
         assert await at.numbers() == ["1 failed", "2 deployed"]
         await at.store.remove(failed)
         assert (await at.numbers(), at.asked()) == (["2 deployed"], ["DELETE sh.helm.release.v1.web.v1"])
+
+
+async def test_records_of_the_first_list_are_not_read_again(autojump_clock: MockClock) -> None:
+    async with watching(*(release(revision, holder="us") for revision in (1, 2, 10))) as at:
+        for _ in range(2):
+            assert await at.numbers() == ["1 deployed", "2 deployed", "10 deployed"]
+        assert at.asked() == []
+        listed = await ReleaseStore(at.ways.client, lambda: NOW).history("web", "default")
+        assert await at.store.history("web", "default") == listed
+
+
+async def test_records_that_changed_after_the_first_list_are_read(autojump_clock: MockClock) -> None:
+    async with watching(release(1, holder="us"), release(2, holder="us")) as at:
+        foreign = ReleaseStore(at.ways.client, lambda: NOW)
+        (first, _) = await foreign.history("web", "default")
+        await foreign.update(first, first.release.with_status(ReleaseStatus.SUPERSEDED, "x"))
+        await wait_all_tasks_blocked(0.01)
+        at.asked()
+        assert (await at.numbers(), at.asked()) == (["1 superseded", "2 deployed"], ["GET secrets"])
+
+
+@pytest.mark.parametrize("holders", [("", ""), ("us", "")])
+async def test_records_of_a_users_helm_are_read(autojump_clock: MockClock, holders: tuple[str, str]) -> None:
+    async with watching(*(release(at + 1, holder=holder) for at, holder in enumerate(holders))) as at:
+        at.asked()
+        assert (await at.numbers(), at.asked()) == (["1 deployed", "2 deployed"], ["GET secrets"])
 
 
 async def test_an_upgrade_after_ones_own_reads_nothing(autojump_clock: MockClock) -> None:

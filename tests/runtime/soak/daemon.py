@@ -47,6 +47,12 @@ async def _tried(_containment: Containment) -> None:
     await trio.lowlevel.checkpoint()
 
 
+async def _connected(*_: object) -> Connection:
+    """In place of a child that reads a kubeconfig."""
+    await trio.lowlevel.checkpoint()
+    return Connection(LOCAL, bearer(""))
+
+
 def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.AsyncBaseTransport]) -> None:
     """Have daemons that are opened from now on use this transport, no threads, no children and no wall clock."""
 
@@ -59,7 +65,7 @@ def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.Asy
     patch.setattr(trio.from_thread, "check_cancelled", lambda: None)
     patch.setattr(daemon, "try_cell", _tried)
     patch.setattr(daemon, "open_client", in_memory)
-    patch.setattr(daemon, "load_connection", lambda *_: Connection(LOCAL, bearer("")))
+    patch.setattr(daemon, "read_connection", _connected)
     patch.setattr(daemon, "boot_clock", trio.current_time)
     patch.setattr(daemon, "HelmRenderer", SimulatedHelm)
     patch.setattr(daemon, "now", virtual_now)

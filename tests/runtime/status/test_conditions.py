@@ -217,3 +217,11 @@ def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
         "Ready": "True",
         "Installed": "True",
     }
+
+
+def test_conditions_that_did_not_change_are_the_same_objects() -> None:
+    earlier = ready()
+    later = statuses.failed(earlier, Stage.APPLIED, "ApplyFailed", "no", T2, permanent=False)
+    same = {kind for kind, told in later.told.items() if told == earlier.told[kind]}
+    assert same
+    assert all(later.told[kind] is earlier.told[kind] for kind in same)

@@ -116,6 +116,18 @@ def test_what_another_process_waits_for_is_looked_at_at_once(before: PackageStat
     assert asked.taken() == [("a", 0.0)]
 
 
+def test_a_package_in_hand_is_not_looked_at_at_once() -> None:
+    asked = Asked()
+    with asked.writer.in_hand("a"):
+        asked.writer.changed("a", APPLYING, BROKEN, 100.0)
+        asked.writer.changed("b", APPLYING, BROKEN, 100.0)
+    assert asked.taken() == [("b", 0.0)]
+    assert asked.writer.unwritten == {"a", "b"}
+    assert asked.writer.may_write("a", 100.0), "the change was urgent"
+    asked.writer.changed("a", BROKEN, APPLYING, 100.1)
+    assert asked.taken() == [("a", 0.0)]
+
+
 def test_progress_is_looked_at_when_the_pause_is_over_and_only_this_package_waits() -> None:
     asked = Asked()
     assert asked.writer.may_write("a", 100.0)

@@ -11,7 +11,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_str
-from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet
+from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, read_fields_v1
 
 APPLY: Final = "Apply"
 STATUS: Final = "status"
@@ -105,7 +105,7 @@ def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:
         said = entry if isinstance(entry, dict) else {}
         ours = find(said, "manager") == manager
         try:
-            fields = FieldSet.from_fields_v1(find(said, "fieldsV1"))
+            fields = read_fields_v1(find(said, "fieldsV1"))
             writer = Writer(find_str(said, "manager"), find_str(said, "subresource"))
             time, applied = find_str(said, "time"), find_str(said, "operation") == APPLY
         except FormatError:

@@ -9,6 +9,7 @@ status changed) is dismissed without reading the fields or the checksums.
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.cluster.fields.items import Absent, Maybe, leaf_values
@@ -16,7 +17,7 @@ from wharfinger.cluster.fields.owners import has_other_writers, own_entry, read_
 from wharfinger.cluster.objects.desired import Identity
 from wharfinger.formats.json.packed_json import PackedJson
 from wharfinger.formats.json.value import JsonObject, canonical_json, encode_json
-from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet
+from wharfinger.kube.field_sets import EMPTY, MOST_REMEMBERED, FieldPath, FieldSet, read_fields_v1
 
 STRING_DATA: Final = "f:stringData"
 """The field that the author of a Secret may write instead of ``data``; the server converts it, and no manager owns the
@@ -42,7 +43,7 @@ class Applied:
     @property
     def owned(self) -> FieldSet:
         """Return the fields that were ours."""
-        return FieldSet.from_fields_v1(self.fields.value())
+        return read_fields_v1(self.fields.value())
 
     def changed_values(self, live: JsonObject) -> list[FieldPath]:
         """Return the paths whose values differ in this object, whichever manager owns them."""
@@ -76,9 +77,19 @@ def applied_of(answer: JsonObject, manager: str) -> Applied:
         text_at(answer, "metadata", "uid"),
         text_at(answer, "metadata", "resourceVersion"),
         mark_of(answer, manager),
-        PackedJson(encode_json(fields.to_fields_v1())),
+        _packed(encode_json(fields.to_fields_v1())),
         b"".join(_checksum(value) for _, value in leaf_values(fields, answer)),
     )
+
+
+def _packed(fields: bytes) -> PackedJson:
+    """Return packed fields. Objects whose fields are equal share them, as most objects of a kind do."""
+    return _shared(fields) if len(fields) <= MOST_REMEMBERED else PackedJson(fields)
+
+
+@lru_cache(maxsize=256)
+def _shared(fields: bytes) -> PackedJson:
+    return PackedJson(fields)
 
 
 def mark_of(live: JsonObject, manager: str) -> int:

@@ -22,6 +22,7 @@ from wharfinger.cluster.api.raw_object import RawChange
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.cluster.lease.fencing import Holder
 from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.listed_records import ListedRecords
 from wharfinger.cluster.records.release import SECRET_TYPE, ReleaseStatus, read_holder
 from wharfinger.cluster.watch.object_stream import WatchSubscription
 from wharfinger.cluster.watch.shared_watches import SharedWatches
@@ -101,6 +102,7 @@ class ReleaseHeads:
 
     def __init__(self, ours: Holder) -> None:
         self._ours = ours
+        self._listed = ListedRecords()
         self._releases: dict[Owner, dict[str, ReleaseHead]] = {}
         self._owners: dict[tuple[str, str], Owner] = {}
         self._writing: dict[tuple[str, str], list[RawChange]] = {}
@@ -133,6 +135,13 @@ class ReleaseHeads:
     def state(self, owner: Owner) -> Hashable:
         """Return a value that changes whenever any record of the release does."""
         return frozenset(head.state for head in self._releases.get(owner, {}).values())
+
+    def take_records(self, owner: Owner) -> tuple[bytes, ...]:
+        """Return the Secrets of a release as the first list had them, and discard them; () if not all of them are kept, or if one
+        has changed since.
+        """
+        heads = self._releases.get(owner, {})
+        return self._listed.take(owner.namespace, {head.secret: head.version for head in heads.values()})
 
     # -- our own writes
 
@@ -183,12 +192,15 @@ class ReleaseHeads:
             self._gone(place, change)
             return
         head = read_head(change.object.text) if change.object is not None else None
-        if head is None:
+        if head is None or change.object is None:
+            self._listed.refuse(place[0])
             return  # its type is that of a record, but its labels are missing
         before = self._of(place)
         if before is not None and before.uid == head.uid and not _newer(head.version, before.version):
             return
         self._keep(place, head)
+        if not self.synced and head.holder.identity:
+            self._listed.keep(place, head.version, change.object.text)
         if not self.synced or head.holder.identity == self._ours.identity:
             return
         new = before is None or before.uid != head.uid

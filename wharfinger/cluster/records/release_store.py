@@ -43,7 +43,7 @@ from wharfinger.cluster.records.release_chunks import (
     without_stand_in,
 )
 from wharfinger.cluster.records.release_heads import ReleaseHeads
-from wharfinger.formats.json.value import JsonObject, ShapeError, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, decode_json, find_object, find_str
 from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
 
 log = logging.getLogger(__name__)
@@ -51,6 +51,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 THREAD_BYTES: Final = 100_000
 """A record over this is packed and unpacked in a thread."""
+MAX_SECRET_BYTES: Final = 16 * 1024 * 1024
 HISTORY: Final = 10
 """The number of revisions kept per release, as in Helm."""
 
@@ -92,6 +93,7 @@ class ReleaseStore:
         record that cannot be read.
         """
         owner = Owner(name, namespace)
+        texts: tuple[bytes, ...] = ()
         if self._heads.synced and owner not in self._doubtful:
             known, state = self._cache.get(owner), self._heads.state(owner)
             if known is None and state == frozenset():
@@ -99,7 +101,8 @@ class ReleaseStore:
                 return []
             if known is not None and self._cache.state(owner) == state:
                 return [*known]
-        history = await self._listed(owner)
+            texts = self._heads.take_records(owner)
+        history = await self._read([_secret_of(text) for text in texts] if texts else await self._listed(owner))
         self._cache.put(owner, history)
         self._doubtful.discard(owner)
         return history
@@ -132,10 +135,13 @@ class ReleaseStore:
         failed = release.with_status(ReleaseStatus.FAILED, f"interrupted while {release.status}: {verdict.why}")
         return [*history[:-1], await self.update(last, failed)]
 
-    async def _listed(self, owner: Owner) -> list[Stored]:
+    async def _listed(self, owner: Owner) -> list[JsonObject]:
         resource = await self._client.resource_type("v1", "Secret")
         listed = await self._client.list(resource, owner.namespace, label_selector=f"owner=helm,name={owner.name}")
-        found = [await self._opened(secret) for secret in listed.items if find_str(secret, "type") == SECRET_TYPE]
+        return [secret for secret in listed.items if find_str(secret, "type") == SECRET_TYPE]
+
+    async def _read(self, secrets: Sequence[JsonObject]) -> list[Stored]:
+        found = [await self._opened(secret) for secret in secrets]
         found.sort(key=lambda stored: stored.release.revision)
         return [await self._whole(stored) if stored.release.whole else stored for stored in slim(found)]
 
@@ -291,6 +297,10 @@ class ReleaseStore:
 
     async def _pack(self, release: Release) -> PackedRelease:
         return await _off_the_loop(len(release.manifest), partial(pack_release, release, self._now()))
+
+
+def _secret_of(text: bytes) -> JsonObject:
+    return as_object(decode_json(text, max_bytes=MAX_SECRET_BYTES, what="a record"), "a record")
 
 
 async def _off_the_loop(size: int, work: Callable[[], Result]) -> Result:

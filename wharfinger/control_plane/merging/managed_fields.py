@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final, TypeAlias
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
@@ -26,19 +26,15 @@ from wharfinger.formats.json.value import (
     ShapeError,
     as_object,
     canonical_json,
-    decode_json,
-    encode_json,
     find,
     find_object,
     find_str,
 )
-from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, FieldSetError
+from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, FieldSetError, read_fields_v1
 from wharfinger.kube.times import format_time
 
 MAX_UPDATE_ENTRIES: Final = 10
 ANCIENT_MANAGER: Final = "ancient-changes"
-_MOST_REMEMBERED: Final = 8192
-"""The maximum size in bytes of a FieldsV1 whose parsed form is cached."""
 
 _SERVER_METADATA: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
@@ -308,18 +304,7 @@ def _read_entry(entry: JsonObject) -> tuple[Manager, Owned]:
         api_version if operation is Operation.UPDATE else "",
         find_str(entry, "subresource"),
     )
-    return manager, Owned(_fields(find_object(entry, "fieldsV1")), find_str(entry, "time"), api_version)
-
-
-def _fields(written: JsonObject) -> FieldSet:
-    """Parse a FieldsV1, with a cache, because most objects of a kind have the same owned fields."""
-    encoded = encode_json(written)
-    return _read_fields(encoded) if len(encoded) <= _MOST_REMEMBERED else FieldSet.from_fields_v1(written)
-
-
-@lru_cache(maxsize=512)
-def _read_fields(encoded: bytes) -> FieldSet:
-    return FieldSet.from_fields_v1(decode_json(encoded, max_bytes=_MOST_REMEMBERED, what="fieldsV1"))
+    return manager, Owned(read_fields_v1(find_object(entry, "fieldsV1")), find_str(entry, "time"), api_version)
 
 
 def _write_entry(manager: Manager, owned: Owned) -> JsonObject:

@@ -101,8 +101,8 @@ def _requested(before: PackageStatus, after: PackageStatus) -> tuple[Note, ...]:
         notes.append(Note(EventReason.UPGRADE_FAILED, after.rollback.line))
     if after.removal is not None and before.removal is None:
         notes.append(Note(EventReason.REMOVING, "it is being uninstalled"))
-    was, becomes = summarize(before), summarize(after)
-    if becomes.state == State.DISABLED and was.state == State.DISABLING:
+    becomes = summarize(after)
+    if becomes.state == State.DISABLED and summarize(before).state == State.DISABLING:
         notes.append(Note(EventReason.DISABLED, becomes.message))
     return tuple(notes)
 

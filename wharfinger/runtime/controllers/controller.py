@@ -189,7 +189,8 @@ class Controller:
         try:
             asked = self._read(identity, obj)
             self.checks.check(asked.id, written)
-            self._settle(asked)
+            with self.writer.in_hand(asked.id.name):
+                self._settle(asked)
         except (SpecError, IdentityError) as error:
             await self._block(identity, obj, "SpecInvalid", str(error))
         except SettingsSourceError as error:

@@ -1,6 +1,7 @@
 """The desired state of a package, as its resource, its source and its settings say."""
 
-from dataclasses import asdict, replace
+from dataclasses import fields
+from typing import Final
 
 from wharfinger.formats.json.value import checksum, to_json
 from wharfinger.packages.definition.depends_on import depends_on_checksum
@@ -10,6 +11,8 @@ from wharfinger.packages.sources.source import Source, source_text
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.resources.resources import Directives, PackageSpec
 from wharfinger.runtime.resources.settings import ResolvedSettings
+
+_ASKED: Final = tuple(each.name for each in fields(DesiredState))
 
 
 def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings) -> DesiredState:
@@ -39,7 +42,8 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
 
 def asked_checksum(desired: DesiredState) -> str:
     """Return a checksum of what a resource asks for, except for suspension and maintenance."""
-    return checksum(to_json(asdict(replace(desired, suspended=False, maintenance=""))))
+    asked: dict[str, object] = {name: getattr(desired, name) for name in _ASKED}
+    return checksum(to_json({**asked, "suspended": False, "maintenance": ""}))
 
 
 def have_other_needs(before: Directives, after: Directives) -> bool:

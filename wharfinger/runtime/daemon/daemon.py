@@ -11,6 +11,7 @@ finish. A second signal ends the daemon at once.
 import gc
 import logging
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -25,7 +26,7 @@ import trio
 
 import wharfinger
 from wharfinger.cluster.api.client import ClusterClient
-from wharfinger.cluster.api.connection import Connection, load_connection
+from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.errors import ApiError, ClusterError
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.api.http_session import ClientOptions
@@ -66,6 +67,7 @@ from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, h
 from wharfinger.runtime.core.observers import Observers
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.cluster_connection import read_connection
 from wharfinger.runtime.daemon.config import DaemonConfig
 from wharfinger.runtime.daemon.engine import find_kubectl, package_renderer
 from wharfinger.runtime.daemon.hook_options import AddonFolders
@@ -215,10 +217,9 @@ async def _open_all(
             kubeconfig = await stack.enter_async_context(
                 open_embedded(state / "embedded", ledger, options=config.embedded_options)
             )
-        # The thread is abandoned when cancelled: an exec plugin of the kubeconfig may hang forever.
-        connection = await trio.to_thread.run_sync(
-            load_connection, kubeconfig, config.context, scratch / "certificates", abandon_on_cancel=True
-        )
+        certificates = scratch / "certificates"
+        stack.callback(partial(shutil.rmtree, certificates, ignore_errors=True))
+        connection = await read_connection(kubeconfig, config.context, certificates, ledger)
         clients: list[tuple[str, HttpClusterClient]] = []
         await stack.enter_async_context(open_watchdog(manager, lambda: "; ".join(stale_watches(clients))))
         # The connections beyond the slots are for status patches, and for watches that are being opened.

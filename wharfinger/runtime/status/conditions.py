@@ -80,6 +80,8 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
                 told[kind] = before
         elif before is None or before.truth is not verdict.truth:
             told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, of)
+        elif (before.reason, before.message, before.generation) == (verdict.reason, verdict.message, of):
+            told[kind] = before  # many statuses of a package share it in memory
         else:
             told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, of)
     return status.told if told == status.told else told

@@ -43,7 +43,8 @@ Looked      always                          unchanged              check again a
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
@@ -182,6 +183,7 @@ class StatusWriter:
         self._resync_s = resync_s
         self._least_pause_s = least_pause_s
         self._writes: dict[str, Writes] = {}
+        self._in_hand: set[str] = set()
         self.unwritten: set[str] = set()
         """The packages whose status has changed since it was last compared with the written one."""
         self._sweep_at = _SWEEP
@@ -201,6 +203,15 @@ class StatusWriter:
         else:
             urgent = was.state != becomes.state and bool({was.state, becomes.state} & AT_ONCE)
             self._step(name, Changed(now_s, urgent=urgent))
+
+    @contextmanager
+    def in_hand(self, name: str) -> Iterator[None]:
+        """Request no immediate check for changes of this package in the block: its status is written afterwards anyway."""
+        self._in_hand.add(name)
+        try:
+            yield
+        finally:
+            self._in_hand.discard(name)
 
     def may_write(self, name: str, now_s: float) -> bool:
         """Return whether a status that differs from the written one may be written now; if not, the package is checked later."""
@@ -236,7 +247,8 @@ class StatusWriter:
                 case LookIn(delay_s) if delay_s > 0:
                     self._add_later(name, delay_s)
                 case LookIn():
-                    self._add(name)
+                    if name not in self._in_hand:
+                        self._add(name)
                 case Write():
                     pass  # the caller writes
                 case _:

@@ -1,0 +1,59 @@
+"""The records of the first list of a daemon, kept until the release that they belong to is restored.
+
+That list has every record with its content, so restoring a release needs no request of its own. The Secrets are kept for a
+short time only, and only up to a number of bytes: whatever is not kept is read from the cluster.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+MAX_BYTES: Final = 8 * 1024 * 1024
+FRESH_S: Final = 60.0
+"""The time in which a daemon restores its releases. Later, nothing is kept."""
+
+
+class ListedRecords:
+    """Secrets as JSON, by namespace and name. ``clock`` returns seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._texts: dict[tuple[str, str], tuple[str, bytes]] = {}
+        self._refused: set[str] = set()
+        self._bytes = 0
+        self._until = 0.0
+
+    def keep(self, place: tuple[str, str], version: str, text: bytes) -> None:
+        """Keep a Secret of the list, unless too much is kept already."""
+        self._drop(place)
+        if self._bytes + len(text) <= MAX_BYTES:
+            self._texts[place] = version, text
+            self._bytes += len(text)
+            self._until = self._clock() + FRESH_S
+
+    def refuse(self, namespace: str) -> None:
+        """Keep nothing of a namespace, because it has a record that cannot be attributed to a release."""
+        self._refused.add(namespace)
+
+    def take(self, namespace: str, versions: Mapping[str, str]) -> tuple[bytes, ...]:
+        """Return the Secrets with these names and versions, and discard them; () unless all of them are kept."""
+        if self._texts and self._clock() >= self._until:
+            self._texts.clear()
+            self._bytes = 0
+        found = {name: self._drop((namespace, name)) for name in versions}
+        if namespace in self._refused:
+            return ()
+        texts = tuple(
+            kept[1] for name, version in versions.items() if (kept := found[name]) is not None and kept[0] == version
+        )
+        return texts if len(texts) == len(versions) else ()
+
+    def _drop(self, place: tuple[str, str]) -> tuple[str, bytes] | None:
+        kept = self._texts.pop(place, None)
+        if kept is not None:
+            self._bytes -= len(kept[1])
+        return kept
+
+    def __len__(self) -> int:
+        """Return the number of kept Secrets."""
+        return len(self._texts)

@@ -1,0 +1,66 @@
+"""The daemon's connection to its cluster, read by a child process.
+
+The ``kubernetes`` package reads it, and would take 14 MiB of this process until its end. It is imported here only if it has to
+renew the credentials: for a kubeconfig with exec plugins or auth providers.
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.connection import Connection, load_connection
+from wharfinger.cluster.connection_program import MAX_BYTES, arguments, decoded
+from wharfinger.formats.errors import FormatError
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits
+from wharfinger.process.environment import child_environment
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+
+log = logging.getLogger(__name__)
+
+_PROGRAM: Final = "wharfinger.cluster.connection_program"
+_LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=MAX_BYTES)
+_RENEWED: Final = (b"exec", b"auth-provider")
+"""The words of kubeconfigs whose credentials have to be renewed. If one stands elsewhere in a file, only memory is lost."""
+
+
+async def read_connection(
+    kubeconfig: Path | None, context: str, certificates: Path, ledger: ProcessLedger | None
+) -> Connection:
+    """Return the connection, as `load_connection` does. If the child process fails, this process reads it itself.
+
+    Raises ConnectionConfigError.
+    """
+    if not await trio.to_thread.run_sync(_is_renewed, kubeconfig):
+        # -P: files in the working folder must never be imported.
+        argv = (sys.executable, "-P", "-m", _PROGRAM, *arguments(kubeconfig, context, certificates))
+        command = Command(argv, Path.cwd(), child_environment(os.environ))
+        try:
+            outcome = await run_child(command, _LIMITS, ledger=ledger)
+            if outcome.ok:
+                return decoded(outcome.stdout)
+            why = outcome.describe()
+        except (ProcessError, FormatError, OSError) as error:
+            why = str(error)
+        log.debug("the connection is read in this process, because a child process could not read it: %s", why)
+    # The thread is abandoned when cancelled: an exec plugin of the kubeconfig may hang forever.
+    return await trio.to_thread.run_sync(load_connection, kubeconfig, context, certificates, abandon_on_cancel=True)
+
+
+def _is_renewed(kubeconfig: Path | None) -> bool:
+    """Return whether credentials in the kubeconfig may have to be renewed."""
+    named = os.environ.get("KUBECONFIG", "").split(os.pathsep) if kubeconfig is None else [str(kubeconfig)]
+    paths = [Path(path) for path in named if path] or [Path("~/.kube/config").expanduser()]
+    return any(word in _content(path) for path in paths for word in _RENEWED)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
