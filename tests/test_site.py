@@ -84,5 +84,5 @@ def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
         timeout=TUTORIAL_S,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    for said in ("Hello, world", "corrected ConfigMap demo/greeting", "there are 1 guests", "exit code 3"):
+    for said in ("Hello, world", "corrected ConfigMap demo/greeting", "guests: 1", "no packages", "exit code 3"):
         assert said in done.stdout + done.stderr

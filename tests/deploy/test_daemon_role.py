@@ -53,16 +53,21 @@ def token_of(kubectl: Kubectl, folder: Path) -> Path:
     return path
 
 
+def make_roles(kubectl: Kubectl, folder: Path, *values: str) -> None:
+    """Create the daemon's account and its roles from the chart with these values, and a namespace for packages."""
+    for namespace in ("wharfinger-system", "demo"):
+        kubectl("create", "namespace", namespace)
+    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    objects = [json.dumps(obj) for kind in kinds for obj in of_kind(kind, *values)]
+    kubectl.apply(folder / "roles.yaml", "\n---\n".join(objects))
+
+
 @contextmanager
 def prepared(folder: Path) -> Iterator[tuple[Kubectl, Path]]:
     """A cluster with the daemon's account and its roles from the chart; the daemon's kubeconfig."""
     with control_plane(folder) as admin:
         kubectl = Kubectl(admin)
-        for namespace in ("wharfinger-system", "demo"):
-            kubectl("create", "namespace", namespace)
-        kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-        objects = [json.dumps(obj) for kind in kinds for obj in of_kind(kind, *VALUES)]
-        kubectl.apply(folder / "roles.yaml", "\n---\n".join(objects))
+        make_roles(kubectl, folder, *VALUES)
         yield kubectl, token_of(kubectl, folder)
 
 

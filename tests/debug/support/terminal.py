@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 import pyte
 
+from tests.debug.support.screen_picture import screen_svg
 from tests.programs import ROOT
 
 PATIENCE_S = 60
@@ -42,6 +43,10 @@ class OnTerminal:
         bars = [self._screen.buffer[row][0].reverse for row in range(self._screen.lines)]
         lines = self.text.splitlines()
         return "".join(f"{'>' if bar else ' '} {line}".rstrip() + "\n" for bar, line in zip(bars, lines, strict=True))
+
+    def picture(self, label: str) -> str:
+        """The screen as SVG."""
+        return screen_svg(self._screen, label)
 
     @property
     def colours(self) -> set[str]:

@@ -17,7 +17,7 @@ from tests.debug.support.samples import HOSTILE, LOG, package
 from tests.debug.support.session import GOLDEN, REWRITES, check_golden
 from tests.debug.support.terminal import OnTerminal, on_terminal
 from tests.debug.support.top_samples import PACKAGES
-from tests.programs import attempt, wharfinger
+from tests.programs import ROOT, attempt, wharfinger
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.runtime.inspector import Inspector
 
@@ -104,6 +104,30 @@ async def test_the_screens(tmp_path: Path) -> None:
 
     await watched(tmp_path, inspector(), act)
     check_golden("top.txt", "".join(parts))
+
+
+@pytest.mark.slow
+async def test_the_pictures_in_the_documents(tmp_path: Path) -> None:
+    golden = dict(zip(("top", "top-queues"), (0, 10), strict=True))
+    kept = [part.partition("\n")[2] for part in (GOLDEN / "top.txt").read_text().split("=== ")[1:]]
+    found: dict[str, str] = {}
+
+    def act(shown: OnTerminal) -> None:
+        shown.wait(partial(is_golden, kept[0]))
+        found["top"] = shown.picture("wharfinger top: the packages")
+        shown.press("s\t")
+        shown.wait(partial(is_golden, kept[golden["top-queues"]]))
+        found["top-queues"] = shown.picture("wharfinger top: the queues")
+        shown.press("q")
+        assert shown.wait_end() == 0
+
+    await watched(tmp_path, inspector(), act)
+    for name in golden:
+        path = ROOT / "docs" / "images" / f"{name}.svg"
+        if REWRITES:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(found[name])
+        assert path.read_text() == found[name], f"WHARFINGER_REWRITE=1 writes {path} anew"
 
 
 @pytest.mark.slow

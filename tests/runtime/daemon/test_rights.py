@@ -248,7 +248,7 @@ def test_a_daemon_without_rights_leaves_the_lease_to_one_that_has_them(tmp_path:
         strong = as_user(kubectl, tmp_path, "strong", and_config_maps("strong"))
         with local_daemon(tmp_path, "weak", weak) as waits:
             said = waits.wait_line("lacks rights")
-            assert "create, patch customresourcedefinitions.apiextensions.k8s.io (to bring" in said
+            assert "create, patch customresourcedefinitions.apiextensions.k8s.io (to install" in said
             assert "leases" not in said
             assert attempt("kubectl", "--kubeconfig", str(admin), "get", "lease", "-A", "-o", "name").stdout == ""
             socket = str(tmp_path / "weak" / "state" / "run" / "debug.sock")

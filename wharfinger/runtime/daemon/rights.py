@@ -37,7 +37,8 @@ AGAIN_S: Final = 3600.0
 REMEDY: Final = "give its user the ClusterRole of docs/service.md; the daemon checks again by itself"
 HELD_S: Final = 300.0
 """The pause between two checks of a daemon that is at work."""
-_READ: Final = ("get", "list", "watch")
+_SEEN: Final = ("list", "watch")
+_READ: Final = ("get", *_SEEN)
 _REVIEW: Final = "authorization.k8s.io/v1"
 FORBIDDEN: Final = 403
 
@@ -66,13 +67,13 @@ NEEDED: Final = (
     ),
     Right(("patch",), GROUP, "modules/status", "report the status of Modules"),
     Right(
-        (*_READ, "create", "patch", "delete"),
+        (*_SEEN, "create", "patch", "delete"),
         GROUP,
         "packagerepositories",
         "find packages, and manage the repository of --modules-dir",
     ),
     Right(("patch",), GROUP, "packagerepositories/status", "report the status of PackageRepositories"),
-    Right((*_READ, "create", "patch", "delete"), GROUP, "packageindexes", "store the versions of followed packages"),
+    Right((*_SEEN, "create", "patch", "delete"), GROUP, "packageindexes", "store the versions of followed packages"),
     Right(
         (*_READ, "create", "patch"),
         "apiextensions.k8s.io",
@@ -94,7 +95,7 @@ NEEDED: Final = (
         "configmaps",
         "read settings, and write settings of addon-operator's modules",
     ),
-    Right(_READ, "", "events", "report why an object is not ready"),
+    Right(("list",), "", "events", "report why an object is not ready"),
     Right(("create", "patch"), "events.k8s.io", "events", "write Events about packages"),
     Right(
         ("get", "create", "patch"),
@@ -119,13 +120,13 @@ FOR_POOLS: Final = (
 
 FOR_ADMISSION: Final = (
     Right(
-        (*_READ, "create", "patch", "delete"),
+        (*_SEEN, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "validatingwebhookconfigurations",
         "tell API servers of its admission server and of hooks that validate",
     ),
     Right(
-        (*_READ, "create", "patch", "delete"),
+        (*_SEEN, "create", "patch", "delete"),
         "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations",
         "tell API servers of hooks that change objects",

@@ -146,7 +146,7 @@ async def remove(client: ClusterClient, namespace: str, name: str, report: Repor
     obj = await client.get(key)
     await client.delete(key)
     report(f"application {namespace}/{name}: removal requested")
-    last = ""
+    last = find_str(obj, "status", "summary", "message")  # a message from before the removal is not news
     async with open_informer(client, APPLICATION, namespace, field_selector=f"metadata.name={name}") as informer:
         await informer.wait_synced()
         with informer.changes() as changes:
