@@ -110,7 +110,8 @@ class Controller:
     checks: ReleaseChecks = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read which packages are installed."""
+        """Find out which packages are installed."""
+        self.writer.planned_until_s = self.started + self.verify_s
         objects: dict[ObjectKey, JsonObject] = {}
         for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
             if self.shards.owns(key, obj):
