@@ -63,7 +63,7 @@ FEW: Final = 6
 FEW_ROUNDS: Final = 6
 REPEATED: Final = 9
 MEMORY_BUDGET: Final = 0.03
-DISK_BUDGET: Final = 0.05
+DISK_BUDGET: Final = 0.04
 """The highest shares of the processor time: of the steps in memory, as every daemon keeps them, and with `--flight-recorder`."""
 OBSERVERS: Final = ("lifecycle", "journal", "queue", "scheduler", "package")
 Calls: TypeAlias = list[tuple[str, tuple[object, ...]]]

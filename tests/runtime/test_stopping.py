@@ -92,7 +92,7 @@ def test_what_a_running_task_finishes_during_a_stop_is_in_the_status(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("time", range(19))
+@pytest.mark.parametrize("time", range(20))
 def test_what_is_decided_during_a_stop_is_in_the_status_every_time(tmp_path: Path, time: int) -> None:
     finish_during_a_stop(tmp_path)
 

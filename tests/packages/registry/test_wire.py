@@ -278,6 +278,23 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
         assert sent(faulty)[-1] == "Bearer t1"
 
 
+async def test_a_token_without_the_right_is_not_used_again() -> None:
+    """The right is given after the token was made, and the registry answers 403 to the token, without a challenge."""
+    known = Authorizations()
+    async with open_faulty_registry() as faulty:
+        faulty.on(
+            "GET", "/token", *(Reply(body=b'{"token":"%s","expires_in":86400}' % each) for each in (b"poor", b"rich"))
+        )
+        refused = Reply(403, body=error_body("DENIED", "no right"))
+        faulty.on("GET", "/v2/x", bearer(faulty), refused, bearer(faulty), Reply(body=b"yes"))
+        async with wire_to(faulty, PORTER, known) as wire:
+            with pytest.raises(RegistryError, match="not allowed"):
+                await wire.ask(GET, max_bytes=10)
+        async with wire_to(faulty, PORTER, known) as wire:
+            assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+        assert sent(faulty) == ["", BASIC, "Bearer poor", "", BASIC, "Bearer rich"]
+
+
 async def test_a_realm_that_is_gone_is_forgotten() -> None:
     known = Authorizations()
     async with open_faulty_registry() as faulty:

@@ -95,7 +95,7 @@ async def test_without_an_answer_the_failure_policy_decides(tmp_path: Path, faul
 async def test_a_hook_whose_objects_another_hook_of_its_package_judges_holds_no_slot_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(review_slots, "OF_ONE_PACKAGE", 1)
+    monkeypatch.setattr(review_slots, "AT_ONCE", 1)
     made = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "judged", "namespace": "prod"}}'
     asking = validating(more=f'echo \'{{"operation": "Create", "object": {made}}}\' >>"$KUBERNETES_PATCH_PATH"')
     judging = (

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from tests.runtime.support.recorded_install import DB, T0, WEB, Install
 from wharfinger.runtime.recording.canonical import unmasked
@@ -56,7 +57,7 @@ def test_a_package_whose_events_begin_later_is_noted(monkeypatch: pytest.MonkeyP
     ring = story.recorder.rings.get(DB)
     assert ring is not None
     later = (T0 + timedelta(hours=1)).timestamp()
-    ring._newer.base = {key: kept._replace(time=later) for key, kept in ring.lasts.items()}
+    ring._newer.base = {key: replace(kept, time=later) for key, kept in ring.lasts.items()}
     found = explain_at(story.recorder.rings, WEB, story.times["db runs"])
     assert found is not None
     assert any(

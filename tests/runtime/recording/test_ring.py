@@ -12,7 +12,7 @@ from wharfinger.runtime.scheduler.events import IntentSet
 
 
 def step(name: str, machine: Machine = LIFECYCLE) -> Step:
-    return Step(1, 0.0, machine, name, {}, None, {}, ())
+    return Step(1, 0.0, machine, name, name, {}, None, {}, ())
 
 
 def test_the_state_before_the_first_kept_step_is_that_of_the_dropped_ones() -> None:

@@ -5,6 +5,7 @@ import base64
 import re
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.records.release import SECRET_TYPE, from_secret
@@ -120,14 +121,23 @@ def without_history(found: JsonObject) -> JsonObject:
     status = find_object(application, "status")
     release = find_object(status, "release")
     assert release["revision"] == deployed["version"]
+    states = {name: obj for name, obj in objects.items() if find_str(obj, "type") == STATE_TYPE}
     return {
         **found,
         "release": {key: deployed[key] for key in ("config", "chart", "manifest", "hooks")},
         "objects": {
             **{name: obj for name, obj in objects.items() if name not in releases},
+            **{name: _without_revision(obj, find_int(deployed, "version")) for name, obj in states.items()},
             APPLICATION: {**application, "status": {**status, "release": {**release, "revision": 0}}},
         },
     }
+
+
+def _without_revision(state: JsonValue, newest: int) -> JsonValue:
+    """The state of a package without the revision that it knows, which is the newest one or an earlier one."""
+    obj, document = cast("JsonObject", state), find_object(state, "data", STATE_KEY)
+    assert 0 <= find_int(document, "revision") <= newest
+    return {**obj, "data": {STATE_KEY: {**document, "revision": 0}}}
 
 
 def _releases(found: JsonObject) -> dict[str, JsonObject]:

@@ -55,6 +55,13 @@ class Sums:
 async def copy_artifact(ends: Ends, reference: str | Digest, sums: Sums, *, dry_run: bool) -> Descriptor:
     """Copy an artifact with everything that belongs to it, unless the target has it. Raises PackageError."""
     descriptor, data = await ends.source.document(ends.source_repository, reference)
+    return await copy_document(ends, reference, descriptor, data, sums, dry_run=dry_run)
+
+
+async def copy_document(
+    ends: Ends, reference: str | Digest, descriptor: Descriptor, data: bytes, sums: Sums, *, dry_run: bool
+) -> Descriptor:
+    """Copy an artifact whose document was read already; see `copy_artifact`."""
     tag = reference if isinstance(reference, str) else ""
     await _copy_related(ends, descriptor, sums, dry_run=dry_run)
     if await _is_there(ends, descriptor, tag):

@@ -211,6 +211,9 @@ class Wire:
             challenges = read_challenges(response.headers.get_list("www-authenticate"))
             body = await _error_body(response, ask.what)
             refused = failure(ask.what, status, body, response.headers)
+            if status == 403 and own:
+                # The right may be given later, but a token keeps the rights of the moment in which it was made.
+                self._known.drop(Purpose(ask.repository, ask.write))
             if status != 401 or not own:
                 raise refused
             try:

@@ -1,6 +1,8 @@
-"""The slots of reviews: how many hooks answer API servers at once, in total and for each package.
+"""The slots of reviews: how many hooks answer API servers at once.
 
-A package whose hooks are slow, or are asked often, takes its own slots only, so the reviews of other packages do not wait for it.
+A free slot goes to the package that has the fewest. The first slot of a package may be any free one. The further slots of all
+packages together are at most half of all, so a slot is left for a package that has none while fewer than eight packages have slow
+hooks.
 """
 
 from collections.abc import AsyncIterator
@@ -11,49 +13,54 @@ from typing import Final
 import trio
 
 AT_ONCE: Final = 16
-OF_ONE_PACKAGE: Final = 8
-"""The number of slots that one package may take: the others are left to other packages."""
-
-
-@dataclass(slots=True)
-class _Share:
-    """The slots of one package, and the number of its runs that have one or wait for one."""
-
-    limiter: trio.CapacityLimiter
-    runs: int = 0
+FURTHER: Final = 8
+"""The most slots that packages have beside their first ones, all together."""
 
 
 @dataclass(slots=True)
 class ReviewSlots:
-    """The slots of a daemon. Runs wait in the order of their arrival."""
+    """The slots of a daemon. Runs of one package wait in the order of their arrival."""
 
-    _all: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(AT_ONCE))
-    _shares: dict[str, _Share] = field(default_factory=dict)
+    _free: int = field(default_factory=lambda: AT_ONCE)
+    _used: dict[str, int] = field(default_factory=dict)
+    """The number of slots of each package that has some."""
+    _waiting: dict[trio.Event, str] = field(default_factory=dict)
+    """The packages of the runs that wait, in the order of their arrival."""
 
     @property
-    def packages(self) -> tuple[str, ...]:
+    def packages(self) -> frozenset[str]:
         """The packages that have slots or wait for some."""
-        return tuple(self._shares)
+        return frozenset((*self._used, *self._waiting.values()))
 
     @asynccontextmanager
     async def use(self, package: str) -> AsyncIterator[None]:
-        """Hold a slot for the block; first wait for one of the package's, then for one of all."""
-        share = self._shares.setdefault(package, _Share(trio.CapacityLimiter(OF_ONE_PACKAGE)))
-        share.runs += 1
-        holder = object()  # not the task: it may hold slots of two runs
+        """Wait for a slot, and hold it for the block."""
+        turn = trio.Event()
+        self._waiting[turn] = package
+        self._hand_out()
         try:
-            async with _held(share.limiter, holder), _held(self._all, holder):
-                yield
+            await turn.wait()
+            yield
         finally:
-            share.runs -= 1
-            if not share.runs:
-                del self._shares[package]
+            if self._waiting.pop(turn, None) is None:
+                self._release(package)
 
+    def _hand_out(self) -> None:
+        """Give free slots to the runs that may have one."""
+        while self._free and self._waiting:
+            turn = min(self._waiting, key=lambda each: self._used.get(self._waiting[each], 0))
+            package = self._waiting[turn]
+            used = self._used.get(package, 0)
+            if used and AT_ONCE - self._free - len(self._used) >= FURTHER:
+                return  # all runs that wait are of packages that have a slot
+            del self._waiting[turn]
+            self._used[package] = used + 1
+            self._free -= 1
+            turn.set()
 
-@asynccontextmanager
-async def _held(limiter: trio.CapacityLimiter, holder: object) -> AsyncIterator[None]:
-    await limiter.acquire_on_behalf_of(holder)
-    try:
-        yield
-    finally:
-        limiter.release_on_behalf_of(holder)
+    def _release(self, package: str) -> None:
+        self._free += 1
+        self._used[package] -= 1
+        if not self._used[package]:
+            del self._used[package]
+        self._hand_out()

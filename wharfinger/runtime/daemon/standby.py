@@ -116,4 +116,7 @@ async def open_recorder_of(config: DaemonConfig, inspector: RuntimeInspector) ->
                 ) from error
         inspector.flight_log = flight_log
         inspector.recorder = Recorder(inspector.secrets_of, flight_log)
-        yield inspector.recorder
+        try:
+            yield inspector.recorder
+        finally:
+            inspector.recorder.end()

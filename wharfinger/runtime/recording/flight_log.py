@@ -21,7 +21,7 @@ from typing import Final
 import trio
 
 import wharfinger
-from wharfinger.runtime.recording.log_file import MAGIC, file_name, file_number, frame
+from wharfinger.runtime.recording.log_file import MAGIC, file_name, file_number, frame_head
 from wharfinger.runtime.recording.record import FORMAT, GapRecord, HeadRecord, Lines, encoded
 
 log = logging.getLogger(__name__)
@@ -71,6 +71,8 @@ class _Disk:
     descriptor: int = -1
     unmade: int = 0
     """The records that could not be made, in the last call of `write`."""
+    _room: int = 0
+    """The bytes that can be written before the oldest file has to be deleted."""
 
     def prepare(self) -> int:
         """Make the folder, and return the number of the last file in it; 0 if there is none. Raises OSError."""
@@ -83,17 +85,19 @@ class _Disk:
 
     def write(self, pending: list[_Pending]) -> int:
         """Write the records in order, those for one file in one frame, and return the number of bytes. Raises OSError."""
-        lines, written, self.unmade = bytearray(), 0, 0
+        parts, written, self.unmade = list[bytes](), 0, 0
         for item in pending:
             if isinstance(item, _Begin):
-                written += self._flush(lines)
+                written += self._flush(parts)
                 self._begin(item.number)
                 written += self._write(MAGIC)
-                lines += b"".join(b"%s\n" % record for record in item.first)
+                parts += [b"%s\n" % record for record in item.first]
             else:
-                lines += item.data if isinstance(item, Lines) else self._made(item)
-        written += self._flush(lines)
-        self._delete_oldest(self.max_bytes)  # whole states are counted only here
+                parts.append(item.data if isinstance(item, Lines) else self._made(item))
+        written += self._flush(parts)
+        self._room -= written
+        if self._room < 0:  # whole states are counted only here
+            self._delete_oldest(self.max_bytes)
         return written
 
     def close(self) -> None:
@@ -112,12 +116,13 @@ class _Disk:
             self.unmade += 1
             return b""
 
-    def _flush(self, lines: bytearray) -> int:
-        if not lines:
+    def _flush(self, parts: list[bytes]) -> int:
+        """Write the parts as one frame."""
+        if not any(parts):
             return 0
-        data = frame(lines)
-        lines.clear()
-        return self._write(data)
+        written = sum(self._write(data) for data in (frame_head(parts), *parts) if data)
+        parts.clear()
+        return written
 
     def _write(self, data: bytes) -> int:
         written = 0
@@ -142,6 +147,7 @@ class _Disk:
             with suppress(FileNotFoundError):
                 path.unlink()
             del sizes[path]
+        self._room = self.max_bytes - sum(sizes.values())
 
     def _files(self) -> list[tuple[int, Path]]:
         found = ((file_number(path.name), path) for path in self.folder.iterdir())

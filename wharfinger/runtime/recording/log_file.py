@@ -13,7 +13,7 @@ wrong checksum is damage (`Damage`); what follows it in the file cannot be read,
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -43,10 +43,18 @@ class Damage:
 Found: TypeAlias = bytes | Torn | Damage
 
 
-def frame(records: bytes | bytearray) -> bytes:
+def frame(records: bytes) -> bytes:
     """Return records as a frame."""
-    length = len(records).to_bytes(4, "big")
-    return b"".join((length, zlib.crc32(records, zlib.crc32(length)).to_bytes(4, "big"), records))
+    return frame_head([records]) + records
+
+
+def frame_head(parts: Sequence[bytes]) -> bytes:
+    """Return the bytes before the records of a frame, which are given in parts."""
+    length = sum(map(len, parts)).to_bytes(4, "big")
+    checksum = zlib.crc32(length)
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return length + checksum.to_bytes(4, "big")
 
 
 def read_frames(data: bytes) -> Iterator[Found]:

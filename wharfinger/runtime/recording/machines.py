@@ -64,7 +64,7 @@ class Machine:
 
 def kinds_of_effects(effects: tuple[object, ...]) -> list[JsonValue]:
     """Return the kinds of effects: the class name of a record, or the name of a member of an enumeration."""
-    return [effect.name if isinstance(effect, Simple) else type(effect).__name__ for effect in effects]
+    return [effect._name_ if isinstance(effect, Simple) else type(effect).__name__ for effect in effects]
 
 
 # --- lifecycle ---------------------------------------------------------------------------------------------------------------
@@ -179,28 +179,29 @@ def _scheduler_changes(codec: Codec, before: object, after: object, text_of: Tex
 
 def entry_form(codec: Codec, entry: scheduler_state.Entry, order: int, text: Text) -> JsonValue:
     """Return the compact form of a node, without its definition: its effective order, phase, decision, vote, lacks and times."""
-    phase: list[JsonValue] = [type(entry.phase).__name__.lower()]
+    phase: list[JsonValue]
     match entry.phase:
         case scheduler_state.Idle(reason):
-            phase.append(reason)
+            phase = ["idle", reason]
         case scheduler_state.Scheduled(run, failed):
-            phase += [run, failed]
+            phase = ["scheduled", run, failed]
         case scheduler_state.Active():
-            pass
-    decision = entry.decision
-    return [
+            phase = ["active"]
+    decision, lacks = entry.decision, entry.lacks
+    form: list[object] = [
         order,
         phase,
         None
         if decision is None
-        else [decision.verdict.value, decision.reason.value, text(decision.message), decision.uninstall],
+        else [decision.verdict._value_, decision.reason._value_, text(decision.message), decision.uninstall],
         None if entry.vote is None else codec.encode(entry.vote, text),
         entry.vote_due,
-        [[each.kind, each.name] for each in entry.lacks],
-        None if entry.since is None else entry.since.isoformat(),
+        [[each.kind, each.name] for each in lacks] if lacks else [],
+        entry.since,  # the library writes the time
         entry.run,
         entry.stuck,
     ]
+    return cast("JsonValue", form)
 
 
 def _scheduler_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:

@@ -76,6 +76,8 @@ class Masking:
 
     def _mask(self, text: str) -> str:
         if len(text) < SHORTEST_SECRET:
+            if len(self.clean) < 2 * MOST_TEXTS:
+                self.clean.add(text)
             return text
         known = self._known.union(self._secrets())
         if known != self._known:

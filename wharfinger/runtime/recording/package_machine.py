@@ -86,6 +86,8 @@ class PackageCodec(Codec):
         self.status: PackageStatus | None = None
         """The status before the event that is written."""
         self._known: dict[int, StandIn] | None = None
+        self._marked = set(MARKED)
+        """The classes whose objects are marks, as far as they have been seen."""
 
     def writer(self) -> "PackageCodec":
         """Return a codec that writes the records of one package."""
@@ -101,12 +103,19 @@ class PackageCodec(Codec):
 
     def mark(self, value: object, text: Text) -> JsonValue:
         """Return the mark of an object. The empty tuple is written as it is, because the machine makes it, too."""
+        kind = type(value)
+        if self.marks is not None and kind in self._marked:
+            return self.marks.form(value, text)
         if value == ():
             return ["()"]
-        return form_of(value) if self.marks is None or isinstance(value, StandIn) else self.marks.form(value, text)
+        if self.marks is None or isinstance(value, StandIn):
+            return form_of(value)
+        if kind is not tuple:
+            self._marked.add(kind)
+        return self.marks.form(value, text)
 
     def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
-        if self.marks is not None and kind in MARKED:
+        if self.marks is not None and kind in self._marked:
             return self.marks.form(value, text)
         return super()._other(kind, value, text, inner)
 

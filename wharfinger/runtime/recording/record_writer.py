@@ -18,11 +18,16 @@ import msgspec
 
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.queue.state import QueueState
+from wharfinger.runtime.lifecycle.journal_machine import Forget
 from wharfinger.runtime.package import state as package_state
+from wharfinger.runtime.package.events import Changed
 from wharfinger.runtime.recording.canonical import Codec, Text, as_lines
 from wharfinger.runtime.recording.machines import (
+    JOURNAL,
     LIFECYCLE,
     PACKAGE,
+    QUEUE,
     SCHEDULER,
     Machine,
     TextOf,
@@ -33,16 +38,19 @@ from wharfinger.runtime.recording.masking import Derived, Masking, Renewals
 from wharfinger.runtime.recording.package_form import marked_objects
 from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC, PackageCodec
 from wharfinger.runtime.recording.record import LATER, Lines, StateRecord, Why, encoded, state_line
-from wharfinger.runtime.recording.ring import Step
-from wharfinger.runtime.scheduler import events as scheduler_events
+from wharfinger.runtime.recording.ring import Decision, Step
+from wharfinger.runtime.scheduler.events import NodeAdded
+from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.scheduler.state import Graph
 
 ALL: Final = ""
 """The key of the scheduler, which has one state for all packages."""
 _STATE: Final = 7
 """The place of the state in the line of an event."""
+MOST_TOGETHER: Final = 64
+"""The number of steps of a machine whose changes are written together. They cost more than everything else in a record."""
+_NO_EFFECTS: Final[list[JsonValue]] = []
 
-Decisions: TypeAlias = tuple[scheduler_events.Effect, ...]
 Later: TypeAlias = Callable[[], bytes]
 """A function that returns a record, and is called in another thread."""
 
@@ -71,7 +79,7 @@ class Log(Protocol):
 class _Known:
     """The recorded part of a machine: its last state, the file in which it can be stepped, and how often texts were renewed.
 
-    ``line`` is the last event whose record has no changes yet; they begin with the state ``since``.
+    ``line`` is the last event whose record has no changes yet; those of this many ``steps`` begin with the state ``since``.
     """
 
     machine: Machine
@@ -83,6 +91,12 @@ class _Known:
     renewed: int
     since: object = None
     line: list[JsonValue] | None = None
+    steps: int = 0
+
+    @property
+    def is_renewed(self) -> bool:
+        """Return whether texts are masked in another way since the whole state."""
+        return self.masking.renewed != self.renewed
 
     def set_status(self, before: object) -> None:
         """Pass the status before the event to the codec of a package, because some events are written relative to it."""
@@ -90,15 +104,17 @@ class _Known:
             self.codec.status = before.status
 
     def close(self) -> None:
-        """Add the changes of the state to the last record."""
-        line, self.line = self.line, None
-        if line is None or self.masking.renewed != self.renewed:
+        """Add the changes of the state to the last record. If it is written already, the replay does not compare them."""
+        line, self.line, self.steps = self.line, None, 0
+        if line is None or self.is_renewed:
             return  # texts of these records are masked otherwise by now; a whole state follows
         derived = self.text.derived if self.text.masked else self.masking
         changes = self.machine.changes(self.codec, self.since, self.state, _only(derived))
-        if self.masking.renewed == self.renewed:
+        if not self.is_renewed:
             line[_STATE] = changes
         self.text.masked.clear()
+        if isinstance(self.codec, PackageCodec) and self.codec.marks is not None and self.codec.marks.has_many:
+            self.codec.marks.forget(marked_objects(cast("package_state.Package", self.state)))
 
 
 class RecordWriter:
@@ -113,41 +129,49 @@ class RecordWriter:
         self._renewals = renewals
         self._file = sink.file
         """The file of the records that are added now; it does not change until they are passed to the log."""
-        self._lines: list[list[JsonValue] | Later] = []
+        self._lines: list[JsonValue] = []
+        """The newest records. They are encoded later, because the last one of a machine gets the changes of its state."""
+        self._batches: list[list[JsonValue] | Later] = [self._lines]
+        """All records since the last flush; the last batch is ``_lines``."""
         self._known: dict[tuple[str, str], _Known] = {}
-        self._open: list[_Known] = []
+        self._nodes: dict[str, tuple[Node, JsonValue]] = {}
+        """The node that each package offered last, and the form of that event, in which nothing is masked."""
         self._graph: tuple[Graph, int, int] | None = None
         """The last recorded state of the scheduler, its file, and how often texts were renewed by then."""
 
-    def add(self, step: Step, name: str, at: JsonValue = None) -> None:
+    def add(self, step: Step) -> None:
         """Write a step of a machine of one package; with the whole state before it if it does not continue the last record."""
-        number, time, machine, key, before, event, after, effects = step
-        file, found = self._file, self._known.get((machine.name, key))
-        if found is None or found.state is not before or found.renewed != found.masking.renewed or found.file != file:
-            found = self._continued(step, name, found)
-        known = found
+        machine, key, before, event, after = step.machine, step.key, step.before, step.event, step.after
+        known = self._known.get((machine.name, key))
+        if known is None or known.state is not before or known.file != self._file:
+            known = self._continued(step, known)
         while True:
-            if machine is PACKAGE:
+            if type(event) is Changed:
                 known.set_status(before)
             form = known.codec.quick(event, known.text, known.masking.clean)
             if known.masking.renewed == known.renewed:
                 break
-            known = self._begin(step, name, Why.RENEWED)
-        line: list[JsonValue] = ["e", number, time, machine.name, key, form, at, LATER, kinds_of_effects(effects)]
+            known = self._begin(step, Why.RENEWED)
+        effects = kinds_of_effects(step.effects) if step.effects else _NO_EFFECTS
+        line: list[JsonValue] = ["e", step.number, step.time, machine.name, key, form, step.at, LATER, effects]
         self._lines.append(line)
         if known.line is None:
             known.since = before
-            self._open.append(known)
         known.line, known.state = line, after
+        known.steps += 1
+        if known.steps >= MOST_TOGETHER:
+            known.close()
+        if (not after or machine is QUEUE) and _is_over(step):
+            self.over(machine, key)
 
-    def _continued(self, step: Step, name: str, known: _Known | None) -> _Known:
+    def _continued(self, step: Step, known: _Known | None) -> _Known:
         """Return what is known of a machine before a step; write its whole state first if there is a reason to."""
         why = _why(known, step.before, self._file)
-        return known if known is not None and why is None else self._begin(step, name, why or Why.BEGINS)
+        return known if known is not None and why is None else self._begin(step, why or Why.BEGINS)
 
-    def _begin(self, step: Step, name: str, why: Why) -> _Known:
+    def _begin(self, step: Step, why: Why) -> _Known:
         """Write the whole state before a step."""
-        machine, key, masking = step.machine, step.key, self._masking_of(name)
+        machine, key, masking = step.machine, step.key, self._masking_of(step.package)
         known = self._known.get((machine.name, key))
         if known is not None:
             known.close()
@@ -172,25 +196,30 @@ class RecordWriter:
         known = self._known.pop((machine.name, key), None)
         if known is not None:
             known.close()
+        if machine is PACKAGE:
+            self._nodes.pop(key, None)
 
     def forget_all(self) -> None:
         """Record all machines from whole states again."""
         self._known.clear()
         self._graph = None
 
+    def end(self, number: int, time: float) -> None:
+        """Write the whole states of the machines whose last changes were not written."""
+        for (_, key), known in tuple(self._known.items()):
+            if known.line is not None:
+                package, state = key.partition("#")[0], known.state
+                self._begin(Step(number, time, known.machine, package, key, state, None, state, ()), Why.CONTINUES)
+
     def flush(self) -> int:
         """Pass all records to the log, and return the number of those that could not be encoded."""
-        known, self._open = self._open, []
-        for each in known:
-            each.close()
-            codec = each.codec
-            if isinstance(codec, PackageCodec) and codec.marks is not None and codec.marks.has_many:
-                codec.marks.forget(marked_objects(cast("package_state.Package", each.state)))
-        lines, self._lines = self._lines, []
-        parts, lost = _parts(lines)
+        batches, self._batches, self._lines = self._batches, [], []
+        self._batches.append(self._lines)
+        parts = [_encoded(batch) if isinstance(batch, list) else batch for batch in batches if batch]
         if parts:
             self._sink.append(*parts)
-        return lost
+        made = sum(part.records for part in parts if isinstance(part, Lines))
+        return sum(len(batch) for batch in batches if isinstance(batch, list)) - made
 
     def begin(self) -> None:
         """Begin to add records, which all are for one file."""
@@ -198,20 +227,17 @@ class RecordWriter:
 
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
-    def add_decision(
-        self, number: int, moment: float, before: Graph, event: scheduler_events.Event, subject: str, at: JsonValue,
-        after: Graph, effects: Decisions,
-    ) -> None:  # fmt: skip
+    def add_decision(self, step: Decision, subject: str) -> None:
         """Write a step of the scheduler, whose state is that of all packages."""
-        codec, file = SCHEDULER.codec, self._file
+        codec, file, before, event, after = SCHEDULER.codec, self._file, step.before, step.event, step.after
         while True:
             renewed = self._renewals.count
             why = self._why_graph(before, file, renewed)
             masking = self._masking_of(subject)
-            form = codec.quick(event, masking, masking.clean)
+            form = self._offer(event) if isinstance(event, NodeAdded) else codec.quick(event, masking, masking.clean)
             state = SCHEDULER.changes(codec, before, after, self._masking_of)
             given: list[JsonValue] = []
-            for effect in effects:
+            for effect in step.effects:
                 own = self._masking_of(effect.name)
                 given.append(codec.quick(effect, own, own.clean))
             if why is not None:
@@ -219,10 +245,20 @@ class RecordWriter:
                     entry_form(codec, entry, 0, self._masking_of(name))
             if self._renewals.count == renewed:
                 break
+        number, moment, at = step.number, step.time, cast("JsonValue", step.at)  # the library writes the time
         if why is not None:
-            self._lines.append(partial(self._whole_graph, number, moment, before, why))
+            self._lines = []
+            self._batches += (partial(self._whole_graph, number, moment, before, why), self._lines)
         self._lines.append(["e", number, moment, SCHEDULER.name, ALL, form, at, state, given])
         self._graph = after, file, renewed
+
+    def _offer(self, event: NodeAdded) -> JsonValue:
+        """Return the form of an offered node. Most are offered again as they were, so the form of the last one is kept."""
+        name = event.node.name
+        known = self._nodes.get(name)
+        if known is None or known[0] != event.node:
+            known = self._nodes[name] = event.node, SCHEDULER.codec.encode(event)
+        return known[1]
 
     def _why_graph(self, before: Graph, file: int, renewed: int) -> Why | None:
         if self._graph is None:
@@ -248,38 +284,32 @@ def _why(known: _Known | None, before: object, file: int) -> Why | None:
     """Return the reason to record a whole state; None if the state continues from the last record."""
     if known is None:
         return Why.BEGINS
-    if known.state is not before and not (known.machine is LIFECYCLE and known.state == before):
+    if known.state is not before and not _continues(known, before):
         return Why.REPLACED if known.machine is PACKAGE else Why.UNEXPLAINED
     if known.renewed != known.masking.renewed:
         return Why.RENEWED
     return Why.CONTINUES if known.file != file else None
 
 
+def _continues(known: _Known, before: object) -> bool:
+    """Return whether a state, which is another object than the last one, is the same state."""
+    if known.machine is JOURNAL:
+        return not known.state and not before
+    return known.machine is LIFECYCLE and known.state == before
+
+
+def _is_over(step: Step) -> bool:
+    """Return whether nothing is left of a machine, so that its next record has a whole state."""
+    if step.machine is QUEUE:
+        return not cast("QueueState", step.after).lanes
+    if step.machine is JOURNAL:  # an empty one continues, because the next operation begins soon
+        return type(step.event) is Forget
+    return step.after is None
+
+
 def _only(text: Text) -> TextOf:
     """Return the masking of a machine whose texts are all of one package."""
     return lambda _: text
-
-
-def _parts(lines: list[list[JsonValue] | Later]) -> tuple[list[Lines | Later], int]:
-    """Return the records as they are passed to the log, and the number of those that cannot be encoded.
-
-    They are encoded here, but for those that are made in another thread.
-    """
-    parts: list[Lines | Later] = []
-    some: list[JsonValue] = []
-    lost = 0
-    for line in (*lines, None):
-        if isinstance(line, list):
-            some.append(line)
-            continue
-        if some:
-            made = _encoded(some)
-            lost += len(some) - made.records
-            parts.append(made)
-            some = []
-        if line is not None:
-            parts.append(line)
-    return parts, lost
 
 
 def _encoded(lines: list[JsonValue]) -> Lines:

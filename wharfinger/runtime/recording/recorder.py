@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
-from wharfinger.formats.json.value import JsonValue
 from wharfinger.queue import events as queue_events
 from wharfinger.queue.state import QueueState
 from wharfinger.runtime.lifecycle import journal_machine, lifecycle_machine
@@ -33,8 +32,8 @@ from wharfinger.runtime.recording.machines import (
 )
 from wharfinger.runtime.recording.masking import Masking, Renewals
 from wharfinger.runtime.recording.package_machine import surroundings
-from wharfinger.runtime.recording.record_writer import Decisions, Log, RecordWriter
-from wharfinger.runtime.recording.ring import Part, Rings, Step, package_step_of
+from wharfinger.runtime.recording.record_writer import Log, RecordWriter
+from wharfinger.runtime.recording.ring import Decision, Part, Rings, Step, package_step_of
 from wharfinger.runtime.scheduler import events as scheduler_events
 from wharfinger.runtime.scheduler.state import Graph
 
@@ -44,8 +43,6 @@ MOST_ASIDE: Final = 128
 """The most steps that are put aside. They may keep old values and stopped monitors alive."""
 MOST_ENCODED: Final = 512
 """The same while there is a log, which takes the steps every moment; more are encoded at once, which takes some milliseconds."""
-
-Effects: TypeAlias = tuple[object, ...]
 
 
 class Recorder:
@@ -63,7 +60,8 @@ class Recorder:
         self._sink = sink
         self._now = now
         self._number = 0
-        self._aside: list[tuple[Callable[[int, float], None], float]] = []
+        self._aside: list[Step | Decision] = []
+        self._most_aside = MOST_ASIDE if sink is None else MOST_ENCODED
         self._maskings: dict[str, Masking] = {}
         self._renewals = Renewals()
         self._writer = None if sink is None else RecordWriter(sink, self.masking, self._maskings, self._renewals)
@@ -77,7 +75,7 @@ class Recorder:
     @property
     def records(self) -> int:
         """The number of records since the start."""
-        return self._number + len(self._aside)
+        return self._number
 
     @property
     def failures(self) -> int:
@@ -97,7 +95,8 @@ class Recorder:
     ) -> None:
         """Record a step of a package's lifecycle. Events that are refused because there is no such package are left out."""
         if before is not None or after is not None:
-            self._put_aside(partial(self._lifecycle_step, name, before, event, after, effects))
+            self._number += 1
+            self._put_aside(Step(self._number, self._now(), LIFECYCLE, name, name, before, event, after, effects))
 
     def journal(
         self,
@@ -109,7 +108,8 @@ class Recorder:
     ) -> None:
         """Record a step of a package's journal."""
         if before or after:
-            self._put_aside(partial(self._journal_step, name, before, event, after, effects))
+            self._number += 1
+            self._put_aside(Step(self._number, self._now(), JOURNAL, name, name, before, event, after, effects))
 
     def queue(
         self,
@@ -121,7 +121,9 @@ class Recorder:
         effects: tuple[queue_events.Effect, ...],
     ) -> None:
         """Record a step of one of a package's queues."""
-        self._put_aside(partial(self._queue_step, name, number, before, event, after, effects))
+        self._number += 1
+        key = f"{name}#{number}"
+        self._put_aside(Step(self._number, self._now(), QUEUE, name, key, before, event, after, effects))
 
     def scheduler(
         self,
@@ -132,7 +134,8 @@ class Recorder:
         effects: tuple[scheduler_events.Effect, ...],
     ) -> None:
         """Record a step of the scheduler, in the records of each package that it concerns."""
-        self._put_aside(partial(self._scheduler_step, before, event, at, after, effects))
+        self._number += 1
+        self._put_aside(Decision(self._number, self._now(), before, event, at, after, effects))
 
     def package(
         self,
@@ -145,17 +148,21 @@ class Recorder:
         """Record a step of a package: an event with its surroundings."""
         # Now, because scopes may be cancelled later.
         at = surroundings(before, around) if self._writer is not None else None
-        self._put_aside(partial(self._package_step, before, event, at, after, effects))
+        self._number += 1
+        name = after.id.name
+        self._put_aside(Step(self._number, self._now(), PACKAGE, name, name, before, event, after, effects, at))
 
     def drain(self) -> None:
         """Keep the steps that were put aside, and pass them to the log."""
         steps, self._aside = self._aside, []
         if self._writer is not None:
             self._writer.begin()
-        for record, moment in steps:
-            self._number += 1
+        for step in steps:
             try:
-                record(self._number, moment)
+                if isinstance(step, Step):
+                    self._keep(step)
+                else:
+                    self._keep_decision(step)
             except Exception:  # noqa: BLE001 - logged there
                 self._failed(1)
         if self._writer is not None:
@@ -167,11 +174,21 @@ class Recorder:
                 if lost:
                     self._failed(lost)
 
+    def end(self) -> None:
+        """Write what is not complete in the log. Call it once, when the machines have ended."""
+        if self._writer is not None:
+            self.drain()
+            try:
+                self._writer.end(self._number, self._now())
+            except Exception:  # noqa: BLE001 - logged there
+                self._failed(1)
+            self.drain()
+
     # --- inside ----------------------------------------------------------------------------------------------------------
 
-    def _put_aside(self, record: Callable[[int, float], None]) -> None:
-        self._aside.append((record, self._now()))
-        if len(self._aside) >= (MOST_ASIDE if self._sink is None else MOST_ENCODED):
+    def _put_aside(self, step: Step | Decision) -> None:
+        self._aside.append(step)
+        if len(self._aside) >= self._most_aside:
             self.drain()
         elif self._sink is not None and len(self._aside) == 1:
             self._sink.expect(self.drain)
@@ -184,95 +201,35 @@ class Recorder:
         if self._writer is not None:
             self._writer.forget_all()  # what follows is recorded from whole states
 
-    def _lifecycle_step(
-        self,
-        name: str,
-        before: lifecycle_machine.Package | None,
-        event: lifecycle_machine.Event,
-        after: lifecycle_machine.Package | None,
-        effects: Effects,
-        number: int,
-        moment: float,
-    ) -> None:
+    def _keep(self, step: Step) -> None:
+        machine, writer = step.machine, self._writer
+        self._rings.add(step.package, package_step_of(step) if machine is PACKAGE else step)
         try:
-            self._step(
-                Step(number, moment, LIFECYCLE, name, before, event, after, effects), name, is_over=after is None
-            )
+            if writer is not None:
+                writer.add(step)
         finally:
-            if after is None:
-                if self._writer is not None:
-                    self._writer.over(PACKAGE, name)
-                for dropped in self._rings.gone(name):
-                    self._maskings.pop(dropped, None)
+            if machine is LIFECYCLE and step.after is None:
+                self._forget(step.package)
 
-    def _journal_step(
-        self,
-        name: str,
-        before: journal_machine.State,
-        event: journal_machine.Event,
-        after: journal_machine.State,
-        effects: Effects,
-        number: int,
-        moment: float,
-    ) -> None:
-        self._step(Step(number, moment, JOURNAL, name, before, event, after, effects), name, is_over=not after)
-
-    def _queue_step(
-        self,
-        name: str,
-        queue: int,
-        before: QueueState,
-        event: queue_events.Event,
-        after: QueueState,
-        effects: Effects,
-        number: int,
-        moment: float,
-    ) -> None:
-        key = f"{name}#{queue}"
-        self._step(Step(number, moment, QUEUE, key, before, event, after, effects), name, is_over=not after.lanes)
-
-    def _step(self, step: Step, name: str, *, is_over: bool) -> None:
-        self._rings.add(name, step)
+    def _forget(self, name: str) -> None:
+        """Forget a package that is gone; its last steps are kept for a while."""
         if self._writer is not None:
-            self._writer.add(step, name)
-            if is_over:
-                self._writer.over(step.machine, step.key)
+            self._writer.over(PACKAGE, name)
+            self._writer.over(JOURNAL, name)
+        for dropped in self._rings.gone(name):
+            self._maskings.pop(dropped, None)
 
-    def _package_step(
-        self,
-        before: package_state.Package,
-        event: Event,
-        at: JsonValue,
-        after: package_state.Package,
-        effects: tuple[Effect, ...],
-        number: int,
-        moment: float,
-    ) -> None:
-        name = after.id.name
-        self._rings.add(name, package_step_of(name, number, moment, before, event, after, effects))
-        if self._writer is not None:
-            self._writer.add(Step(number, moment, PACKAGE, name, before, event, after, effects), name, at)
-
-    def _scheduler_step(
-        self,
-        before: Graph,
-        event: scheduler_events.Event,
-        at: datetime | None,
-        after: Graph,
-        effects: Decisions,
-        number: int,
-        moment: float,
-    ) -> None:
+    def _keep_decision(self, step: Decision) -> None:
+        event, after, effects = step.event, step.after, step.effects
         subject = _subject(event)
-        stamp = None if at is None else at.isoformat()
-        names = {*(after.touched if before is not after else ()), *(effect.name for effect in effects)}
-        for name in sorted(names | ({subject} if subject else set())):
+        touched = after.touched if step.before is not after else ()
+        for name in _concerned(subject, touched, effects):
             entry = after.entries.get(name)
             order = 0 if entry is None else after.topology.effective[name]
-            own = tuple(effect for effect in effects if effect.name == name)
-            self._rings.add(name, Part(number, moment, event, subject, stamp, entry, order, own))
+            own = tuple([effect for effect in effects if effect.name == name]) if effects else ()
+            self._rings.add(name, Part(step.number, step.time, event, subject, step.at, entry, order, own))
         if self._writer is not None:
-            self._writer.add_decision(number, moment, before, event, subject, stamp, after, effects)
+            self._writer.add_decision(step, subject)
 
     def masking(self, name: str) -> Masking:
         """Return the masking of a package's texts."""
@@ -280,6 +237,18 @@ class Recorder:
         if masking is None:
             masking = self._maskings[name] = Masking(partial(self.secrets_of, name), self._renewals)
         return masking
+
+
+def _concerned(
+    subject: str, touched: tuple[str, ...], effects: tuple[scheduler_events.Effect, ...]
+) -> tuple[str, ...] | list[str]:
+    """Return the packages that a step of the scheduler concerns: the one that its event is about, and those that it changed."""
+    if touched in ((), (subject,)) and all(effect.name == subject for effect in effects):
+        return (subject,) if subject else ()
+    names = {*touched, *(effect.name for effect in effects)}
+    if subject:
+        names.add(subject)
+    return sorted(names)
 
 
 def _subject(event: scheduler_events.Event) -> str:

@@ -12,7 +12,11 @@ MOST_STEPS. Packages that are gone are kept until there are more than MOST_GONE 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from datetime import datetime
+from itertools import chain
+from typing import Final, TypeAlias, cast
+
+import msgspec
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.queue.events import Failed
@@ -41,8 +45,8 @@ from wharfinger.runtime.recording.package_machine import PACKAGE_CODEC
 from wharfinger.runtime.recording.past import MENTION, Past
 from wharfinger.runtime.recording.record import EventRecord, StateRecord, Why
 from wharfinger.runtime.recording.status_form import status_after, status_changes
-from wharfinger.runtime.scheduler.events import Event, NodeAdded
-from wharfinger.runtime.scheduler.state import Entry
+from wharfinger.runtime.scheduler.events import Effect, Event, NodeAdded
+from wharfinger.runtime.scheduler.state import Entry, Graph
 from wharfinger.runtime.status.package_status import PackageStatus
 
 MOST_STEPS: Final = 40_000
@@ -54,25 +58,40 @@ _TOLD: Final = frozenset({BeginUpdate, BeginReconciliation, BeginDisable, BeginV
 """The effects of a package that are kept: they tell what was decided."""
 _SIMPLE: Final = frozenset(kind for kind in PACKAGE_CODEC.kinds if PACKAGE_CODEC.is_simple(kind))
 """The classes of events of packages that are kept: they refer to nothing large."""
-_PACKAGE: Final = PACKAGE.name
 _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
 """The states of machines at which nothing has happened yet."""
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct, frozen=True, gc=False):
     """A step of a machine of one package; the event of a status is made of its states when it is needed."""
 
     number: int
     time: float
     machine: Machine
+    package: str
     key: str
+    """The package, with the number of its queue for a queue."""
     before: object
     event: object
     after: object
     effects: tuple[object, ...]
+    at: JsonValue = None
+    """The surroundings of an event of a package, if there is a log."""
 
 
-class Part(NamedTuple):
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """A step of the scheduler."""
+
+    number: int
+    time: float
+    before: Graph
+    event: Event
+    at: datetime | None
+    after: Graph
+    effects: tuple[Effect, ...]
+
+
+class Part(msgspec.Struct, frozen=True, gc=False):
     """The part of a scheduler's step that concerns one package: its entry and effective order after the step.
 
     ``subject`` is the package that the event is about; empty if it is about all.
@@ -82,13 +101,13 @@ class Part(NamedTuple):
     time: float
     event: Event
     subject: str
-    at: str | None
+    at: datetime | None
     entry: Entry | None
     order: int
     effects: tuple[object, ...]
 
 
-class PackageStep(NamedTuple):
+class PackageStep(msgspec.Struct, frozen=True, gc=False):
     """A step of a package, without references to large objects: only the status and the phase are kept of the states.
 
     ``event`` is the tag of an event that refers to such an object.
@@ -108,17 +127,16 @@ class PackageStep(NamedTuple):
 Kept: TypeAlias = Step | Part | PackageStep
 
 
-def package_step_of(
-    name: str, number: int, time: float, before: Package, event: object, after: Package, effects: tuple[object, ...]
-) -> PackageStep:
-    """Return the step as it is kept in memory."""
-    node = after.node
+def package_step_of(step: Step) -> PackageStep:
+    """Return a step of a package as it is kept in memory."""
+    before, after = cast("Package", step.before), cast("Package", step.after)
+    event, effects, node = step.event, step.effects, after.node
     phase = (after.files.definition is not None, node.joined is not None, node.refused is not None)
     if type(event) not in _SIMPLE:
         event = type(event).__name__
     if effects:
         effects = tuple([effect for effect in effects if type(effect) in _TOLD])
-    return PackageStep(number, time, name, before.status, event, after.status, phase, effects)
+    return PackageStep(step.number, step.time, step.package, before.status, event, after.status, phase, effects)
 
 
 @dataclass(slots=True)
@@ -133,40 +151,43 @@ class Ring:
     """The steps of one package, oldest first."""
 
     name: str
-    lasts: dict[str, Kept] = field(default_factory=dict)
     dropped: int = 0
     """The number of steps that are not kept any more."""
     _older: _Generation = field(default_factory=lambda: _Generation({}))
     _newer: _Generation = field(default_factory=lambda: _Generation({}))
+    newest: list[Kept] = field(init=False)
+    """The steps of the newer generation. New steps are appended here."""
 
-    def add(self, kept: Kept, limit: int) -> None:
-        """Add a step, and drop the oldest ones if there are more than ``limit``."""
-        newer = self._newer.kept
-        if len(newer) >= limit // 2:
-            self.dropped += len(self._older.kept)
-            self._older, self._newer = self._newer, _Generation(dict(self.lasts))
-            newer = self._newer.kept
-        newer.append(kept)
-        kind = type(kept)
-        if kind is PackageStep:
-            self.lasts[_PACKAGE] = kept
-        elif isinstance(kept, Part):
-            self._add_last(kept)
-        elif isinstance(kept, Step):
-            machine = kept.machine
-            if machine is not QUEUE:
-                self.lasts[machine.name] = kept
-            elif isinstance(kept.after, QueueState) and not kept.after.lanes:
-                self.lasts.pop(kept.key, None)
+    def __post_init__(self) -> None:
+        self.newest = self._newer.kept
+
+    def begin_generation(self) -> list[Kept]:
+        """Drop the older generation, and return the empty list of the next one."""
+        self.dropped += len(self._older.kept)
+        self._older, self._newer = self._newer, _Generation(self.lasts)
+        self.newest = self._newer.kept
+        return self.newest
+
+    @property
+    def lasts(self) -> dict[str, Kept]:
+        """The last step of each machine. Finished queues are left out; "node" is the offer of the scheduler's node."""
+        lasts: dict[str, Kept] = {}
+        for kept in chain(self._newer.base.values(), self._newer.kept):
+            if isinstance(kept, PackageStep):
+                lasts[PACKAGE.name] = kept
+            elif isinstance(kept, Step):
+                name = kept.machine.name if kept.machine is not QUEUE else kept.key
+                if isinstance(kept.after, QueueState) and not kept.after.lanes:
+                    lasts.pop(name, None)
+                else:
+                    lasts[name] = kept
             else:
-                self.lasts[kept.key] = kept
-
-    def _add_last(self, part: Part) -> None:
-        self.lasts[SCHEDULER.name] = part
-        if part.entry is not None and isinstance(part.event, NodeAdded) and part.subject == self.name:
-            self.lasts["node"] = part
-        elif part.entry is None:
-            self.lasts.pop("node", None)
+                lasts[SCHEDULER.name] = kept
+                if kept.entry is None:
+                    lasts.pop("node", None)
+                elif isinstance(kept.event, NodeAdded) and kept.subject == self.name:
+                    lasts["node"] = kept
+        return lasts
 
     def base(self, text: Text) -> Past:
         """Return the state before the oldest step."""
@@ -219,23 +240,30 @@ class Rings:
         self.text_of = text_of
         self.limit = MOST_OF_ONE
         """The most steps of one package."""
+        self._most_of_newer = self.limit // 2
         self._rings: dict[str, Ring] = {}
         self._gone: OrderedDict[str, Ring] = OrderedDict()
 
     def add(self, name: str, kept: Kept) -> None:
-        """Add a step of a package. The scheduler and the journal may mention a package that is gone; that does not
-        bring it back.
-        """
+        """Add a step of a package."""
         ring = self._rings.get(name)
         if ring is None:
-            is_late = (
-                not isinstance(kept, Step) or kept.machine is JOURNAL
-            )  # the journal is forgotten after the package
-            ring = self._gone.get(name) if is_late else None
-            if ring is None:
-                ring = self._rings[name] = self._gone.pop(name) if name in self._gone else Ring(name)
-                self._resize()
-        ring.add(kept, self.limit)
+            ring = self._begun(name, kept)
+        newest = ring.newest
+        if len(newest) >= self._most_of_newer:
+            newest = ring.begin_generation()
+        newest.append(kept)
+
+    def _begun(self, name: str, kept: Kept) -> Ring:
+        """Return the ring for a step of a package that has none. The scheduler and the journal may mention a package that is
+        gone; that does not bring it back.
+        """
+        is_late = not isinstance(kept, Step) or kept.machine is JOURNAL  # the journal is forgotten after the package
+        ring = self._gone.get(name) if is_late else None
+        if ring is None:
+            ring = self._rings[name] = self._gone.pop(name) if name in self._gone else Ring(name)
+            self._resize()
+        return ring
 
     def gone(self, name: str) -> tuple[str, ...]:
         """Keep the steps of a package that is gone, until too many others are gone after it.
@@ -264,6 +292,7 @@ class Rings:
 
     def _resize(self) -> None:
         self.limit = min(MOST_OF_ONE, max(LEAST_OF_ONE, MOST_STEPS // (len(self._rings) or 1)))
+        self._most_of_newer = self.limit // 2
 
 
 def _record(step: Step, text: Text) -> EventRecord:
@@ -295,11 +324,12 @@ def _part_record(part: Part, name: str, text: Text) -> EventRecord:
     mention: JsonValue = [MENTION, type(part.event).__name__, part.subject]
     event = codec.encode(part.event, text) if part.subject == name else mention
     effects: JsonValue = [codec.encode(effect, text) for effect in part.effects]
-    return EventRecord(part.number, part.time, SCHEDULER.name, name, event, part.at, _entry(part, text), effects)
+    at = None if part.at is None else part.at.isoformat()
+    return EventRecord(part.number, part.time, SCHEDULER.name, name, event, at, _entry(part, text), effects)
 
 
 def _entry(part: Part, text: Text) -> JsonValue:
-    return None if part.entry is None else entry_form(SCHEDULER.codec, part.entry, part.order, text)
+    return None if part.entry is None else normal(entry_form(SCHEDULER.codec, part.entry, part.order, text))
 
 
 def _add_tasks(past: Past, step: Step) -> None:

@@ -71,6 +71,7 @@ async def scan_package(
     wanted += sorted(each for each in interest.versions if each in versions or each in there)
     if versions and (newest := known.get(versions[0])) is not None and newest.unreadable:
         wanted.append(versions[0])  # its author may push a package under the same tag
+    wanted += (each for each in versions[1:detailed] if each in known and not known[each].digest)
     details = {each: known[each] for each in versions[:detailed] if each in known}
     for version in dict.fromkeys(wanted):
         if (found := await _details(registry, path, version, known.get(version))) is not None:
@@ -101,6 +102,8 @@ async def _details(registry: Registry, path: str, version: str, before: VersionD
         config = await _config(registry, path, manifest)
     except (ArtifactError, FormatError) as error:
         return VersionDetails(descriptor.digest.text, unreadable=_text(f"it is not a package: {error}"))
+    except ArtifactNotFoundError as error:  # its content may be pushed again under the same digest, so that is not kept
+        return VersionDetails("", unreadable=_text(f"it is incomplete: {error}"))
     return read_details(manifest.descriptor.digest, config, tag=_other(descriptor.digest, manifest))
 
 

@@ -191,14 +191,14 @@ class _Judge:
         return enabled
 
     def _wanted(self, name: str, knot: Knot | None = None) -> tuple[str, ...]:
-        """Return the Modules that take precedence in the node's exclusive group, and are wanted; in its own knot, only those
-        before it.
+        """Return the Modules that take precedence in the node's exclusive group, and are wanted, the first one of the group
+        first; in its own knot, only those before it.
         """
-        node = self._nodes[name]
-        before = (each for each in node.outranked_by if each in self._nodes)
+        before = [self._nodes[each] for each in self._nodes[name].outranked_by if each in self._nodes]
         if knot:
-            before = (each for each in before if knot.position.get(each, -1) < knot.position[name])
-        return tuple(each for each in before if is_wanted(self._nodes[each], self._facts, self._opinion(each)))
+            before = [each for each in before if knot.position.get(each.name, -1) < knot.position[name]]
+        before.sort(key=lambda each: (each.order, each.name))
+        return tuple(each.name for each in before if is_wanted(each, self._facts, self._opinion(each.name)))
 
     def _decision(self, name: str, others: Others) -> Decision:
         node, opinion = self._nodes[name], self._opinion(name)

@@ -54,7 +54,9 @@ class VersionDetails:
     changelog: tuple[str, ...] = ()
     deprecated: str = ""
     unreadable: str = ""
-    """Why the tag's content is not a package; such a version is not chosen."""
+    """Why the tag's content is not a package, or is incomplete; such a version is not chosen. ``digest`` is empty if it is
+    incomplete.
+    """
 
 
 @dataclass(frozen=True, slots=True)
