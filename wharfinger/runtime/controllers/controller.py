@@ -111,6 +111,7 @@ class Controller:
 
     def __post_init__(self) -> None:
         """Find out which packages are installed."""
+        self.writer.planned_until_s = self.started + self.verify_s
         objects: dict[ObjectKey, JsonObject] = {}
         for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
             if self.shards.owns(key, obj):
