@@ -1,5 +1,7 @@
 """Receipts as YAML that can be applied, and as JSON."""
 
+from dataclasses import replace
+
 import yaml
 
 from tests.programs import ROOT
@@ -24,6 +26,18 @@ def test_the_roles_can_be_applied() -> None:
         ("Role", {"name": "reloader-package", "namespace": "default"}, [{**rule, "resources": ["configmaps"]}]),
     ]
     assert "# removal: its removal\n# (no rights)" in text
+
+
+def test_a_package_that_was_not_ready_is_named_with_its_reason() -> None:
+    receipt = replace(RECEIPT, unready="Deployment.apps demo/web: 0 of 1 pods are ready")
+    text = receipt_text(SUBJECT, receipt)
+    assert (
+        "not ready; rights that it needs only once it is ready are missing here:\n# Deployment.apps demo/web: 0 of 1"
+        in text
+    )
+    assert receipt_json(SUBJECT, receipt, None)["notReady"] == receipt.unready
+    assert "not ready" not in receipt_text(SUBJECT, RECEIPT)
+    assert "notReady" not in receipt_json(SUBJECT, RECEIPT, None)
 
 
 def test_growth_names_part_place_and_rule() -> None:

@@ -30,6 +30,8 @@ class Receipt:
     grant: Grant
     names: Mapping[Part, Names] = field(default_factory=dict)
     """The names of the only objects for which rights are needed; empty if names were not asked for."""
+    unready: str = ""
+    """The reason why the package was not ready in the trial; its rights then lack those that it needs only once it is ready."""
 
 
 async def make_receipt(
@@ -49,7 +51,7 @@ async def make_receipt(
         grant = grant_of(rights, places, all_names(rights, names))
         proof = await run_trial(plan, grant, programs, open_server, folder / f"proof-{number}")
         if not proof.failure:
-            return Receipt(rights, grant, names if with_names else {})
+            return Receipt(rights, grant, names if with_names else {}, record.unready)
         more = _granted(proof, user)
         wider = {request.refused() for _, request in proof.refusals(user)} & grant.names.keys()
         wider |= {access for accesses in more.values() for access in accesses}

@@ -15,6 +15,11 @@ def receipt_text(subject: Subject, receipt: Receipt) -> str:
         f"# The rights of the package {subject.name} {subject.version}, as {subject.id.kind} {subject.id}.",
         "# Bind these roles to the ServiceAccount that its spec.serviceAccountName names.",
     ]
+    if receipt.unready:
+        lines += [
+            "# The package was applied in the trial, but not ready; rights that it needs only once it is ready are missing here:",
+            f"# {receipt.unready}",
+        ]
     for part in Part:
         accesses = receipt.rights[part]
         lines += ["---", f"# {part}: {MEANINGS[part]}"]
@@ -46,6 +51,8 @@ def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, froze
         for part in Part
     }
     found: JsonObject = {"package": subject.name, "version": subject.version, "kind": subject.id.kind, "rights": parts}
+    if receipt.unready:
+        found["notReady"] = receipt.unready
     if growth is not None:
         found["grown"] = {str(part): [_access(each) for each in sorted(more)] for part, more in growth.items()}
     return found
