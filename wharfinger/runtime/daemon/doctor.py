@@ -30,7 +30,16 @@ from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_
 from wharfinger.packages.rendering.helm_program import HelmProgram
 from wharfinger.packages.rendering.helm_renderer import RenderLimits
 from wharfinger.runtime.daemon.engine import ENGINE
-from wharfinger.runtime.daemon.rights import FOR_POOLS, NEEDED, REMEDY, listed, missing_rights
+from wharfinger.runtime.daemon.rights import (
+    FOR_ACCOUNTS,
+    FOR_ADMISSION,
+    FOR_POOLS,
+    NEEDED,
+    REMEDY,
+    Right,
+    listed,
+    missing_rights,
+)
 from wharfinger.runtime.resources.custom_resources import OF_POOLS, own_crds
 
 LEAST_HELM: Final = (3, 14)
@@ -70,6 +79,18 @@ class Patient:
     socket: Path
     helm: str
     worker_pools: bool = False
+    admission: bool = False
+    require_account: bool = False
+
+    @property
+    def rights(self) -> tuple[Right, ...]:
+        """The rights that the daemon needs for itself with these options."""
+        return (
+            *NEEDED,
+            *(FOR_POOLS if self.worker_pools else ()),
+            *(FOR_ADMISSION if self.admission else ()),
+            *(FOR_ACCOUNTS if self.require_account else ()),
+        )
 
 
 AskDaemon = Callable[[Path], str]
@@ -223,10 +244,8 @@ async def _server(client: ClusterClient) -> Finding:
 
 
 def _rights_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
-    needed = (*NEEDED, *FOR_POOLS) if patient.worker_pools else NEEDED
-
     async def ask(client: ClusterClient) -> Finding:
-        if missing := await missing_rights(client, needed):
+        if missing := await missing_rights(client, patient.rights):
             return Finding("rights", Verdict.FAILED, f"missing: {listed(missing)}", REMEDY)
         return Finding("rights", Verdict.OK, "all that the daemon needs for itself; packages may need more")
 
