@@ -107,7 +107,10 @@ async def test_images_that_were_not_copied_are_named_at_the_end(
             ("a.example/b", "oci-layout:two", "--settings", f"web={SETTINGS}", "--settings", f"web={SETTINGS}"),
             "--settings web=…: given twice",
         ),
-        (("a", "a.example/c", "--package", "web"), "no repository; expected host/path"),
+        (
+            ("a", "a.example/c", "--package", "web"),
+            "expected host/path[:tag], such as registry.example/charts/web:1.0.0, found no repository",
+        ),
         (("oci-layout:/none", "oci-layout:/none2", "--package", "web"), "not found"),
     ],
 )

@@ -34,7 +34,7 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     mirror = actions.add_parser(
         "mirror",
-        help="copy packages, with what they reference, to another registry or to a folder",
+        help="copy packages, with the images that they reference, to another registry or to a folder",
         description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
         "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). A package that names none "
         "is rendered, and the images in its manifests are copied. An interrupted copy continues where it stopped. A daemon "
@@ -61,7 +61,11 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         "--kubernetes-version", default="", metavar="V", help=f"the version to render for (default: {KUBE_VERSION})"
     )
     mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
-    mirror.add_argument("--dry-run", action="store_true", help="list and sum what would be copied, and copy nothing")
+    mirror.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="list everything that would be copied, and the sum of its size, but copy nothing",
+    )
     add_network_arguments(mirror)
     mirror.set_defaults(handler=_mirror, username=None, password_stdin=False)
 
@@ -160,7 +164,7 @@ def _wanted(text: str) -> Wanted:
 
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, text: str) -> AsyncIterator[tuple[OciRegistry | OciLayout, str]]:
-    """Open one end; yield it with the path below which its packages are."""
+    """Open the source or the target; yield it with the path below which its packages are."""
     if text.startswith(LAYOUT):
         yield OciLayout(Path(text.removeprefix(LAYOUT))), ""
         return

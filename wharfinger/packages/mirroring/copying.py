@@ -28,7 +28,7 @@ class StreamTarget(WritableRegistry, Protocol):
         ...
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry; verify it, and do not hold it in memory."""
+        """Copy a blob from another registry, and verify it, without holding it in memory."""
         ...
 
 
@@ -122,7 +122,7 @@ async def _copy_related(ends: Ends, descriptor: Descriptor, sums: Sums, *, dry_r
 
 
 async def _copy_tag(ends: Ends, tag: str, sums: Sums, *, dry_run: bool) -> bool:
-    """Copy the artifact of a tag; return False if there is none."""
+    """Copy the artifact of a tag; return False if the tag does not exist."""
     try:
         descriptor, data = await ends.source.document(ends.source_repository, tag)
     except ArtifactNotFoundError:

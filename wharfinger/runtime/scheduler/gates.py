@@ -67,7 +67,7 @@ def decide_affected(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> dict[str, Decision]:
-    """Return the decisions of `decide` about ``names``, in their order; ``standing`` has those about all other nodes.
+    """Return the decisions of `decide` about ``names``, in their order; ``standing`` has the decisions about all other nodes.
 
     ``names`` are the result of `Topology.affected_by`. A node without a standing decision counts as off.
     """
@@ -92,7 +92,7 @@ def votes_of(
 
 
 class _Judge:
-    """New decisions about some nodes, on top of the existing ones about all others."""
+    """New decisions about some nodes, on top of the existing decisions about all others."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _Judge:
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of the nodes that a node names and that are on; in its own knot, only nodes before it."""
+        """Return the versions of all nodes that a node names and that are on; in its own knot, only nodes before it count."""
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
             if knot and knot.position.get(each, -1) > knot.position[name]:

@@ -35,11 +35,11 @@ Looked      always                          unchanged              check again a
 * If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
   that is complete by then is written once, as Ready. Until the new generation is written, the observed generation in the status
   is older than that of the resource, so programs that wait for Ready keep waiting.
-* A change that is not visible outside requests nothing.
+* A change that is not visible outside requests no check.
 * Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
 * PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that the
   minor changes of all packages together cause about MINOR_PER_S writes a second. So an install that goes well writes twice: when
-  it begins, and when the package is Ready. Only one that takes long reports its progress in between.
+  it begins, and when the package is Ready. Only an install that takes long reports its progress in between.
 * The memory is bounded by twice the number of packages that were written within PAUSE_S.
 """
 
@@ -76,7 +76,7 @@ class Writes:
     """The state of the machine for one package."""
 
     at_s: float = -math.inf
-    """The time when the last write began; ``-inf`` if there was none since the last urgent change."""
+    """The time when the last write began; ``-inf`` if nothing was written since the last urgent change."""
     due_s: float = math.inf
     """The time from which on the status may be written in any case."""
 
