@@ -120,6 +120,8 @@ class Packages:
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
+        self._early: dict[str, tuple[Instance, Offer]] = {}
+        """Offers of new Modules of exclusive groups, until all installed packages are known: one may have the place."""
         self._orders = Orders()
         self._told = False
         """True if the scheduler received an event since the rounds were last checked."""
@@ -157,6 +159,7 @@ class Packages:
         if heard:
             self._told = True
             self._votes.ask_provisional()
+            self._effects.extend(self._early.values())
         self.settle()
 
     def expect_global(self) -> None:
@@ -168,6 +171,7 @@ class Packages:
         """Forget a package whose removal is over, and whose queue is gone."""
         self.instances.pop(name, None)
         self._votes.forget(name)
+        self._early.pop(name, None)
         self.lifecycle.complete_removal(name)
         self.tell(IntentSet(name, None))
         if name == GLOBAL:
@@ -331,7 +335,13 @@ class Packages:
 
     def _offer(self, instance: Instance, offer: Offer) -> None:
         """Pass a package's node to the scheduler. If that would close a cycle, it is refused."""
-        definition = offer.definition
+        definition, name = offer.definition, instance.id.name
+        if self._early.pop(name, None) is not None and self.lifecycle.is_removing(name):
+            return
+        new = instance.status.installed_since is None
+        if new and definition.exclusive_group and self.unreported.others_unheard(name):
+            self._early[name] = instance, offer
+            return
         try:
             self.note(NodeAdded(node_of(instance.id, definition, instance.wish.directives)))
         except CycleError as error:
