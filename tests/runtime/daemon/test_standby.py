@@ -54,7 +54,7 @@ async def test_its_caches_are_filled_and_it_cannot_write(tmp_path: Path) -> None
                 await found.heads.wait_synced()
             assert [key.name for key in found.caches.applications.objects()] == ["shop"]
             assert found.heads.synced
-            assert len(client.heartbeats.signs()) == 6
+            assert len(client.heartbeats.signs()) == 7
             with pytest.raises(FencedError, match="it is not held yet"):
                 await client.create(application("default", "other"))
 
