@@ -60,7 +60,7 @@ from wharfinger.runtime.status.writer import StatusWriter
 _Item = TypeVar("_Item")
 
 PACKAGES: Final = 10_000
-FEW: Final = 400
+FEW: Final = 1_000
 """The number of packages without ``--long``: the memory of one does not depend on it, but installing 10,000 takes
 minutes."""
 AT_ONCE: Final = 200
