@@ -68,6 +68,10 @@ COMMANDS: Final = (
         module="installing.commands",
     ),
     Command("uninstall", "runtime", "remove a package, and wait until it is gone", module="installing.commands"),
+    Command("reconcile", "runtime", "check everything about a package again now", module="installing.request_commands"),
+    Command("retry", "runtime", "try a package that failed again now", module="installing.request_commands"),
+    Command("suspend", "runtime", "stop all work on a package for now", module="installing.request_commands"),
+    Command("resume", "runtime", "begin the work on a suspended package again", module="installing.request_commands"),
     Command("approve", "runtime", "let a package be updated to a version that waits", module="daemon.approve_command"),
     Command(
         "rollback",

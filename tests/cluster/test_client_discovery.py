@@ -26,7 +26,7 @@ async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
         assert await client.resource_type("v1", "Pod") == POD
         assert (await client.resource_type("v1", "Namespace")).plural == "namespaces"
         assert len(transport.requests) == 2
-        with pytest.raises(UnknownKindError, match=r"Widget of example/v1: .* serves no such kind"):
+        with pytest.raises(UnknownKindError, match=r"Widget of example/v1: .* does not serve this kind"):
             await client.resource_type("example/v1", "Widget")
         assert len(transport.requests) == 4
         server.apis = {
@@ -55,12 +55,12 @@ async def test_a_name_is_asked_again_on_a_miss() -> None:
         assert await client.find_resource("POD", "v1") == POD
         assert len(transport.requests) == 2
         with pytest.raises(
-            UnknownKindError, match=r"^widgets: .* serves no such kind.*behind metrics\.example/v1beta1 do not"
+            UnknownKindError, match=r"^widgets: .* does not serve this kind.*behind metrics\.example/v1beta1 do not"
         ):
             await client.find_resource("widgets")
         assert len(transport.requests) == 4
         with pytest.raises(
-            UnknownKindError, match=r"^pods of apps/v1: .* serves no such kind; check that its .* is installed$"
+            UnknownKindError, match=r"^pods of apps/v1: .* does not serve this kind; check that its .* is installed$"
         ):
             await client.find_resource("pods", "apps/v1")
         with pytest.raises(UnknownKindError, match=r"^nodes of metrics.example/v1beta1: the API server behind"):

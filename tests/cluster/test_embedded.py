@@ -87,7 +87,9 @@ async def test_a_kubeconfig_that_says_nothing_is_written_anew(tmp_path: Path, le
 
 @pytest.mark.slow
 async def test_the_block_is_cancelled_when_the_child_dies(tmp_path: Path, ledger: ProcessLedger) -> None:
-    with pytest.raises(EmbeddedError, match=r"^the embedded control plane died: killed by signal 9; it wrote nothing"):
+    with pytest.raises(
+        EmbeddedError, match=r"^the embedded control plane died: killed by signal 9; the process wrote nothing"
+    ):
         async with open_embedded(tmp_path, ledger):
             os.kill(pid_of(ledger), signal.SIGKILL)
             await trio.sleep_forever()

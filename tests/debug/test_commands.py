@@ -278,6 +278,7 @@ async def test_statistics_of_a_daemon_that_starts(tmp_path: Path) -> None:
 
 async def test_scheduler(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "scheduler dump", tmp_path / "s")
+    assert await run_against(CannedInspector(), "scheduler", tmp_path / "s") == (code, out, err)
     assert (code, err) == (0, "")
     assert yaml.safe_load(out) == nodes_to_json(NODES)
     _, out, _ = await run_against(CannedInspector(), "scheduler dump prod.shop -o json", tmp_path / "s")
@@ -415,10 +416,9 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
         "get pods",
         "get packages -o xml",
         "dump -o table",
-        "queues",
         "queues list",
-        "pools",
-        "scheduler",
+        "pools list",
+        "scheduler list",
         "render",
     ],
 )

@@ -53,6 +53,19 @@ COMMANDS = (
     "tasks --package default.nope",
     "why default.shop",
 )
+REQUESTS = (
+    "reconcile default.shop",
+    "reconcile default.shop --force",
+    "reconcile default.shop --reset",
+    "reconcile default.nope",
+    "retry default.shop",
+    "suspend default.shop",
+    "suspend default.shop",
+    "suspend nope",
+    "resume default.shop",
+    "resume default.shop",
+    "approve default.shop",
+)
 FOLLOWED = ("/api/v1/packages/dump", "/api/v1/queues/dump", "/api/v1/why", "/api/v1/logs", "/api/v1/packages/resources")
 EVERYTHING = (
     *COMMANDS,
@@ -213,3 +226,10 @@ def test_a_terminal_sees_colours_only_in_a_difference(session: Session) -> None:
         code, received = session.in_terminal(*words_of(line))
         assert code == 0
         assert "\x1b" not in received, line
+
+
+def test_requests(session: Session) -> None:
+    """The last test: it interrupts the work on the package."""
+    option = f"--kubeconfig {session.folder / 'state' / 'embedded' / 'kubeconfig'}"
+    check_golden("requests.txt", transcript(session, [f"{line} {option}" for line in REQUESTS]))
+    session.kubectl("wait", "--for=condition=Ready", "application.wharfinger.dev/shop", "--timeout=100s")

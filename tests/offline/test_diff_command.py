@@ -136,7 +136,7 @@ def test_a_failure_of_the_other_side_is_reported(tmp_path: Path) -> None:
     done = cli("diff", str(after), "--root", str(after), "--against", str(before), cache=tmp_path / "cache")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"the side that is compared with, {before}:\nerror: a/map.yaml:1: Kustomization")
-    assert "no differences in what was compared" in done.stderr
+    assert "no differences in the compared objects" in done.stderr
 
 
 def test_the_other_side_has_its_own_packages(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_the_other_side_has_its_own_packages(tmp_path: Path) -> None:
     common = ("--root", str(after), "--packages", str(after / "packages"), "--against", str(before))
     done = cli("diff", str(after / "c"), *common, cache=tmp_path / "cache")
     assert done.returncode == 1
-    assert "what --against names has no such folder" in done.stderr
+    assert "--against names a side without this folder" in done.stderr
 
 
 @pytest.mark.slow

@@ -159,10 +159,10 @@ CASES = (
             "hr.yaml": release("nul", chart='"a\\0b"'),
         },
         {
-            "Kustomization nul": "has a NUL character in a text",
-            "Kustomization key": "has a NUL character in a text",
+            "Kustomization nul": "a text has a NUL character",
+            "Kustomization key": "a text has a NUL character",
             "Kustomization long": "aaa…: cannot be read: File name too long",
-            "HelmRelease nul": "has a NUL character in a text",
+            "HelmRelease nul": "a text has a NUL character",
         },
     ),
     Hostile(

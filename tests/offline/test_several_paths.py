@@ -75,7 +75,7 @@ def test_archives_of_one_name_and_charts_with_dependencies_are_built_beside_each
 
 def test_paths_without_a_common_folder_have_no_root(tmp_path: Path) -> None:
     """The root bounds what a tree may load, and must not be the whole machine."""
-    with pytest.raises(TreeError, match="name one with --root"):
+    with pytest.raises(TreeError, match="name one root with --root"):
         root_of(tmp_path, Path("/var"))
 
 
@@ -110,7 +110,7 @@ def test_two_that_declare_the_same_object(tmp_path: Path) -> None:
     done = cli("build", str(tree / "two"), str(tree / "one"), cache=tmp_path / "cache")
     assert done.returncode == 1
     assert "error: two/map.yaml:1: " in done.stderr
-    assert "ConfigMap apps/x is declared in one/map.yaml:1 already; leave one of them out" in done.stderr
+    assert "ConfigMap apps/x is declared in one/map.yaml:1 already; remove one of the two" in done.stderr
 
 
 def test_paths_in_two_repositories_have_no_root(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_paths_in_two_repositories_have_no_root(tmp_path: Path) -> None:
         git(write_tree(tmp_path / name, {"map.yaml": config_map(name)}), "init", "-q")
     done = cli("build", str(tmp_path / "two"), str(tmp_path / "one"), cache=tmp_path / "cache")
     assert done.returncode == 2
-    assert "have different roots; name one with --root, or build them one after the other" in done.stderr
+    assert "have different roots; name one root with --root, or build the paths one after the other" in done.stderr
     done = cli("build", str(tmp_path / "two"), str(tmp_path / "one"), "--root", str(tmp_path), cache=tmp_path / "cache")
     assert (done.returncode, done.stdout.count("kind: ConfigMap")) == (0, 2)
 

@@ -125,10 +125,13 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
     [
         (["push", str(WEB_SERVICE), "web"], "no repository"),
         (["push", str(WEB_SERVICE), "a.example/Web"], "lower-case"),
-        (["push", str(WEB_SERVICE), f"a.example/web@sha256:{'a' * 64}"], "a digest cannot be pushed to"),
+        (["push", str(WEB_SERVICE), f"a.example/web@sha256:{'a' * 64}"], "expected a tag, found a digest"),
         (["push", "/nonexistent", "a.example/web"], "give a package's folder, or a chart's .tgz"),
         (["inspect", "127.0.0.1:1/web"], "give a tag or a digest, such as 127.0.0.1:1/web:1.0.0"),
-        (["inspect", "127.0.0.1:1/web:1"], "check the address and that the registry runs; this may pass by itself"),
+        (
+            ["inspect", "127.0.0.1:1/web:1"],
+            "check the address and that the registry runs; the problem may be temporary",
+        ),
         (["inspect", "a.example/web:1", "--username", "x"], "--username and --password-stdin together"),
         (["inspect", "a.example/web:1", "--password-stdin"], "--username and --password-stdin together"),
         (["inspect", "https://127.0.0.1:1/web:1", "--ca", "/nonexistent.pem"], "/nonexistent.pem: cannot be read"),
@@ -138,10 +141,10 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
         (["inspect", "127.0.0.1:1/web:1", "--docker-config", "/dev/null"], "/dev/null: docker config: document"),
         (
             ["push", str(WEB_SERVICE), "127.0.0.1:1/web:9.9.9"],
-            f"which is pushed as {WEB_VERSION}; give that tag or none",
+            f"which is pushed as {WEB_VERSION}; give that tag or no tag",
         ),
         (["push", str(WEB_SERVICE / "Chart.yaml"), "127.0.0.1:1/web"], "Chart.yaml: not an archive"),
-        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "so it is no folder of manifests"),
+        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "make it a package of its own"),
         (["inspect", "oci-layout:/nonexistent/web:1"], "there is no /nonexistent/web/index.json"),
         (
             ["inspect", "oci-layout:/nonexistent/web"],
@@ -350,7 +353,7 @@ def test_check_needs_settings_in_the_file(
 def test_check_where_no_one_can_tell_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "web", {**FILES, "openapi/conversions/v2.yaml": "{version: 2, conversions: [.dying]}"})
     assert run("check", str(folder)) == 1
-    assert "its worker died; this may pass by itself, try again" in capsys.readouterr().err
+    assert "its worker died; the problem may be temporary, try again" in capsys.readouterr().err
 
 
 def test_check_prints_its_document_also_for_an_endless_program(

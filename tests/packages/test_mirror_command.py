@@ -13,6 +13,8 @@ from wharfinger.packages.registry.oci_layout import OciLayout
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
 
+SETTINGS = Path(__file__).parents[1] / "charts" / "tested" / "values.schema.json"
+
 
 async def run(*arguments: str) -> int:
     return await trio.to_thread.run_sync(lambda: main(["repository", "mirror", *arguments]))
@@ -69,13 +71,46 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
     assert copied == image
 
 
+async def test_images_that_were_not_copied_are_named_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``spec.image`` of a custom resource need not be an image; the images of other packages are copied all the same."""
+    async with open_registry_server(tmp_path) as address:
+        guess = f"apiVersion: example.com/v1\nkind: Disk\nmetadata: {{name: a}}\nspec: {{image: '{address}/disks/ubuntu'}}\n"
+        pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{{image: '{address}/team/app:1'}}]}}\n"
+        for name, template in (("disk", guess), ("web", pod)):
+            package = await load_package(chart(tmp_path / name, name, "1.0.0", {"templates/a.yaml": template}))
+            await push_package(package, OciLayout(tmp_path / "one"), name, "1.0.0")
+        async with open_registry(address, scheme="http") as registry:
+            await push(registry, "1", b"app", "team/app")
+        assert await run(f"oci-layout:{tmp_path}/one", f"oci-layout:{tmp_path}/two", "--plain-http") == 1
+    said = capsys.readouterr()
+    assert f"failed     {address}/disks/ubuntu:latest" in said.out
+    assert f"copied     {address}/team/app:1" in said.out
+    first, last = said.err.splitlines()
+    assert first.startswith(f"error: the image {address}/disks/ubuntu:latest was not copied: ")
+    assert "not found (404)" in first
+    assert last == "error: 1 images were not copied; list the right ones in Chart.yaml, or use --no-images"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("a.example/b", "a.example/c", "--package", "Web"), "expected NAME or NAME:TAG, such as web:1.2.0"),
         (("a.example/b", "a.example/c", "--settings", "web"), "expected NAME=FILE, such as web=web-settings.yaml"),
         (("a.example/b", "a.example/c", "--settings", "web=/none"), "reading /none"),
-        (("a", "a.example/c", "--package", "web"), "no repository; expected host/path"),
+        (
+            ("a.example/b", "oci-layout:two", "--package", "web", "--settings", f"wbe={SETTINGS}"),
+            "--settings wbe=…: no package wbe is to be copied; correct the name",
+        ),
+        (
+            ("a.example/b", "oci-layout:two", "--settings", f"web={SETTINGS}", "--settings", f"web={SETTINGS}"),
+            "--settings web=…: given twice",
+        ),
+        (
+            ("a", "a.example/c", "--package", "web"),
+            "expected host/path[:tag], such as registry.example/charts/web:1.0.0, found no repository",
+        ),
         (("oci-layout:/none", "oci-layout:/none2", "--package", "web"), "not found"),
     ],
 )

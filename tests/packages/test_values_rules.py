@@ -124,7 +124,7 @@ async def test_packages_without_a_schema(tmp_path: Path, shop: Definition, rules
     plain = read_definition(chart(tmp_path / "plain"), name="web", version="1.2.3")
     assert (await check_settings(plain, {"a": 1}, None, rules)).settings == {"a": 1}
     problems, _ = await told(replace(shop, settings_schema=None), {"a": 1}, None, rules)
-    assert problems == ["package shop has no settings schema, so it accepts no settings; remove them"]
+    assert problems == ["package shop has no settings schema, so it accepts no settings; remove the settings"]
     assert rules.statistics().requests == 0
 
 

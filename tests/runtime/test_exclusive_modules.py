@@ -1,8 +1,12 @@
 """Modules of one exclusive group, end to end: at most one is installed, and the next one takes a place that is free."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.packages.support.charts import write
 from tests.runtime.support.world import World, open_ground, open_world
@@ -11,6 +15,9 @@ from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.cluster.watch.object_cache import ObjectChange
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.sources.source import Source
+from wharfinger.packages.store.disk_store import open_store
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 pytestmark = pytest.mark.unmeasured
@@ -97,3 +104,45 @@ async def test_a_restart_installs_no_other_one_in_between(tmp_path: Path) -> Non
                 await world.runtime.queues.wait_idle(name)
             assert await applied(world) == ["flannel"]
         assert [name for name in made if name.startswith("of-")] == ["of-flannel"]
+
+
+@pytest.mark.slow
+async def test_a_restart_without_its_packages_installs_no_other_one_in_between(tmp_path: Path) -> None:
+    """As of a daemon whose state folder ended with its pod: the package of the winner is downloaded later than that of another
+    Module.
+    """
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            for name in ("calico", "cilium"):
+                await publish(world, name)
+            await world.create_module("calico")
+            await world.until_state("", "calico", "Ready")
+            await world.create_module("cilium")
+            await world.until("", "cilium", EXCLUDED)
+        may_load = trio.Event()
+
+        @asynccontextmanager
+        async def opened(source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:
+            if package == "calico":
+                await may_load.wait()
+            async with ground.open_source(source, package) as found:
+                yield found
+
+        async with (
+            open_store(tmp_path / "other") as store,
+            replace(ground, store=store, open_source=opened).open_world() as world,
+        ):
+            instances = world.runtime.instances
+            await world.until_runtime(
+                lambda: "cilium" in instances and instances["cilium"].files.definition is not None
+            )
+            await world.runtime.queues.wait_idle("cilium")
+            assert world.runtime.scheduler.node("cilium") is None
+            assert await applied(world) == ["calico"]
+            may_load.set()
+            await world.until_runtime(lambda: world.runtime.scheduler.decision("cilium") is not None)
+            decision = world.runtime.scheduler.decision("cilium")
+            assert decision is not None
+            assert decision.reason == "ExclusiveGroupTaken"
+            assert await applied(world) == ["calico"]

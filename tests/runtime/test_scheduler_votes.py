@@ -157,7 +157,7 @@ def test_versions_that_change_pause_and_bring_back() -> None:
     world.tell(FactsChanged(Facts("1.29.0", "")))
     (disabled,) = world.disabled()
     assert (disabled.reason, disabled.uninstall) == ("KubernetesRequirementsUnmet", False)
-    assert disabled.message == "app needs Kubernetes >=1.30, and the current one is 1.29.0"
+    assert disabled.message == "app needs Kubernetes >=1.30, but the current version is 1.29.0"
     world.tell(FactsChanged(Facts("1.28.0", "")))
     assert [type(effect).__name__ for effect in world.said()] == ["Decided"]
     world.tell(FactsChanged(Facts("1.31.0", "")))

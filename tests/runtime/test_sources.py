@@ -63,7 +63,7 @@ async def test_a_kustomization_is_installed_and_settings_of_it_are_refused(tmp_p
         await world.local_repository(packages)
         await world.create("prod", "shop", settings={"replicas": 2})
         obj = await world.until_state("prod", "shop", "Failed")
-        assert "package web has no chart, so it has no settings; remove them, or make it a chart" in find_str(
+        assert "package web has no chart, so it accepts no settings; remove them, or add a chart" in find_str(
             obj, "status", "summary", "message"
         )
         await world.change("prod", "shop", {"settings": None})
@@ -135,7 +135,7 @@ async def test_an_archive_is_installed_if_it_has_its_digest(tmp_path: Path) -> N
             obj = await world.client.create(source({"archive": {"packages": [entry]}}))
             await world.create("prod", "shop")
             failed = await world.until_state("prod", "shop", "Failed")
-            assert "web.tar.gz: has the digest sha256:" in find_str(failed, "status", "summary", "message")
+            assert "web.tar.gz: expected the digest " in find_str(failed, "status", "summary", "message")
             assert await world.config_map("prod", "a") is None
             entry = {**entry, "digest": digest_of(data).text}
             assert find_str(obj, "metadata", "name") == "default"

@@ -3,9 +3,9 @@
 The child keeps its state, its token and its kubeconfig in one folder and uses them again after a restart. It listens on its last
 port if that is still free. So applied objects still exist after a restart, and clients with the old kubeconfig still work.
 
-The child never outlives its parent for long: it stops when its standard input ends, which the kernel ensures however the parent
-dies. A child that does not stop is found by the next start, which checks the ledger. If the child dies, the block is cancelled,
-and the error contains the child's last output.
+The child never outlives its parent for long: it stops when its standard input ends, which the kernel ensures in every case of the
+parent's death. A child that does not stop is found by the next start, which checks the ledger. If the child dies, the block is
+cancelled, and the error contains the child's last output.
 """
 
 import os
@@ -31,7 +31,9 @@ from wharfinger.process.worker import Worker, open_worker
 START_S: Final = 60.0
 """The time, in seconds, within which the child has to serve; before that, it reads its whole state."""
 GRACE_S: Final = 12.0
-"""The time within which the child has to stop, in seconds: its own time limit for requests in flight, and a little more."""
+"""The time, in seconds, within which the child has to stop: a little more than the child's own time limit for requests
+in flight.
+"""
 KUBECONFIG: Final = "kubeconfig"
 LOOPBACK: Final = "127.0.0.1"
 _LINE_BYTES: Final = 4096
@@ -92,7 +94,7 @@ def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -
 
 
 def _port_of_last_time(kubeconfig: Path) -> int:
-    """Return the port that the kubeconfig names; 0 if it names none, or if another process uses the port by now."""
+    """Return the port that the kubeconfig names; 0 if it names no port, or if another process uses the port by now."""
     try:
         document = decode_json(kubeconfig.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
         port = urlsplit(find_str(document, "clusters", 0, "cluster", "server")).port or 0
@@ -133,4 +135,4 @@ def _last_words(worker: Worker, status: int | None = None) -> str:
     """Return the exit status of the process, and its last lines on standard error."""
     lines = [line.strip() for line in worker.stderr_tail().decode(errors="replace").splitlines() if line.strip()]
     ended = "" if status is None else f"killed by signal {-status}; " if status < 0 else f"exit status {status}; "
-    return ended + (" | ".join(lines[-_LAST_LINES:]) or "it wrote nothing to standard error")
+    return ended + (" | ".join(lines[-_LAST_LINES:]) or "the process wrote nothing to standard error")

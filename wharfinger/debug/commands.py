@@ -119,7 +119,9 @@ def add_dump(parser: argparse.ArgumentParser) -> None:
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger queues dump [NAME]`."""
-    parser.add_argument("what", choices=("dump",), help="dump: every task, head of the queue first")
+    parser.add_argument(
+        "what", nargs="?", choices=("dump",), default="dump", help="dump (default): every task, head of the queue first"
+    )
     add_name(parser)
     parser.add_argument(
         "-o",
@@ -137,8 +139,10 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger pools dump [NAME]`."""
     parser.add_argument(
         "what",
+        nargs="?",
         choices=("dump",),
-        help="dump: every pool of warm hooks, every hook that keeps running, and every WorkerPool, with claims and memory",
+        default="dump",
+        help="dump (default): every pool of warm hooks, hook that keeps running, and WorkerPool, with claims and memory",
     )
     parser.add_argument(
         "name",
@@ -160,7 +164,13 @@ def add_pools(parser: argparse.ArgumentParser) -> None:
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger scheduler dump [NAME]`."""
-    parser.add_argument("what", choices=("dump",), help="dump: every package, whether it is on and what it waits for")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        choices=("dump",),
+        default="dump",
+        help="dump (default): every package, whether it is on and what it waits for",
+    )
     add_name(parser)
     parser.add_argument(
         "-o",

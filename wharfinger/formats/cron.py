@@ -121,7 +121,7 @@ class _Calendar:
             moment, offset = since - _SECOND, _offset(since, self.zone)
 
     def _match(self, moment: datetime, zone: tzinfo) -> datetime:
-        """Return the next match in a zone. Raises CroniterError if there is none for _MAX_YEARS."""
+        """Return the next match in a zone. Raises CroniterError if nothing matches for _MAX_YEARS."""
         found: datetime = croniter(
             self.expression,
             moment.astimezone(zone),

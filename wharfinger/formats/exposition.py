@@ -124,6 +124,6 @@ def family_lines(family: Description, rows: Iterable[tuple[Sequence[str], float]
 
 
 def exposition(lines: Iterable[str]) -> str:
-    """Return the text of all lines, each with a line end; empty if there are none."""
+    """Return the text of all lines, each with a line end; empty without lines."""
     text = "\n".join(lines)
     return f"{text}\n" if text else ""

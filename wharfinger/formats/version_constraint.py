@@ -56,7 +56,7 @@ _INSTALLED: Final = re.compile(
 
 
 class ConstraintError(FormatError):
-    """A text is no version constraint, or no version; the message quotes it."""
+    """A text is not a version constraint, or not a version; the message quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class VersionConstraint:
     def allows(self, version: str | semver.Version) -> bool:
         """Return whether an installed version satisfies the constraint, without its prerelease and build metadata.
 
-        Raises ConstraintError for a text that is no version.
+        Raises ConstraintError for a text that is not a version.
         """
         parsed = parse_version(version) if isinstance(version, str) else version
         point = (parsed.major, parsed.minor, parsed.patch, 1)
@@ -94,7 +94,7 @@ class VersionConstraint:
 def parse_constraint(text: str) -> VersionConstraint:
     """Read a constraint; the empty text allows any version.
 
-    Raises ConstraintError for more than MAX_CHARACTERS or MAX_COMPARATORS, and for anything that is no constraint.
+    Raises ConstraintError for more than MAX_CHARACTERS or MAX_COMPARATORS, and for a text that is not a constraint.
     """
     if len(text) > MAX_CHARACTERS:
         raise ConstraintError(f"a version constraint of {len(text)} characters is over the limit of {MAX_CHARACTERS}")

@@ -2,7 +2,7 @@
 
 Hooks source ``/shell_lib.sh`` or ``$FRAMEWORK_DIR/shell_lib.sh``, which is the same file if the variable is not set. The library
 is the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources all files in
-``frameworks/shell`` beside it, in whichever folder it is. There are three ways to provide it, all with the same files: a sandbox
+``frameworks/shell`` beside it, wherever that folder is. There are three ways to provide it, all with the same files: a sandbox
 mounts it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere else the variable leads hooks to it
 (:func:`environment`).
 
@@ -32,14 +32,14 @@ def binds() -> Mapping[str, Path]:
 
 
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to add to those that hooks inherit: FRAMEWORK_DIR, unless it is set already."""
+    """Return the additional variables of hooks: FRAMEWORK_DIR, unless it is set already."""
     return {} if FRAMEWORK_DIR in inherited else {FRAMEWORK_DIR: str(FOLDER)}
 
 
 def missing_library_advice(said: str, root: Path = Path("/")) -> str:
     """Return advice to append to the error of a hook; empty unless the hook misses the library at the root.
 
-    ``said`` is what the hook wrote. The check works in every language of the shell, because it looks for the file's name.
+    ``said`` is the output of the hook. The check works in every language of the shell, because it searches for the file's name.
     Blocking.
     """
     if not _AT_THE_ROOT.search(said) or (root / _LIBRARY).exists():
@@ -51,7 +51,7 @@ def missing_library_advice(said: str, root: Path = Path("/")) -> str:
 
 
 def install(root: Path) -> tuple[Path, ...]:
-    """Write the library below ``root``, mostly the root of an image, and return the files in order.
+    """Write the library below ``root`` (usually the root of an image), and return the files in order.
 
     Files of the same names are overwritten. Other files in those folders are kept, and are sourced as well. Blocking. Raises
     OSError.

@@ -31,7 +31,7 @@ MOST_REMEMBERED: Final = 4096
 
 
 class FieldSetError(FormatError):
-    """The value is no valid FieldsV1."""
+    """The value is not a valid FieldsV1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class FieldSet:
         return path[-1] in here.members
 
     def below(self, element: str) -> "FieldSet":
-        """Return the paths below one element, without it; empty if there are none."""
+        """Return the paths below one element, without the element itself."""
         return self.children.get(element, EMPTY)
 
     def union(self, other: "FieldSet") -> "FieldSet":

@@ -62,7 +62,7 @@ def format_quantity(number: Fraction, like: JsonValue) -> str:
 def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonValue:
     """Return a quantity in canonical form: ``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``.
 
-    A value that is no quantity is returned unchanged. The format (binary, decimal, exponent) is kept, the largest unit that
+    A value that is not a quantity is returned unchanged. The format (binary, decimal, exponent) is kept, the largest unit that
     leaves a whole number is used, and any part finer than a nano (or than ``finest``) is rounded up.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):

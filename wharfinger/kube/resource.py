@@ -58,12 +58,12 @@ class ObjectKey:
 
 
 def name_of(obj: JsonObject) -> str:
-    """Return ``metadata.name``, or "" if there is none."""
+    """Return ``metadata.name``, or "" if it is missing."""
     return find_str(obj, "metadata", "name")
 
 
 def namespace_of(obj: JsonObject) -> str:
-    """Return ``metadata.namespace``, or "" if there is none."""
+    """Return ``metadata.namespace``, or "" if it is missing."""
     return find_str(obj, "metadata", "namespace")
 
 

@@ -42,7 +42,7 @@ def parse_time(text: str) -> datetime | None:
 
 
 def zone_of(name: str) -> "ZoneInfo | None":
-    """Return the zone of that name in the tz database, or None if there is none."""
+    """Return the zone of that name in the tz database, or None if it is unknown."""
     if not 0 < len(name) <= _ZONE_CHARS:
         return None
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415 - a client of the daemon starts without it
@@ -84,6 +84,6 @@ def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def age(text: str, now: datetime) -> str:
-    """Return the age of a timestamp as shown in a table, ``<unknown>`` if there is none."""
+    """Return the age of a timestamp as shown in a table, ``<unknown>`` without a timestamp."""
     moment = parse_time(text) if text else None
     return "<unknown>" if moment is None else human_duration(now - moment)

@@ -23,7 +23,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger cache``."""
     parser.description = (
         "Show or clean up the cache of `wharfinger build`, `diff` and `check`: rendered charts, kustomizations that were built, "
-        "charts, and git commits. Everything in it can be fetched or built again."
+        "charts, and git commits. Everything in the cache can be fetched or built again."
     )
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     stats = actions.add_parser("stats", help="show what the cache holds", description="Show what the cache holds.")
@@ -31,7 +31,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     stats.set_defaults(handler=show_statistics)
     gc = actions.add_parser(
         "gc",
-        help="remove what was not used for long",
+        help="remove entries that were not used for long",
         description="Remove entries that were not used for long, then the least recently used ones until the rest is small "
         "enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
     )
@@ -43,7 +43,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
         type=_number,
         default=UNUSED_DAYS,
         metavar="DAYS",
-        help="remove what was not used for so many days (default: %(default)s)",
+        help="remove entries that were not used for this number of days (default: %(default)s)",
     )
     _add_common(gc)
     gc.set_defaults(handler=clean_up)

@@ -1,4 +1,4 @@
-"""``wharfinger check``: the mistakes in a tree that can be found without a cluster."""
+"""``wharfinger check``: find mistakes in a tree without a cluster."""
 
 import argparse
 import sys

@@ -22,8 +22,8 @@ def add_build(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger build``."""
     parser.description = (
         "Print the manifests that a cluster would get from a chart, a package, or a folder of manifests with Flux, Argo CD and "
-        "Wharfinger resources. No cluster is needed. What cannot be built is reported with its file and line, and "
-        "everything that it does not affect is built. "
+        "Wharfinger resources. No cluster is needed. Objects that cannot be built are reported with file and line; "
+        "everything that they do not affect is built. "
         "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )
     add_path(parser)

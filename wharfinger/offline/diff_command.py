@@ -55,7 +55,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
         "--against",
         required=True,
         metavar="FOLDER|REVISION",
-        help="what to compare with: another folder in place of the root, or a revision of the path's git repository",
+        help="the side to compare with: another folder instead of the root, or a revision of the path's git repository",
     )
     parser.add_argument(
         "-o",
@@ -67,7 +67,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--render-all",
         action="store_true",
-        help="render every release, also those whose inputs are the same on both sides",
+        help="render every release, even if its inputs are the same on both sides",
     )
     add_filter(parser)
     add_options(parser)
@@ -104,7 +104,9 @@ def diff(args: argparse.Namespace) -> int:
 
 
 def _filtered(options: OfflineOptions, against: str, sides: Sides) -> Sides:
-    """Return the objects that the filters choose on each side. Raises BuildError, and SelectionError if a filter chooses none."""
+    """Return the objects that the filters choose on each side. Raises BuildError, and SelectionError if a filter chooses no
+    object.
+    """
     filters = options.config.filters
     if not filters:
         return sides
@@ -212,13 +214,13 @@ def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
     found = other / packages.resolve().relative_to(root)
     if not found.is_dir():
         raise SourceError(
-            f"--packages {packages}: what --against names has no such folder; name a folder outside of the root, for both sides"
+            f"--packages {packages}: --against names a side without this folder; name a folder outside of the root"
         )
     return found
 
 
 def _places(options: OfflineOptions) -> tuple[Path, Path | None]:
-    """Return the root of the paths, and the git repository that they lie in. Blocking. Raises SourceError, TreeError."""
+    """Return the root of the paths, and the git repository in which they lie. Blocking. Raises SourceError, TreeError."""
     given = options.config.root
     root = given.resolve() if given is not None else root_of(*options.paths)
     for path in options.paths:

@@ -104,7 +104,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--namespace",
         default=DEFAULT_NAMESPACE,
         metavar="NAMESPACE",
-        help="the namespace of objects that name none (default: %(default)s)",
+        help="the namespace of objects that do not name one (default: %(default)s)",
     )
     parser.add_argument(
         "--root",
@@ -167,9 +167,7 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         metavar="PROGRAM",
         help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}",
     )
-    group.add_argument(
-        "--offline", action="store_true", help="reach nothing but this machine; a source elsewhere is a failure"
-    )
+    group.add_argument("--offline", action="store_true", help="use only this machine; a source elsewhere is a failure")
     group.add_argument(
         "--cache-dir",
         type=Path,
@@ -182,14 +180,14 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=DEFAULT_CONCURRENCY,
         metavar="N",
-        help="nodes that are worked on at the same time (default: %(default)s)",
+        help="number of nodes that are built at the same time (default: %(default)s)",
     )
     group.add_argument(
         "--attempts",
         type=_count,
         default=RetryPolicy().attempts,
         metavar="N",
-        help="attempts to fetch a source if errors are transient (default: %(default)s)",
+        help="number of attempts to fetch a source if errors are transient (default: %(default)s)",
     )
 
 
@@ -257,7 +255,7 @@ def _filters(texts: list[str]) -> tuple[Filter, ...]:
 
 
 def _settings(files: list[Path]) -> JsonObject:
-    """Return the values of all files, later ones over earlier ones."""
+    """Return the merged values of all files; later files win."""
     merged: JsonObject = {}
     for path in files:
         try:

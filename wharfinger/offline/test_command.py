@@ -99,7 +99,9 @@ def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
         found = tuple(files) or tuple(file for path in paths for file in files_with_tests(path))
         if not found:
             named = ", ".join(map(str, paths))
-            raise CaseFileError(f"{named}: has no {FOLDER}/*{SUFFIXES[0]}; add one, or name one with --tests")
+            raise CaseFileError(
+                f"{named}: has no {FOLDER}/*{SUFFIXES[0]}; add a file with tests, or name one with --tests"
+            )
         cases = tuple(case for file in found for case in read_tests(file))
         if paths is trees and (named_values := next((each for each in cases if each.values is not None), None)):
             where = f"{named_values.file}: {named_values.name}"

@@ -47,8 +47,8 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build paths, and show its sources, Kustomizations, releases and packages: what became of each, how many objects it "
-        "makes, and the file that declares it; or draw what depends on what. "
+        "Build paths, and show its sources, Kustomizations, releases and packages: the state of each, the number of "
+        "objects that it makes, and the file that declares it; or draw their dependencies. "
         "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )
     add_path(parser)
@@ -57,7 +57,7 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=(*_OUTPUTS, IMAGES),
         default="table",
-        help="table (default); text: what makes what, and depends on what; name: names only; json or yaml: everything; dot or "
+        help="table (default); text: makers and dependencies; name: names only; json or yaml: everything; dot or "
         "mermaid: a graph; images: the images of all containers",
     )
     add_filter(parser)

@@ -61,7 +61,7 @@ _SHOWN: Final = {
 
 
 class AddAction(Protocol):
-    """A function that adds an action to `wharfinger package` for a part above this one."""
+    """A function that adds an action to `wharfinger package`, for a part that this one may not import."""
 
     def __call__(self, actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...
 
@@ -82,7 +82,7 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push.add_argument(
         "reference",
         metavar="REFERENCE",
-        help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag]; without a tag, that of the package's version",
+        help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag]; default of the tag: the package's version",
     )
     push.add_argument("--force", action="store_true", help="push under a tag that is not the package's version")
     push.add_argument(
@@ -96,8 +96,8 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push.set_defaults(handler=_push)
     inspect = actions.add_parser(
         "inspect",
-        help="show the artifact that a reference names",
-        description="Show the artifact that a reference names: its digest, type, metadata and layers.",
+        help="show the artifact of a reference",
+        description="Show the artifact of a reference: its digest, type, metadata and layers.",
     )
     inspect.add_argument(
         "reference",
@@ -146,7 +146,7 @@ def _inspect(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     path, folder = cast("Path | None", args.settings), cast("Path", args.folder)
     if not folder.is_dir():
-        return _failed(ArtifactError(f"{folder}: no such folder; name the one that has the package's files"))
+        return _failed(ArtifactError(f"{folder}: no such folder; name the folder with the package's files"))
     try:
         given = None if path is None else _given(path, cast("int", args.settings_version))
     except PackageError as error:
@@ -204,7 +204,7 @@ def _print(text: str) -> None:
 
 
 def _failed(error: PackageError) -> int:
-    hint = "; this may pass by itself, try again" if error.transient else ""
+    hint = "; the problem may be temporary, try again" if error.transient else ""
     print(f"error: {_printable(str(error))}{hint}", file=sys.stderr)
     return 1
 
@@ -212,7 +212,7 @@ def _failed(error: PackageError) -> int:
 async def _push_async(args: argparse.Namespace) -> list[str]:
     target = read_target(str(args.reference), plain_http=bool(args.plain_http))
     if target.digest is not None:
-        raise AddressError(f"{target}: a digest cannot be pushed to; give a tag, or none for the package's version")
+        raise AddressError(f"{target}: expected a tag, found a digest; give a tag, or no tag for the package's version")
     path: Path = args.path
     package = await load_package(path, target.repository.rpartition("/")[2])
     tag = _tag_to_push(package, target, force=bool(args.force))
@@ -240,13 +240,13 @@ def _signing_key(path: Path | None) -> "Signer | None":
 
 
 def _tag_to_push(package: Package, target: Target, *, force: bool) -> str:
-    """Return the given tag, or that of the package's version. Raises AddressError if there is neither, or if they differ."""
+    """Return the given tag, or the tag of the package's version. Raises AddressError if there is neither, or if they differ."""
     if not target.tag and not package.tag:
         raise AddressError(f"{target}: {package.name} has no version; give a tag, such as {target}:1.0.0")
     if target.tag and package.tag and target.tag != package.tag and not force:
         raise AddressError(
-            f"{target}: {package.name} has version {package.version}, which is pushed as {package.tag}; give that tag "
-            "or none, correct the version, or push it under the given tag with --force"
+            f"{target}: {package.name} has version {package.version}, which is pushed as {package.tag}; give that "
+            "tag or no tag, correct the version, or push it under the given tag with --force"
         )
     return target.tag or package.tag
 

@@ -27,7 +27,7 @@ class Digest:
         return self.text.removeprefix("sha256:")
 
     def __str__(self) -> str:
-        """Return the whole digest, algorithm included."""
+        """Return the digest with its algorithm."""
         return self.text
 
 

@@ -11,7 +11,7 @@
     ├── AddressError              an address that cannot be read
     ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
     ├── StoreError                the disk failed
-    ├── RulesError                the rules of a schema could not be evaluated, through no fault of theirs
+    ├── RulesError                the rules of a schema could not be evaluated, although they are not at fault
     ├── RenderError               helm refused the chart or the values
     │   └── LookupRefusedError    a template looked up what it may not read
     └── ConversionError           settings of an older version could not be converted to the newest
@@ -69,7 +69,9 @@ class ArtifactError(PackageError):
 
 
 class StoreError(PackageError):
-    """The store on disk failed: full, not writable, damaged. Transient, as space may be freed; but not for a bad name."""
+    """The store on disk failed: it is full, not writable or damaged. Transient, because space may be freed; permanent for an
+    invalid name.
+    """
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
@@ -85,7 +87,7 @@ class RenderError(PackageError):
 
 
 class PatchError(PackageError):
-    """A patch of rendered objects matches nothing, or cannot be applied. Transient if kustomize could not be run to its end."""
+    """A patch of rendered objects matches nothing, or cannot be applied. Transient if kustomize was interrupted."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -112,7 +114,9 @@ class ConversionError(PackageError):
 
 
 class RulesError(PackageError):
-    """The rules of a schema could not be evaluated, through no fault of theirs. Transient, as a process may start later."""
+    """The rules of a schema could not be evaluated, although the rules are not at fault. Transient, because a process may start
+    later.
+    """
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)

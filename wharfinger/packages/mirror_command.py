@@ -34,7 +34,7 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     mirror = actions.add_parser(
         "mirror",
-        help="copy packages, with what they reference, to another registry or to a folder",
+        help="copy packages, with the images that they reference, to another registry or to a folder",
         description="Copy packages by digest from SRC to DST, with their signatures and with the images that they name (in "
         "the annotations artifacthub.io/images and images of Chart.yaml, or in images_digests.json). A package that names none "
         "is rendered, and the images in its manifests are copied. An interrupted copy continues where it stopped. A daemon "
@@ -61,31 +61,48 @@ def add_repository(parser: argparse.ArgumentParser) -> None:
         "--kubernetes-version", default="", metavar="V", help=f"the version to render for (default: {KUBE_VERSION})"
     )
     mirror.add_argument("--no-images", action="store_true", help="copy packages and signatures only")
-    mirror.add_argument("--dry-run", action="store_true", help="list and sum what would be copied, and copy nothing")
+    mirror.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="list everything that would be copied, and the sum of its size, but copy nothing",
+    )
     add_network_arguments(mirror)
     mirror.set_defaults(handler=_mirror, username=None, password_stdin=False)
 
 
 def _mirror(args: argparse.Namespace) -> int:
     try:
-        unknown = trio.run(_mirror_async, args)
+        mirror = trio.run(_mirror_async, args)
     except PackageError as error:
         hint = "; run the same command again, and it continues" if error.transient else ""
         print(f"error: {encodable(str(error), 'utf-8')}{hint}", file=sys.stderr)  # noqa: T201 - a command
         return 1
-    for package, why in sorted(unknown.items()):
-        text = f"error: {package} was copied without its images, which are not known: {why}"
-        print(encodable(text, "utf-8"), file=sys.stderr)  # noqa: T201 - a command
+    said = _shortcomings(mirror)
+    for line in said:
+        print(encodable(f"error: {line}", "utf-8"), file=sys.stderr)  # noqa: T201 - a command
+    return 1 if said else 0
+
+
+def _shortcomings(mirror: Mirror) -> list[str]:
+    """Return a line for each package whose images are not known, and for each image that was not copied, with the remedies."""
+    unknown, failed = sorted(mirror.unknown.items()), sorted(mirror.failed.items())
+    said = [f"{package} was copied without its images, which are not known: {why}" for package, why in unknown]
     if unknown:
         hint = "give settings with --settings NAME=FILE, list the images in Chart.yaml, or use --no-images"
-        print(f"error: {len(unknown)} packages without images; {hint}", file=sys.stderr)  # noqa: T201 - a command
-    return 1 if unknown else 0
+        said.append(f"{len(unknown)} packages without images; {hint}")
+    said += [f"the image {image} was not copied: {error}" for image, error in failed]
+    if failed:
+        retry = "run the same command again, and it continues; " if any(error.transient for _, error in failed) else ""
+        said.append(
+            f"{len(failed)} images were not copied; {retry}list the right ones in Chart.yaml, or use --no-images"
+        )
+    return said
 
 
-async def _mirror_async(args: argparse.Namespace) -> dict[str, str]:
-    """Copy, and return the packages whose images are not known, with the reasons."""
+async def _mirror_async(args: argparse.Namespace) -> Mirror:
+    """Copy, and return the mirror with what it could not copy."""
     wanted = [_wanted(text) for text in cast("list[str]", args.package)]
-    settings = dict(_settings(text) for text in cast("list[str]", args.settings))
+    settings = _all_settings(cast("list[str]", args.settings))
     async with (
         _opened(args, str(args.source)) as (source, path),
         _opened(args, str(args.target)) as (target, below),
@@ -102,13 +119,27 @@ async def _mirror_async(args: argparse.Namespace) -> dict[str, str]:
         )
         if not wanted:
             wanted = [Wanted(name) for name in await _names(str(args.source), source, path)]
+        for name in settings:
+            if name not in {each.name for each in wanted}:
+                raise AddressError(f"--settings {name}=…: no package {name} is to be copied; correct the name")
         async with aclosing(mirror.run(wanted)) as lines:
             async for line in lines:
                 print(encodable(line, sys.stdout.encoding or "utf-8"))  # noqa: T201 - a command
     sums = mirror.sums
     verb = "would copy" if args.dry_run else "copied"
     print(f"{verb} {sums.artifacts} artifacts, {sums.bytes} bytes; {sums.present} were there")  # noqa: T201 - a command
-    return mirror.unknown
+    return mirror
+
+
+def _all_settings(texts: list[str]) -> dict[str, JsonObject]:
+    """Read the settings of packages, by name. Raises AddressError and StoreError."""
+    settings: dict[str, JsonObject] = {}
+    for text in texts:
+        name, found = _settings(text)
+        if name in settings:
+            raise AddressError(f"--settings {name}=…: given twice; write all settings of {name} into one file")
+        settings[name] = found
+    return settings
 
 
 def _settings(text: str) -> tuple[str, JsonObject]:
@@ -133,7 +164,7 @@ def _wanted(text: str) -> Wanted:
 
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, text: str) -> AsyncIterator[tuple[OciRegistry | OciLayout, str]]:
-    """Open one end; yield it with the path below which its packages are."""
+    """Open the source or the target; yield it with the path below which its packages are."""
     if text.startswith(LAYOUT):
         yield OciLayout(Path(text.removeprefix(LAYOUT))), ""
         return

@@ -39,7 +39,7 @@ def add_registry_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that apply to several registries: all except the login, which is for one registry."""
+    """Add the options that apply to several registries. These are all options except the login, which is for one registry."""
     parser.add_argument(
         "--plain-http",
         action="store_true",
@@ -150,7 +150,9 @@ async def _credentials(args: argparse.Namespace, address: RepositoryAddress) -> 
 
 
 def _check_readable(path: Path) -> None:
-    """Check that a file named by the user is readable, without reading it: a pipe can be read only once. Raises AddressError."""
+    """Check that a file that the user named is readable. It is not read here, because a pipe can be read only once. Raises
+    AddressError.
+    """
     try:
         path.stat()
     except OSError as error:

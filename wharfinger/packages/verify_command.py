@@ -30,8 +30,9 @@ def add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", r
         "verify",
         help="show the signatures and signed statements of a package, and whether a repository's policy trusts it",
         description="Verify the signatures of a package by the policy (spec.verify) of a PackageRepository in a file, as the "
-        "daemon does before it installs anything. Signed statements (SBOM, provenance of the build) are listed with their "
-        f"signers and in short. Exit code 0: the package is trusted; {EXIT_UNTRUSTED}: it is not; 1: it cannot be read.",
+        "daemon does before it installs anything. Signed statements (SBOM, provenance of the build) are listed with "
+        f"their signers and a summary. Exit code 0: the package is trusted; {EXIT_UNTRUSTED}: it is not trusted; 1: "
+        "it cannot be read.",
     )
     verify.add_argument(
         "reference",

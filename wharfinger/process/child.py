@@ -137,7 +137,9 @@ class _Output:
             self._sinks.stderr(chunk)
 
     async def _feed(self, fd: int) -> None:
-        """Write the input, then close it. A child that ends or closes its stdin earlier needs no more input; this is no error."""
+        """Write the input, then close it. A child that ends or closes its stdin earlier needs no more input; this is not an
+        error.
+        """
         with suppress(BrokenPipeError):
             await write_all(fd, self._input)
         self._run.child.close_stdin()

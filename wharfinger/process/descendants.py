@@ -39,7 +39,8 @@ class Mark:
     """The signs of a run's processes. ``pid`` is the leader's, and so the group's and the session's.
 
     ``held``: the leader is a child of this process that is not reaped. `belonging` leaves it out, because another task waits
-    for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if it has none.
+    for its end. If ``pid`` is 0, only the token counts. ``uid``: the run's own user; never root, and 0 if the run has no user of
+    its own.
 
     ``work_number`` and ``work_ticks`` are for a leader that waited for its work, and had started nothing before: the last pid
     that the kernel had given out (`last_pid`) and the time (`ticks_now`) when it got the work. If they are 0, it began its

@@ -84,7 +84,7 @@ class ProcessLedger:
 
     @property
     def warning(self) -> str | None:
-        """Return a text for the log about the parts of the journal that were set aside; None if there are none."""
+        """Return a text for the log about the parts of the journal that were set aside; None if there are no such parts."""
         return "; ".join(self.file.warnings) or None
 
     def intend(self, token: str) -> None:

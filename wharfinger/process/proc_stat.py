@@ -50,7 +50,7 @@ class ProcessStat:
 
     @property
     def alive(self) -> bool:
-        """Return whether the process can still run code: it is no zombie, or only its main thread has ended."""
+        """Return whether the process can still run code: it is not a zombie, or only its main thread has ended."""
         return self.state not in _DEAD_STATES or self.threads > 1
 
 
@@ -101,7 +101,7 @@ def parse_tokens(environ: bytes) -> frozenset[str]:
 
 
 def parse_uid(status: bytes) -> int:
-    """Return the real user in /proc/<pid>/status; 0 if there is none.
+    """Return the real user in /proc/<pid>/status; 0 if the file names no user.
 
     The command name cannot forge that line, because the kernel escapes line ends in the name.
     """

@@ -272,7 +272,9 @@ def _search_path(env: Mapping[str, str]) -> str:
 
 
 def _find(command: Command) -> Path | None:
-    """Return the command's program file, executable or not; None if there is none. A name with a slash is relative to ``cwd``."""
+    """Return the command's program file, executable or not; None if it does not exist. A name with a slash is relative to
+    ``cwd``.
+    """
     program = command.argv[0]
     if "/" in program:
         path = command.cwd / program

@@ -30,7 +30,7 @@ class WorkerPool:
         self._dismissed = False
 
     def begin(self, lane: LaneWork) -> None:
-        """Let an idle trio task serve the lane; start a new one if there is none."""
+        """Let an idle trio task serve the lane; start a new task if none is idle."""
         if self._idle:
             self._idle.pop().take(lane)
         else:
@@ -90,7 +90,7 @@ class _Worker:
                 self._lane.leave()
 
     async def _serve_in(self, scope: trio.CancelScope) -> None:
-        """Serve lane after lane, until there is none, or the scope or this trio task cannot be used again."""
+        """Serve lane after lane, until no lane is left, or until the scope or this trio task cannot be used again."""
         task = trio.lowlevel.current_task()
         while (lane := self._lane) is not None:
             task.name = lane.label

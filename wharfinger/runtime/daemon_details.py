@@ -8,7 +8,8 @@ from datetime import datetime
 class LeaderSnapshot:
     """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
 
-    ``leader`` and ``fence`` are the holder's ("" and 0: none was seen), ``identity`` is this daemon's own.
+    ``leader`` and ``fence`` are the identity and the fence of the Lease's holder ("" and 0: no holder was seen); ``identity`` is
+    that of this daemon.
     """
 
     lease: str = ""
@@ -60,8 +61,8 @@ class TaskCounts:
 class SlotsSnapshot:
     """The limit on one kind of work: the number of slots, of slots in use, and of requests that wait for one.
 
-    The kind ``work`` covers all other kinds but ``api`` together: a request that waits for one of those waits for ``work``,
-    too.
+    The kind ``work`` covers all other kinds but ``api`` together: a request for a slot of such a kind also waits for a slot of
+    ``work``.
     """
 
     kind: str

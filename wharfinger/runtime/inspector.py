@@ -47,8 +47,8 @@ class ConditionSnapshot:
 class TaskSnapshot:
     """One queued task (spec/runtime §3, dump): times in seconds; ``retry_in_s`` is set only while it waits after a failure.
 
-    ``parked``: it failed permanently, and waits until an input changes. ``waits_for`` says what a running task waits for,
-    such as ``a slot: renders``; empty if it is at work or does not run.
+    ``parked``: it failed permanently, and waits until an input changes. ``waits_for`` names the thing that a running task waits
+    for, such as ``a slot: renders``; empty if the task is at work or does not run.
     """
 
     index: int
@@ -139,7 +139,8 @@ class ProgressSnapshot:
 class PackageSnapshot:
     """One package: its identity, what is wanted, what is installed, the work in progress, and its state.
 
-    * ``version`` and ``digest`` are wanted; ``installed_version`` and ``installed_digest`` are in the cluster ("": nothing is).
+    * ``version`` and ``digest`` are wanted; ``installed_version`` and ``installed_digest`` are in the cluster ("": nothing is
+      installed).
     * ``values`` are those of the last render, redacted by the runtime, which knows their schema.
     * ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
     * ``rollback`` is a line with the former revision that the package returned to, and the version that its resource requests;
@@ -193,7 +194,7 @@ class PackageSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class VersionSnapshot:
-    """One version of a package, with its details; ``channels`` are those that point at it."""
+    """One version of a package, with its details; ``channels`` are the release channels that point at this version."""
 
     version: str
     digest: str = ""
@@ -207,7 +208,7 @@ class VersionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class IndexSnapshot:
-    """The versions of one followed package, the newest first; ``detailed`` are those whose details are known."""
+    """The versions of one followed package, the newest first; ``detailed`` has the versions whose details are known."""
 
     package: str
     versions: tuple[str, ...] = ()
@@ -275,8 +276,8 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 @dataclass(frozen=True, slots=True)
 class EventSnapshot:
-    """One event of a package: the machine that it was given to, why it happened or what it caused, and the state of that machine
-    before and after. ``decides`` is False if the event only carries out what was decided.
+    """One event of a package: the machine that received it, its cause or its consequence, and the state of that machine before
+    and after. ``decides`` is False if the event only carries out an earlier decision.
     """
 
     time: datetime
@@ -290,7 +291,7 @@ class EventSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HistorySnapshot:
-    """The last events of a package, oldest first. ``dropped`` earlier events are not kept any more."""
+    """The last events of a package, oldest first. ``dropped`` is the number of earlier events that are not kept any more."""
 
     name: str
     events: tuple[EventSnapshot, ...]
@@ -346,13 +347,13 @@ class Inspector(Protocol):
     async def why(self, name: str, at: datetime | None = None) -> "ExplanationSnapshot | None":
         """Explain the state of the package of this name, or return None if there is no such package.
 
-        The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, the state of that time is explained, from the events
-        that are kept; None if they do not reach back so far.
+        The name of a WorkerClaim is ``claim/NAMESPACE/NAME``. With ``at``, the state at that time is explained, from the kept
+        events; None if these do not reach back so far.
         """
         ...
 
     async def history(self, name: str) -> HistorySnapshot | None:
-        """Return the last events of the package of this name, also of one that is gone; None if there are none."""
+        """Return the last events of the package of this name, even if the package is gone; None if no event is known."""
         ...
 
     async def resources(self, name: str) -> "tuple[ResourceSnapshot, ...] | None":
@@ -392,7 +393,8 @@ class Inspector(Protocol):
     async def render(self, name: str, *, shown_to: str = "") -> RenderSnapshot | None:
         """Render what the package of this name would apply now, or return None if there is no such package.
 
-        ``shown_to`` is the user who sees the secrets in it; that is logged. "": they are masked before anybody sees them.
+        ``shown_to`` is the user who sees the secrets in it, and is logged. If it is "", the secrets are masked before anybody
+        sees them.
         """
         ...
 

@@ -20,8 +20,8 @@ class ResourceSnapshot:
     """One object of a package's release.
 
     ``kind`` is ``Kind.group``. ``health`` is "Current", "InProgress", "Failed" or "Absent", with a ``message``. ``apply`` is
-    "Done", "Pending", "Refreshing" or "Error" (with the ``error``); "" if nothing is known. ``drift`` names fields that are not
-    as applied, and the managers that have them.
+    "Done", "Pending", "Refreshing" or "Error" (with the ``error``); "" if nothing is known. ``drift`` names the fields that
+    differ from what was applied, and the managers that have set these fields.
     """
 
     package: str
@@ -92,8 +92,8 @@ class FieldChangeSnapshot:
 class ObjectChangeSnapshot:
     """The change of one object by the next apply.
 
-    ``change`` is "create", "change", "delete", "keep" (it left the chart, and stays in the cluster) or "unknown". ``by`` says
-    how that is known: "dry run" (the API server was asked), "chart" (it could not be asked, and the chart's object is shown).
+    ``change`` is "create", "change", "delete", "keep" (it left the chart, and stays in the cluster) or "unknown". ``by`` says how
+    the change is known: "dry run" (the API server was asked), "chart" (it could not be asked, so the chart's object is shown).
     ``note`` says why, and what is not predicted.
     """
 
@@ -108,8 +108,8 @@ class ObjectChangeSnapshot:
 class DifferenceSnapshot:
     """The changes that the next apply of a package would make in the cluster: objects that stay the same are only counted.
 
-    ``problem`` (empty: none) says why that is not known. ``notes`` are about the whole: hooks that would run, definitions that
-    would come first.
+    If the changes are not known, ``problem`` says why; otherwise it is empty. ``notes`` are about the apply as a whole: hooks
+    that would run, definitions that would come first.
     """
 
     package: str

@@ -47,8 +47,8 @@ class NodeSnapshot:
     ``order`` is the effective one; ``state`` is "idle", "scheduled" or "active"; ``decision`` is "Enable", "Disable", "Forbid"
     or "Undefined"; only a node with "Enable" is on. ``since`` is the time when it entered its state, got a new decision, or was
     parked on what it ``lacks``. ``run`` is the number of the last ordered run (0: none); ``failed`` is True if that run failed,
-    even if it is retried. ``votes`` are the votes of all rules that voted, in order; ``dependents`` are the packages that name
-    it.
+    even if it is retried. ``votes`` are the votes of all rules that voted, in order; ``dependents`` are the packages that require
+    this one.
     """
 
     name: str

@@ -181,7 +181,7 @@ def test_token_file_is_read_each_time(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("second\n")
     assert connection.authorization.header(renew=False) == "Bearer second"
     (tmp_path / "token").unlink()
-    with pytest.raises(ConnectionConfigError, match=r"token: missing or empty"):
+    with pytest.raises(ConnectionConfigError, match=r"token: expected a bearer token"):
         connection.authorization.header(renew=False)
 
 

@@ -52,7 +52,7 @@ CLAIM = ObjectKey(
     [
         (key("a"), config_map("a"), owned(config_map("a"), OWNER), False, ""),
         (key("a"), config_map("a"), owned(config_map("a"), OTHER), False, "belongs to default/db"),
-        (key("a"), config_map("a"), config_map("a"), False, "belongs to no release any more"),
+        (key("a"), config_map("a"), config_map("a"), False, "does not belong to a release any more"),
         (
             key("a"),
             annotated(config_map("a"), KEEP),

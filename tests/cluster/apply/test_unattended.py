@@ -87,7 +87,7 @@ def test_what_a_prune_did_and_could_not_do() -> None:
     told = Told()
     gone = {OWNER: [key("a"), key("b")]}
     failed = {OTHER: {identity_of(key("c")): (key("c"), ClusterError("forbidden"))}}
-    text = f"{key('c')} is no longer part of the release and cannot be deleted: forbidden"
+    text = f"{key('c')} is no longer part of the release, but cannot be deleted: forbidden"
     for _ in range(2):
         told.mine.pruned(PruneReport({}, failed))
     told.mine.pruned(PruneReport(gone, {}))

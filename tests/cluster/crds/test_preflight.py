@@ -91,7 +91,7 @@ def test_a_problem_says_version_path_and_what() -> None:
     assert problem == CrdProblem(CrdRule.MINIMUM, "v1 .spec.size: minimum was 1, and is 2")
     assert str(problem) == "v1 .spec.size: minimum was 1, and is 2 (minimum-raised)"
     (gone,) = crd_problems(crd(ONE), crd(version("v2", storage=True)))
-    assert gone.message.startswith("v1 was removed, and objects may still be stored in it")
+    assert gone.message.startswith("v1 was removed, but objects may still be stored in it")
     (whole,) = crd_problems(crd(ONE), REFUSED[2][2])
     assert whole.message == "v1 .spec: it is required now"
     closed = crd({**ONE, "schema": {"openAPIV3Schema": {"type": "string"}}})

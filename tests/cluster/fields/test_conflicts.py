@@ -154,5 +154,5 @@ def test_the_error_names_object_field_and_owner() -> None:
     assert not error.transient
     assert error.message == (
         "ConfigMap prod/a: .data.v belongs to 'ann'; .data.0, .data.1, .data.2, .data.3, .data.4 and 2 more belongs to "
-        "'bob'; fields belongs to 'cy'; remove it from the chart, have the other manager release it, or ignore it as drift"
+        "'bob'; fields belongs to 'cy'; remove the field from the chart, let the other manager give it up, or ignore it as drift"
     )

@@ -23,7 +23,7 @@ def test_nothing_is_permitted_before_the_lease_is_held_and_after_its_deadline() 
     clock.now = 109.9
     fence.check("apply x")
     clock.now = 110.0
-    with pytest.raises(FencedError, match="it was not renewed in time; the daemon that holds it does it"):
+    with pytest.raises(FencedError, match="it was not renewed in time; the daemon that holds the Lease does this"):
         fence.check("apply x")
     fence.permit(120.0)
     fence.check("apply x")

@@ -47,7 +47,7 @@ def now() -> datetime:
             Holder("them", 4, LEASE),
             Abandoned("the Wharfinger daemon them does not hold the Lease any more: us holds it"),
         ),
-        (Holder("them", 6, LEASE), AtWork("the Wharfinger daemon them", "it took the Lease over from this one")),
+        (Holder("them", 6, LEASE), AtWork("the Wharfinger daemon them", "it took the Lease over from that daemon")),
         (Holder("them", 9, LOG), None),
         (Holder("them", 1, "default/wharfinger/uid-0"), None),
         (Holder("them"), None),
@@ -90,11 +90,11 @@ async def test_a_user_is_waited_for_as_long_as_we_saw_nothing_happen(autojump_cl
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         assert await verdict(fencing, NOBODY) == AtWork(
-            "a helm command", "it counts as gone in 10 minutes unless it changes the record"
+            "a helm command", "the writer counts as gone in 10 minutes unless it changes the record"
         )
         await trio.sleep(ABANDONED_AFTER_S - 30)
         assert await verdict(fencing, NOBODY) == AtWork(
-            "a helm command", "it counts as gone in 30 seconds unless it changes the record"
+            "a helm command", "the writer counts as gone in 30 seconds unless it changes the record"
         )
         assert isinstance(await verdict(fencing, NOBODY, "2"), AtWork), "it was written meanwhile"
         await trio.sleep(ABANDONED_AFTER_S - 1)

@@ -57,7 +57,10 @@ def test_a_policy() -> None:
         ({"ignore": [{}]}, "p.ignore[0].paths: one to 100 JSON pointers are needed, not 0"),
         ({"ignore": [{"paths": ["/a"] * (MAX_PATHS + 1)}]}, "not 101"),
         ({"ignore": [{"paths": ["/a"]}] * (MAX_RULES + 1)}, "p.ignore: 101 rules are over the limit of 100"),
-        ({"ignore": [{"paths": ["spec"]}]}, "p.ignore[0].paths[0]: 'spec' is no JSON pointer: one begins with /"),
+        (
+            {"ignore": [{"paths": ["spec"]}]},
+            "p.ignore[0].paths[0]: 'spec' is not a JSON pointer: a pointer begins with /",
+        ),
         ({"ignore": [{"paths": ["/a~2"]}]}, "~ is written ~0"),
         ({"ignore": [{"paths": ["/a~"]}]}, "~ is written ~0"),
         ({"ignore": [{"paths": [5]}]}, "expected a JSON pointer such as /spec/replicas, found"),

@@ -44,7 +44,7 @@ def test_owned_marks_a_copy() -> None:
 
 def test_objects_of_another_release_are_named_with_it() -> None:
     with pytest.raises(
-        ForeignObjectError, match=r"Pod prod/a belongs to the release prod/db; it cannot be part of prod/web"
+        ForeignObjectError, match=r"Pod prod/a belongs to the release prod/db, so it cannot also be part of prod/web"
     ):
         check_owner(KEY, owned(obj(), Owner("db", "prod")), OWNER)
     with pytest.raises(ForeignObjectError, match="other/web"):

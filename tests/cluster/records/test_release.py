@@ -306,7 +306,7 @@ def test_a_summary_is_what_a_history_shows() -> None:
     assert "s3cret" not in json.dumps(summary.document)
     assert "Hello" not in json.dumps(summary.document)
     for name in ("manifest", "hooks", "values"):
-        with pytest.raises(ReleaseRecordError, match="of revision 1 only the summary was read"):
+        with pytest.raises(ReleaseRecordError, match="only the summary of revision 1 was read"):
             getattr(summary, name)
     assert find_object(whole.document, "info")["notes"] == "Hello\n"
 

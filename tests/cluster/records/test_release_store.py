@@ -392,7 +392,7 @@ async def test_a_users_helm(autojump_clock: MockClock) -> None:
 async def test_a_later_holder_of_the_lease_is_not_interrupted(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await pending(client, Holder("them", 6, "default/wharfinger/u"))
-        with pytest.raises(ReleaseBusyError, match="it took the Lease over from this one"):
+        with pytest.raises(ReleaseBusyError, match="it took the Lease over from that daemon"):
             await settled(client, Holder("us", 5, "default/wharfinger/u"))
 
 

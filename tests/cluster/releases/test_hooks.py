@@ -303,7 +303,7 @@ async def test_a_job_that_disappears(autojump_clock: MockClock) -> None:
         async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job"))) as ended:
             await client.delete(await key_of(client, "Job", "migrate"))
         assert [str(error) for error in ended] == [
-            "pre-install hook Job migrate failed: it was deleted before it was done"
+            "pre-install hook Job migrate failed: the object was deleted before it was done"
         ]
 
 

@@ -75,7 +75,7 @@ async def test_one_object_has_one_owner_even_before_it_is_written(autojump_clock
         with write(table) as transaction:
             transaction.insert(table, desired_object(key("a"), other, config_map("a"), POLICY))
         with pytest.raises(
-            ForeignObjectError, match="belongs to the release default/db; it cannot be part of default/web"
+            ForeignObjectError, match="belongs to the release default/db, so it cannot also be part of default/web"
         ):
             await Surveyor(client, table, "wharfinger", never, never, never).survey(
                 OWNER, [config_map("a")], (), POLICY

@@ -53,7 +53,7 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Deployment", {}, {}), InProgress("not observed by its controller yet")),
     (obj("Deployment", {}, {"observedGeneration": 1}), InProgress("generation 2 is not observed yet")),
     (obj("Deployment", {"replicas": 3}, {**FULL, "updatedReplicas": 1}), InProgress("1 of 3 replicas updated")),
-    (obj("Deployment", {"replicas": 3}, {**FULL, "replicas": 4}), InProgress("1 old replicas still there")),
+    (obj("Deployment", {"replicas": 3}, {**FULL, "replicas": 4}), InProgress("1 old replicas still exist")),
     (obj("Deployment", {"replicas": 3}, {**FULL, "availableReplicas": 2}), InProgress("2 of 3 replicas available")),
     (obj("Deployment", {}, with_conditions(QUOTA)), InProgress("0 of 1 replicas updated: exceeded quota")),
     (

@@ -259,7 +259,7 @@ def test_a_signal_ends_the_hook_and_all_it_started(number: signal.Signals, tmp_p
         child.send_signal(number)
         out, err = child.communicate()
     assert (child.returncode, out) == (130, "")
-    assert err.splitlines()[-1] == "error: interrupted; the hook and all it started were ended"
+    assert err.splitlines()[-1] == "error: interrupted; the hook and all processes that it started were ended"
     assert not any(is_alive(pid) for pid in pids)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10-hook.sh"]
 
@@ -295,13 +295,13 @@ def test_a_folder_that_is_no_package_has_no_hooks(tmp_path: Path, capsys: pytest
     (tmp_path / "none").mkdir()
     assert main(["hook", "config", str(tmp_path / "none")]) == 1
     out, err = capsys.readouterr()
-    assert (out, "it is no package" in err) == ("", True)
+    assert (out, "expected package.yaml" in err) == ("", True)
 
 
 def test_hooks_of_the_operator_ask_for_other_things(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hook = write_hook(tmp_path, asking("configVersion: v1\nbeforeAll: 1"))
     assert main(["hook", "config", str(hook)]) == 1
-    assert "only global hooks have it" in capsys.readouterr().err
+    assert "only global hooks may have it" in capsys.readouterr().err
     assert main(["hook", "config", "--global", str(hook), "-o", "json"]) == 0
     alone = json.loads(capsys.readouterr().out)
     assert main(["hook", "config", "--global", str(tmp_path), "-o", "json"]) == 0

@@ -83,7 +83,7 @@ def test_settings_are_checked_and_rendered_with(tmp_path: Path, capsys: pytest.C
     code, found = lint(capsys, folder)
     assert (code, len(found)) == (0, 1)
     assert found[0].startswith(".: warning: the templates were not rendered: without settings, ")
-    assert found[0].endswith("; give some with --settings")
+    assert found[0].endswith("; give settings with --settings")
     for host, code, severity in (("x", 0, ""), ("y", 1, "error"), ("1", 1, "error")):
         (tmp_path / "settings.yaml").write_text(f"host: {host}\n")
         got, found = lint(capsys, folder, "--settings", str(tmp_path / "settings.yaml"))
@@ -110,7 +110,7 @@ def test_what_cannot_be_told_is_exit_code_2(
         return err
 
     folder = str(package(tmp_path, SOUND))
-    assert refused(str(tmp_path / "no")).startswith(f"error: {tmp_path / 'no'}: no such folder; name the one")
+    assert refused(str(tmp_path / "no")).startswith(f"error: {tmp_path / 'no'}: no such folder; name the folder")
     assert "cannot be read" in refused(folder, "--settings", str(tmp_path / "no"))
     assert refused(folder, "--helm", "no-such-helm").startswith("error: no 'no-such-helm' on PATH; install Helm")
     helm = tmp_path / "helm"

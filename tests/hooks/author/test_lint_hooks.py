@@ -69,7 +69,10 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> lis
             ["6: error: kubernetes.jqFilter is invalid: jq: error: syntax error, unexpected end of file"],
         ),
         ("onKubernetesEvent:\n- kind: Pod\n- event: [added]", ["3: error: onKubernetesEvent"] * 2),
-        ("configVersion: v1\nbeforeAll: 1", ["2: error: beforeAll is a forbidden property: only global hooks have it"]),
+        (
+            "configVersion: v1\nbeforeAll: 1",
+            ["2: error: beforeAll is a forbidden property: only global hooks may have it"],
+        ),
     ],
 )
 def test_what_the_contract_refuses_is_told_at_its_line(
@@ -89,14 +92,14 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
         (
             f"configVersion: v1\nonStartup: 1\nkubernetes:{KEPT}",
             [
-                "4: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: watching it has no effect"
+                "4: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it is useless"
             ],
         ),
         (
             f"configVersion: v1\nkubernetes:{KEPT}",
             [
-                "1: warning: nothing runs the hook: it has no binding that does",
-                "3: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: watching it has no effect",
+                "1: warning: no event runs the hook: none of its bindings causes a run",
+                "3: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it is useless",
             ],
         ),
         (f"configVersion: v1\nbeforeHelm: 1\nkubernetes:{KEPT}", []),
@@ -118,8 +121,11 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
                 "  executeHookOnEvent: []\n  executeHookOnSynchronization: false\n  includeSnapshotsFrom: [a]"
             ),
             [
-                "5: warning: nothing runs the hook for 'b', and no binding includes its snapshot: watching it has no effect",
-                "9: warning: includeSnapshotsFrom: nothing runs the hook for this binding, so they are never read; leave it out",
+                "5: warning: no event runs the hook for 'b', and no binding includes its snapshot: watching it is useless",
+                (
+                    "9: warning: includeSnapshotsFrom: no event runs the hook for this binding, so the "
+                    "snapshots are never read; leave it out"
+                ),
             ],
         ),
         (
@@ -163,8 +169,8 @@ def test_hooks_in_one_executable_are_distinguished(tmp_path: Path, capsys: pytes
     assert code == 1
     assert [line.partition(" is invalid")[0] for line in found] == [
         "hooks/main hook config:1: error: hooks/main:two:1: kubernetes.jqFilter",
-        "hooks/main hook config:1: warning: hooks/main-readiness: nothing runs the hook: it has no binding that does",
-        "hooks/main hook config:1: warning: hooks/main:three:2: nothing runs the hook: it has no binding that does",
+        "hooks/main hook config:1: warning: hooks/main-readiness: no event runs the hook: none of its bindings causes a run",
+        "hooks/main hook config:1: warning: hooks/main:three:2: no event runs the hook: none of its bindings causes a run",
     ]
     document["hooks"] = [{"metadata": {"name": "one"}, "onStartup": "a"}]
     batch(folder / "hooks", document)

@@ -39,7 +39,7 @@ def test_the_hooks_of_a_folder(tmp_path: Path) -> None:
     assert len(files.warnings) == 1
     lone = tmp_path / "global-hooks"
     lone.mkdir()
-    with pytest.raises(PackageError, match="it is no package"):
+    with pytest.raises(PackageError, match=r"expected package\.yaml"):
         hook_files_of(lone)
     assert hook_files_of(lone, HookScope.GLOBAL).hooks == ()
 
@@ -49,7 +49,7 @@ def test_what_check_says_of_the_files_of_hooks(tmp_path: Path) -> None:
     (folder / "enabled").chmod(0o644)
     assert [str(finding) for finding in check_hook_files(folder)] == [
         "hooks/off.sh: no executable permissions, chmod +x is required to run this hook",
-        "enabled: it is not executable, so it is ignored; chmod +x enables it",
+        "enabled: it is not executable, so it is ignored; run chmod +x to use it",
     ]
     assert {finding.severity for finding in check_hook_files(folder)} == {Severity.WARNING}
     declared = {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/gone]\n", "hooks/a.sh": ""}

@@ -127,7 +127,7 @@ def test_values_of_a_package_that_is_wrong_have_to_be_given(tmp_path: Path, caps
     assert main(["hook", "run", str(hook)]) == 1
     err = capsys.readouterr().err
     assert err.startswith("error: the values of the hook's package: ")
-    assert err.endswith("; correct that, or give values with --values\n")
+    assert err.endswith("; correct the package, or give values with --values\n")
     (tmp_path / "values.yaml").write_text("")
     assert main(["hook", "run", str(hook), "--values", str(tmp_path / "values.yaml")]) == 0
 

@@ -170,14 +170,14 @@ def test_settings(settings: JsonObject, expected: tuple[timedelta | None, int]) 
 def test_global_ones_run_around_all_packages() -> None:
     (entry,) = batch([{"beforeAll": 3}], HookScope.GLOBAL).hooks
     assert entry.config.before_all == 3
-    assert "only global hooks have it" in str(refused([{"beforeAll": 3}]))
+    assert "only global hooks may have it" in str(refused([{"beforeAll": 3}]))
 
 
 @pytest.mark.parametrize(
     ("document", "hook", "problem"),
     [
-        ([], "hooks/main", "there is no hook in its output for `hook config`"),
-        ({"version": "v1"}, "hooks/main", "there is no hook"),
+        ([], "hooks/main", "its output for `hook config` contains no hook"),
+        ({"version": "v1"}, "hooks/main", "its output"),
         ({"hooks": []}, "hooks/main", "'version' is required"),
         ({"version": "v2", "hooks": []}, "hooks/main", "'version' value 'v2' is unsupported"),
         ("onStartup: 1", "hooks/main", "its output for `hook config`: expected an object, found a string"),

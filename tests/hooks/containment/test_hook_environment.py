@@ -82,7 +82,7 @@ def test_without_a_path_there_is_the_usual_one() -> None:
 def test_a_variable_that_is_not_there_is_a_warning() -> None:
     made = hook_environment({}, [AskedVariable("GONE")])
     assert made.warnings == (
-        "--hook-env GONE: there is no such variable to pass on to hooks; set it, or leave the option out",
+        "--hook-env GONE: the daemon has no such variable to pass on to hooks; set it, or leave the option out",
     )
     (warning,) = hook_environment({"KUBECONFIG": "x"}, [asked_variable("KUBE*")]).warnings
     assert warning.startswith("--hook-env KUBE*: ")

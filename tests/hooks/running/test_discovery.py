@@ -313,7 +313,7 @@ async def test_a_compiled_program_without_extension_is_asked_for_its_hooks_and_n
     assert error.hook == "hooks/main"
     said = {"true": "it printed nothing for `hook config`", "false": "hook config ended with exit status 1"}[program]
     assert said in str(error)
-    assert ("give a file that answers --config an extension" in str(error)) == (program == "false")
+    assert ("if the file answers --config, give its name an extension" in str(error)) == (program == "false")
     assert not error.transient
 
 
@@ -338,11 +338,11 @@ async def test_a_script_without_extension_is_not_asked_for_several_hooks(
     [
         (
             {"readiness": {"onStartup": 1}},
-            "hook hooks/b-readiness: a package has at most one readiness, and hooks/a-readiness",
+            "hook hooks/b-readiness: expected at most one readiness in a package, found hooks/a-readiness",
         ),
         (
             {"has_settings_check": True},
-            "hook hooks/b-check: a package has at most one settings check, and hooks/a-check",
+            "hook hooks/b-check: expected at most one settings check in a package, found hooks/a-check",
         ),
     ],
 )
@@ -412,4 +412,4 @@ async def test_global_hooks(inside: bool, tmp_path: Path, reader: ProcessConfigR
 
 async def test_what_only_global_hooks_may_ask_for(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, "echo 'afterAll: 3'")
-    assert "afterAll is a forbidden property: only global hooks have it" in str(await refused(hooks, reader))
+    assert "afterAll is a forbidden property: only global hooks may have it" in str(await refused(hooks, reader))

@@ -91,7 +91,7 @@ async def test_a_script_that_may_not_be_executed_is_no_opinion_and_a_warning(
     write_hook(package, "#!/bin/sh\nexit 1\n", name="enabled", mode=0o644)
     with caplog.at_level(logging.WARNING):
         assert await ask(runner, package) is None
-    assert "chmod +x enables it" in caplog.text
+    assert "chmod +x to use it" in caplog.text
 
 
 async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, package: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_script_that_does_not_end_is_ended_before_the_runner_would(
 async def test_a_script_that_cannot_be_looked_at(runner: ProcessHookRunner, package: Path) -> None:
     (package / "enabled").symlink_to("enabled")
     error = await refused(runner, package)
-    assert "it cannot be looked at" in str(error)
+    assert "it cannot be read" in str(error)
     assert error.transient
 
 

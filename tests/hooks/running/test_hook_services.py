@@ -187,7 +187,7 @@ async def test_nothing_is_started_before_anything_listens() -> None:
         open_hook_services(client, watches, value_filters(), lambda: EPOCH, UTC) as services,
     ):
         services.tick("* * * * *")  # nothing is bound to it
-        with pytest.raises(AssertionError, match="the hooks of p are started before anything listens"):
+        with pytest.raises(AssertionError, match="the hooks of p were started before `listen` was called"):
             await services.start("p", (WATCHES,), namespace="default")
         assert not services.started()
 

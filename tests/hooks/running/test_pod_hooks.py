@@ -99,5 +99,5 @@ async def test_a_hook_that_was_cancelled_leaves_no_claim(tmp_path: Path) -> None
 
 async def test_without_pools_a_hook_in_a_pod_fails(tmp_path: Path) -> None:
     async with open_ship(tmp_path) as ship:
-        with pytest.raises(HookError, match="start it with --worker-pools"):
+        with pytest.raises(HookError, match="the daemon has no --worker-pools"):
             await ship.local.run(in_pod(hook(tmp_path, "true")))

@@ -109,7 +109,7 @@ async def test_an_answer_of_another_kind_is_none(
 ) -> None:
     monkeypatch.setattr(jq_pool, "decode_answer", lambda _payload: said)
     async with one_worker(ledger) as pool:
-        with pytest.raises(FilterError, match="another kind of answer"):
+        with pytest.raises(FilterError, match="an answer of an unexpected kind"):
             await (pool.apply(".", 1) if asked == "apply" else pool.apply_text(".", b"1"))
 
 

@@ -86,8 +86,8 @@ async def test_errors_name_the_template_and_the_input(tmp_path: Path) -> None:
         "<< inputs.nothing >>": 'spec.x with input 0: template: resourceset:1:3: executing "resourceset" at <inputs>: map has no '
         'entry for key "nothing"',
         "<< now >>": 'spec.x: template: resourceset:1: function "now" not defined',
-        "a: [b": "spec.x: it makes no YAML: line 2, column 1",
-        "a: b": "spec.x: it makes a document that is no object: it needs apiVersion and kind",
+        "a: [b": "spec.x: its output is not YAML: line 2, column 1",
+        "a: b": "spec.x: it makes a document that is not an object: apiVersion and kind are needed",
         '<< repeat 20000000 "x" >>': "spec.x with input 0: the output has more than 16777216 bytes",
     }
     async with engine(tmp_path) as templates:

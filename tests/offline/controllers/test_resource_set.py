@@ -234,7 +234,7 @@ async def test_verdicts(tmp_path: Path) -> None:
     assert [each.name for each in result.blocked] == ["by-it"]
     allowed = await built(tree, tmp_path, replace(OPTIONS, allow_missing_crds=True))
     assert "defined" in names(allowed)
-    assert "CustomResourceDefinition a.example.com is not in the tree; it is taken to exist" in str(allowed.warnings)
+    assert "CustomResourceDefinition a.example.com is not in the tree; it is assumed to exist" in str(allowed.warnings)
 
 
 async def test_steps_exported_inputs_copies_and_expressions(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ async def test_an_object_of_a_lower_producer_is_kept() -> None:
 async def test_a_document_that_is_no_object_fails_its_producer() -> None:
     run, store = bodies(Answering(lambda: Produced(({"a": 1},))))
     await run.run(ME, Level.NONE, ())
-    assert store.status(ME).message == "it renders a document without apiVersion or kind"
+    assert store.status(ME).message == "it renders a document that lacks apiVersion or kind"
 
 
 async def test_nothing_is_done_for_what_is_gone_and_skips_are_typed() -> None:
@@ -143,7 +143,7 @@ async def test_an_object_with_a_nul_character_is_not_built(obj: JsonObject) -> N
     run, store = bodies(Answering(lambda: made("x")))
     store.add(ME, obj)
     await run.run(ME, Level.NONE, ())
-    assert "has a NUL character in a text" in store.status(ME).message
+    assert "a text has a NUL character" in store.status(ME).message
 
 
 def test_a_backslash_before_u0000_is_no_nul_character() -> None:

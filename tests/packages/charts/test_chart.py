@@ -129,7 +129,7 @@ def test_any_bytes_are_a_chart_or_a_package_error(data: bytes) -> None:
 
 
 def test_a_folder_without_chart_file(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="this is not a chart folder"):
+    with pytest.raises(ArtifactError, match="expected a chart's folder"):
         read_chart(tmp_path)
     (tmp_path / "Chart.yaml").mkdir()
     with pytest.raises(ArtifactError, match="cannot be read"):

@@ -112,7 +112,7 @@ def test_a_schema_that_says_no_version_has_the_newest(tmp_path: Path) -> None:
         (
             {"v2.yaml": "{version: 2, conversions: ['  ']}"},
             2,
-            "conversions[0]: an empty program; use '.' to change nothing",
+            "conversions[0]: expected a program, found an empty text; use '.' to change nothing",
         ),
         (
             {"v2.yaml": f"{{version: 2, conversions: ['{'.' * (MAX_PROGRAM + 1)}']}}"},

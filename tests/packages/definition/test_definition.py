@@ -239,9 +239,9 @@ def test_images(images: str, tmp_path: Path) -> None:
     [
         (
             {},
-            "^package 'web-shop': it is no package: expected package.yaml, a Helm chart .* add a package.yaml$",
+            "^package 'web-shop': expected package.yaml, a Helm chart .* add a package.yaml$",
         ),
-        ({"README.md": ""}, "it is no package"),
+        ({"README.md": ""}, "expected package.yaml"),
         ({"package.yaml": "a: ["}, "^package.yaml: line"),
         ({"package.yaml": "nmae: a"}, "^package.yaml: nmae: unknown key; did you mean 'name'"),
         ({"package.yaml": "name: shop"}, "^package.yaml: name: shop was published as 'web-shop'; rename one of them$"),

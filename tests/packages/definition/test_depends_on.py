@@ -79,9 +79,9 @@ def test_a_module_says_where_an_application_is() -> None:
         ),
         (
             "[{kind: Application, name: web}]",
-            r"dependsOn\[0\]: this is the Application itself; a package cannot depend on itself",
+            r"dependsOn\[0\]: this names the Application itself; a package cannot depend on itself",
         ),
-        ("[{kind: Application, name: web, namespace: prod}]", r"dependsOn\[0\]: this is the Application itself"),
+        ("[{kind: Application, name: web, namespace: prod}]", r"dependsOn\[0\]: this names the Application itself"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
 
 
 def test_a_module_does_not_depend_on_itself() -> None:
-    with pytest.raises(FormatError, match=r"dependsOn\[0\]: this is the Module itself"):
+    with pytest.raises(FormatError, match=r"dependsOn\[0\]: this names the Module itself"):
         read("[{kind: Module, name: web}]", own="web", namespace="")
     assert read("[{kind: Module, name: web}]")[0].package == "web"
 

@@ -40,14 +40,14 @@ def test_all_manifests_below_a_folder_belong_to_it(tmp_path: Path) -> None:
         ({"a.yaml": A, "b.yaml": A}, r"^b.yaml: ConfigMap a is also in a.yaml; remove one of them$"),
         (
             {"a.yaml": A, "x/Chart.yaml": ""},
-            r"^x: has a Chart.yaml, so it is no folder of manifests; make it a package of",
+            r"^x: expected only manifests, found Chart.yaml; make it a package of",
         ),
-        ({"a.yaml": A, "x/kustomization.yaml": ""}, r"^x: has a kustomization.yaml, so it is no folder of manifests"),
+        ({"a.yaml": A, "x/kustomization.yaml": ""}, r"^x: expected only manifests, found kustomization.yaml"),
         (
             {"a.yaml": A, "version.json": '{"version": "2.0.0"}'},
             r"^version.json: version: 2.0.0 was published as 1.0.0",
         ),
-        ({"sub/a.yaml": A}, "it is no package"),
+        ({"sub/a.yaml": A}, "expected package.yaml"),
     ],
 )
 def test_a_folder_that_is_wrong_names_its_file(tmp_path: Path, files: dict[str, str], why: str) -> None:

@@ -65,7 +65,8 @@ def test_executables_with_several_hooks(read: Callable[[bytes], PackageFile]) ->
 )
 def test_an_executable_with_several_hooks_lies_below_hooks(path: str) -> None:
     with pytest.raises(
-        ArtifactError, match=r"package.yaml: batchHooks\[0\]: '.*' is no path of a hook; write one such as hooks/m"
+        ArtifactError,
+        match=r"package.yaml: batchHooks\[0\]: '.*' is not the path of a hook; write a path such as hooks/m",
     ):
         read_package_file(f'batchHooks: ["{path}"]'.encode())
 
@@ -123,9 +124,9 @@ def test_the_description_is_english_if_there_is_one(descriptions: str, shown: st
         ("weight: -1", "weight: expected an integer from 0 to"),
         (f"weight: {MAX_WEIGHT + 1}", "weight: expected an integer from 0 to"),
         ("critical: 'yes'", "critical: expected true or false"),
-        ("{type: Application, weight: 5}", "weight: only a Module has it"),
-        ("{type: Application, critical: true}", "critical: only a Module has it"),
-        ("{type: Application, exclusiveGroup: a}", "exclusiveGroup: only a Module has it"),
+        ("{type: Application, weight: 5}", "weight: only a Module can have this field"),
+        ("{type: Application, critical: true}", "critical: only a Module can have this field"),
+        ("{type: Application, exclusiveGroup: a}", "exclusiveGroup: only a Module can have this field"),
         ("requirements: {kubernetes: '>>'}", r"requirements\.kubernetes: version constraint"),
         ("licensing: {edition: {}}", r"licensing\.edition: unknown key; did you mean 'editions'"),
         ("licensing: {editions: {ee: {enabled: true}}}", r"licensing\.editions\.ee\.enabled: unknown key"),

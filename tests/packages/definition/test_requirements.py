@@ -93,7 +93,7 @@ def test_groups_of_modules_and_of_applications_do_not_share_a_name() -> None:
         ),
         (
             ApplicationNeeds(mandatory=(needs("prod/db"),), none_of=(group("g", needs("db")),)),
-            r"prod\.noneOf: prod\.db is in mandatory too",
+            r"prod\.noneOf: prod\.db is also in mandatory",
         ),
     ],
 )

@@ -143,7 +143,7 @@ def test_module_yaml_knows_no_applications() -> None:
         ),
         ("{kubernetes: {constraint: 1.30}}", r"requirements\.kubernetes\.constraint: expected a string.*in quotes"),
         ("{kubernetes: 'new'}", r"requirements\.kubernetes: version constraint 'new'"),
-        ("{platform: '>1', deckhouse: '>1'}", r"requirements\.deckhouse: the same as platform"),
+        ("{platform: '>1', deckhouse: '>1'}", r"requirements\.deckhouse: means the same as platform"),
         ("{modules: []}", r"requirements\.modules: expected an object"),
         ("{modules: {a: '>1', b: [x]}}", r"requirements\.modules\.a: unknown key; known keys: mandatory"),
         ("{modules: {mandatroy: [{name: a}]}}", r"modules\.mandatroy: unknown key; did you mean 'mandatory'"),
@@ -171,23 +171,23 @@ def test_module_yaml_knows_no_applications() -> None:
         ),
         (
             "{modules: {mandatory: [{name: a}], conditional: [{name: a, constraint: '1'}]}}",
-            r"modules\.conditional: a is in mandatory too",
+            r"modules\.conditional: a is also in mandatory",
         ),
         (
             "{modules: {mandatory: [{name: a}], anyOf: [{name: g, modules: [{name: a}]}]}}",
-            r"anyOf: a is in mandatory too",
+            r"anyOf: a is also in mandatory",
         ),
         (
             "{modules: {conditional: [{name: a, constraint: '1'}], anyOf: [{name: g, modules: [{name: a}]}]}}",
-            r"anyOf: a is in conditional too",
+            r"anyOf: a is also in conditional",
         ),
         (
             "{modules: {mandatory: [{name: a}], noneOf: [{name: g, modules: [{name: a}]}]}}",
-            r"noneOf: a is in mandatory too",
+            r"noneOf: a is also in mandatory",
         ),
         (
             "{modules: {anyOf: [{name: g, modules: [{name: a}]}], noneOf: [{name: g, modules: [{name: a}]}]}}",
-            r"noneOf: a is in anyOf too",
+            r"noneOf: a is also in anyOf",
         ),
         ("{applications: []}", r"requirements\.applications: expected an object"),
         ("{applications: {db: '>1'}}", r"applications\.db: unknown key; known keys: mandatory"),
@@ -209,7 +209,7 @@ def test_module_yaml_knows_no_applications() -> None:
         ("{applications: {anyOf: [{name: g}]}}", r"anyOf\[0\]\.applications: at least one"),
         (
             "{applications: {mandatory: [{name: a}], noneOf: [{name: g, applications: [{name: a}]}]}}",
-            r"applications\.noneOf: a is in mandatory too; keep it in one of them",
+            r"applications\.noneOf: a is also in mandatory; keep it in one of the two",
         ),
     ],
 )

@@ -61,8 +61,8 @@ def test_an_unknown_host_key_is_one_line(said: bytes, key: str) -> None:
     outcome = Outcome(Ending.EXITED, 128, b"", said, Usage(0, 0, 0))
     error = failure("fetch", outcome)
     assert str(error) == (
-        f"git fetch: the server has {key}, which is none of its known ones; compare it with what the server's owner publishes, "
-        "and correct known_hosts"
+        f"git fetch: the server has {key}, which is not one of its known keys; compare it with the keys that "
+        "the server's owner publishes, and correct known_hosts"
     )
     assert not error.transient
 

@@ -166,7 +166,7 @@ def test_a_large_file_and_a_pipe_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tree" / "apps" / "pipe.yaml")
     with (tmp_path / "tree" / "apps" / "large.bin").open("wb") as file:
         file.truncate(MAX_LOADED + 1)
-    with pytest.raises(LoadError, match=r"'pipe\.yaml', which is no file"):
+    with pytest.raises(LoadError, match=r"'pipe\.yaml', which is not a file"):
         checked(tmp_path, "resources: [pipe.yaml]")
     with pytest.raises(LoadError, match=rf"'large\.bin', which has more than {MAX_LOADED} bytes"):
         checked(tmp_path, "configMapGenerator: [{name: x, files: [large.bin]}]")

@@ -101,11 +101,11 @@ REFUSED: Final[dict[str, tuple[list[JsonObject], str]]] = {
             {"patch": "spec: {replicas: 2}", "target": {"kind": "Deployment"}},
             {"patch": "[{op: remove, path: /spec/paused}]", "target": {"kind": "Deployment"}},
         ],
-        r"spec\.patches\[1\]: it cannot be applied: .*/spec/paused",
+        r"spec\.patches\[1\]: the patch cannot be applied: .*/spec/paused",
     ),
     "another name": (
         [{"patch": "[{op: replace, path: /metadata/name, value: other}]", "target": {"kind": "ConfigMap"}}],
-        r"a patch makes ConfigMap default/other \(v1\) of another object",
+        r"a patch turns another object into ConfigMap default/other \(v1\); kind, name and namespace",
     ),
 }
 

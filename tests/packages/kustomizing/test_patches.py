@@ -34,7 +34,7 @@ def test_patches_are_read_and_written() -> None:
         ([{"patch": MERGE, "target": {"name": "a" * 1001}}], "expected at most 1000 characters"),
         ([{"patch": JSON}], "does not name its object; add a target"),
         ([{"patch": "[{op: put}]", "target": {"kind": "A"}}], r"patch\[0\]\.op: expected one of add, copy"),
-        ([{"patch": "spec: {}"}], "it names no object; add apiVersion, kind and metadata.name"),
+        ([{"patch": "spec: {}"}], "the patch names no object; add apiVersion, kind and metadata.name"),
         (
             [{"patch": COPIES, "target": {"kind": "A"}}] * 3,
             "expected at most 20 copy operations, found 21; write values",

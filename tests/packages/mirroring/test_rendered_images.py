@@ -53,6 +53,29 @@ async def test_a_package_without_a_chart_has_no_images(tmp_path: Path) -> None:
     assert await found(made) == []
 
 
+async def test_a_library_chart_has_no_images(tmp_path: Path) -> None:
+    about = "apiVersion: v2\nname: web\nversion: 1.0.0\ntype: library\n"
+    made = chart(
+        tmp_path / "web", "web", "1.0.0", {"Chart.yaml": about, "templates/_a.tpl": '{{ define "a" }}{{ end }}'}
+    )
+    assert await found(made) == []
+
+
+async def test_a_download_is_deleted_as_soon_as_it_was_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mirror of all versions of all packages must not fill the disk of temporary files."""
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    layout = OciLayout(tmp_path / "layout")
+    package = await load_package(chart(tmp_path / "web", "web", "1.0.0", {"values.yaml": VALUES}), "web")
+    manifest = await layout.manifest("web", (await push_package(package, layout, "web", "1.0.0")).digest)
+    async with open_rendered_images({}) as rendered:
+        await rendered.find(layout, "web", "web", manifest)
+        assert [each for each in (tmp_path / "scratch").rglob("*") if each.is_file()] == []
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
 async def test_a_chart_that_cannot_be_rendered_says_why(tmp_path: Path) -> None:
     template = '{{ required "host is required" .Values.host }}'
     made = chart(tmp_path / "web", "web", "1.0.0", {"templates/web.yaml": template})
@@ -116,3 +139,12 @@ def test_images_are_found_wherever_pods_are_specified() -> None:
 def test_a_container_whose_image_is_none_is_an_error() -> None:
     with pytest.raises(ArtifactError, match=r"web 1\.0: a container has the image 'A B'"):
         images_in([spec(containers=[{"image": "A B"}])], "web 1.0")
+
+
+def test_an_image_in_the_own_registry_is_known_only_by_its_digest() -> None:
+    """It has no host yet, so that a copy would ask for a host that does not exist."""
+    with pytest.raises(
+        ArtifactError, match="the image '/side:1' in the package's own registry, which is known only while"
+    ):
+        images_in([spec(containers=[{"image": f"{OWN_REGISTRY}/side:1"}])], "web 1.0")
+    assert images_in([spec(image=f"{OWN_REGISTRY}/side:1")], "web 1.0") == ()

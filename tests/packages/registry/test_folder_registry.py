@@ -105,7 +105,7 @@ async def test_what_was_handed_out_can_be_read_to_its_end(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ({"README": ""}, "it is no package"),
+        ({"README": ""}, "expected package.yaml"),
         ({"package.yaml": "type: Nothing\n"}, r"package\.yaml: type"),
         ({"package.yaml": "type: Application\nname: other\n"}, "was published as 'web'"),
         ({"Chart.yaml": "a: [\n"}, r"Chart\.yaml"),

@@ -97,9 +97,9 @@ def test_what_is_read(changes: JsonObject, announced: str) -> None:
     [
         ({"schemaVersion": 1}, OCI_MANIFEST, "schemaVersion is not 2"),
         ({"schemaVersion": None}, OCI_MANIFEST, "schemaVersion is not 2"),
-        ({"mediaType": OCI_INDEX}, OCI_INDEX, "an index where one image"),
-        ({"mediaType": DOCKER_LIST}, DOCKER_LIST, "an index where one image"),
-        ({"layers": None, "manifests": []}, OCI_MANIFEST, "an index where one image"),
+        ({"mediaType": OCI_INDEX}, OCI_INDEX, "expected one image, found an index"),
+        ({"mediaType": DOCKER_LIST}, DOCKER_LIST, "expected one image, found an index"),
+        ({"layers": None, "manifests": []}, OCI_MANIFEST, "expected one image, found an index"),
         ({"mediaType": "text/plain"}, "text/plain", "not a supported type of manifest"),
         ({"mediaType": DOCKER_MANIFEST}, OCI_MANIFEST, "announced as"),
         ({"mediaType": 5}, OCI_MANIFEST, "expected a string"),

@@ -145,7 +145,7 @@ async def test_what_is_no_layout(tmp_path: Path) -> None:
         await layout.tags(REPOSITORY)
     for text in ("", "[]", '{"manifests":{}}', '{"manifests":[1]}', "\0"):
         (folder / INDEX_FILE).write_text(text)
-        with pytest.raises(ArtifactError, match="no OCI image layout, or a damaged one"):
+        with pytest.raises(ArtifactError, match="not an OCI image layout, or it is damaged"):
             await layout.resolve(REPOSITORY, "1.0.0")
     with (folder / INDEX_FILE).open("wb") as file:
         file.truncate(MAX_INDEX + 1)

@@ -205,7 +205,7 @@ async def test_a_package_from_a_real_registry_is_installed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ({}, "it is no package"),
+        ({}, "expected package.yaml"),
         ({"package.yaml": "type: Application\nweight: 5\n"}, r"package\.yaml: .*weight"),
         ({"package.yaml": "a: [\n"}, r"package\.yaml"),
         ({"hooks/run.sh": "", "openapi/values.yaml": "type: 7\n"}, r"openapi/values\.yaml"),

@@ -133,7 +133,7 @@ async def test_plain_http_where_https_was_expected() -> None:
     "ca", ["hello", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "\0", "\u00e4" * 10]
 )
 async def test_authorities_that_cannot_be_read(ca: str) -> None:
-    with pytest.raises(RegistryError, match="no PEM text with certificates") as caught:
+    with pytest.raises(RegistryError, match="expected PEM text with certificates") as caught:
         async with open_wire(RegistryAddress("a"), scheme="https", credentials=None, ca=ca, patience=PATIENT):
             raise AssertionError("must not open")
     assert not caught.value.transient
@@ -276,6 +276,23 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
             known.of(client).put(PULL, BearerChallenge(f"http://{faulty.address}/token", "wharf", ""), "", 0)
         assert [path for _, path in faulty.asked()] == ["/v2/x", "/token", "/v2/x", "/token", "/v2/x"]
         assert sent(faulty)[-1] == "Bearer t1"
+
+
+async def test_a_token_without_the_right_is_not_used_again() -> None:
+    """The right is given after the token was made, and the registry answers 403 to the token, without a challenge."""
+    known = Authorizations()
+    async with open_faulty_registry() as faulty:
+        faulty.on(
+            "GET", "/token", *(Reply(body=b'{"token":"%s","expires_in":86400}' % each) for each in (b"poor", b"rich"))
+        )
+        refused = Reply(403, body=error_body("DENIED", "no right"))
+        faulty.on("GET", "/v2/x", bearer(faulty), refused, bearer(faulty), Reply(body=b"yes"))
+        async with wire_to(faulty, PORTER, known) as wire:
+            with pytest.raises(RegistryError, match="not allowed"):
+                await wire.ask(GET, max_bytes=10)
+        async with wire_to(faulty, PORTER, known) as wire:
+            assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+        assert sent(faulty) == ["", BASIC, "Bearer poor", "", BASIC, "Bearer rich"]
 
 
 async def test_a_realm_that_is_gone_is_forgotten() -> None:

@@ -53,7 +53,7 @@ def test_no_flag_is_longer_than_linux_takes(count: int, most: int) -> None:
 
 def test_too_many_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helm_command, "MAX_API_VERSIONS", 1)
-    with pytest.raises(RenderError, match="2 API versions are more than helm can be given"):
+    with pytest.raises(RenderError, match="2 API versions are more than helm accepts"):
         template_arguments(ASKED)
 
 

@@ -290,7 +290,7 @@ async def test_a_long_list_of_api_versions(renderer: HelmRenderer, tmp_path: Pat
     versions = tuple(f"group{number}.example.internal/v1/SomeKindOfThing{number}" for number in range(3_000))
     rendered = await renderer.render(request(folder, api_versions=(*versions, "wharf.example/v2")))
     assert "true" in [find(obj, "data", "absent") for obj in rendered.objects]
-    with pytest.raises(RenderError, match="more than helm can be given"):
+    with pytest.raises(RenderError, match="more than helm accepts"):
         await renderer.render(request(folder, api_versions=tuple(f"{name}{'x' * 200}" for name in versions)))
     assert MAX_API_BYTES < 2**20
 

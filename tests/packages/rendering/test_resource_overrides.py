@@ -128,7 +128,7 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
         ([{"kind": "Job", "name": 5}], "[0].name: expected a string, found an integer; put it in quotes"),
         (
             [{"kind": "Job", "name": "a", "replicas": 1}],
-            "[0].replicas: a Job has none; only Deployment and StatefulSet",
+            "[0].replicas: a Job has no replicas; only Deployment and StatefulSet",
         ),
         ([{"kind": "Deployment", "name": "a", "replicas": -1}], "[0].replicas: expected an integer from 0 to 10000"),
         ([{"kind": "Deployment", "name": "a", "replicas": True}], "[0].replicas: expected an integer"),

@@ -54,10 +54,10 @@ def test_what_is_not_read_is_a_warning(tmp_path: Path) -> None:
         "with-dash": {"outer": {"a": 1}},
     }
     assert unread(tmp_path, settings, {"templates/r.txt": READS}) == [
-        "image.tga: no template of the chart reads it; did you mean tag?",
-        "inComment: no template of the chart reads it",
-        "replicaCount: no template of the chart reads it; did you mean replicas?",
-        "with-dash.outer: no template of the chart reads it",
+        "image.tga: no template of the chart reads this setting; did you mean tag?",
+        "inComment: no template of the chart reads this setting",
+        "replicaCount: no template of the chart reads this setting; did you mean replicas?",
+        "with-dash.outer: no template of the chart reads this setting",
     ]
 
 
@@ -81,7 +81,7 @@ def test_nothing_is_claimed_about_a_chart_that_reads_values_in_another_way(templ
 def test_a_text_that_tpl_renders_reads_values(tmp_path: Path) -> None:
     files = {"templates/r.txt": "{{ tpl .Values.text . }}", "values.yaml": "text: '{{ .Values.byDefault }}'\n"}
     settings: JsonObject = {"text": "{{ .Values.own }}", "own": 1, "byDefault": 2, "other": 3}
-    assert unread(tmp_path, settings, files) == ["other: no template of the chart reads it"]
+    assert unread(tmp_path, settings, files) == ["other: no template of the chart reads this setting"]
 
 
 def test_values_of_charts_in_the_chart_are_below_their_names(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ async def test_a_repository_of_one_package(tmp_path: Path) -> None:
         assert (await registry.resolve(path, "1.0.0")).size
     async with open_source(source, "dns") as (registry, path):
         for request in (registry.resolve(path, "1.0.0"), registry.tags(path)):
-            with pytest.raises(ArtifactNotFoundError, match=r"has the package web only, and not dns"):
+            with pytest.raises(ArtifactNotFoundError, match=r"has only the package web, not dns"):
                 await request
 
 
@@ -152,7 +152,7 @@ async def test_a_real_server_of_ssh(tmp_path: Path) -> None:
         assert not caught.value.transient
         host = f"[{server.host.replace(':', ']:')} {other_public}"
         with pytest.raises(
-            RegistryError, match=r"git ls-remote: the server has the key SHA256:.*, which is none of its known"
+            RegistryError, match=r"git ls-remote: the server has the key SHA256:.*, which is not one of its known"
         ):
             await GitPacker(GitRepositories(), replace(source, ssh=replace(server.key, known_hosts=host))).check()
 

@@ -150,7 +150,9 @@ async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
                 f"{url}: has no version 2.0.0 of web; it has: 1.0.0, 1.1.0; correct the version, or publish it"
             )
             (tmp_path / "charts" / "web-1.0.0.tgz").write_bytes((tmp_path / "charts" / "web-1.1.0.tgz").read_bytes())
-            with pytest.raises(DigestError, match=r"web-1\.0\.0\.tgz: has the digest .*, and the index says") as failed:
+            with pytest.raises(
+                DigestError, match=r"web-1\.0\.0\.tgz: expected the digest .* of the index, found"
+            ) as failed:
                 await registry.resolve(path, "1.0.0")
             assert failed.value.transient
         async with open_source(HelmSource(url), "shop") as (registry, path):

@@ -26,7 +26,7 @@ async def test_files_without_a_token(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(content)
     with pytest.raises(RegistryError) as caught:
         await read_token_file(TokenFile(tmp_path / "token"))
-    assert str(caught.value) == f"{tmp_path}/token: expected a file with one token; check what writes it"
+    assert str(caught.value) == f"{tmp_path}/token: expected a file with one token; check the program that writes it"
     assert caught.value.transient
 
 

@@ -64,5 +64,5 @@ async def test_a_file_that_is_too_long_or_missing(tmp_path: Path) -> None:
 
 
 async def test_an_authority_that_cannot_be_read() -> None:
-    with pytest.raises(RegistryError, match="no PEM text with certificates"):
+    with pytest.raises(RegistryError, match="expected PEM text with certificates"):
         await get_file(WebServer("https://a.example", ca="hello"), "https://a.example/x", max_bytes=1)

@@ -322,9 +322,9 @@ async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / "deployed" / "file").write_text("")
         (tmp_path / "store" / "trees" / "README").write_text("")
         for name in ("foreign", "file"):
-            with pytest.raises(StoreError, match="not a link of this store"):
+            with pytest.raises(StoreError, match="expected a link of this store"):
                 await store.deploy(name, manifest)
-            with pytest.raises(StoreError, match="not a link of this store"):
+            with pytest.raises(StoreError, match="expected a link of this store"):
                 await store.undeploy(name)
         assert await store.collect() == 0
         assert listing(tmp_path)["deployed"] == ["file", "foreign", "prod.web"]

@@ -94,7 +94,7 @@ async def test_a_tree_that_no_one_could_check_is_not_made(
     image: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.files.disk_files.MAX_NAMES", 1)
-    with pytest.raises(ArtifactError, match="more files, or deeper folders"):
+    with pytest.raises(ArtifactError, match="more files, or more nested folders"):
         build(image, tmp_path / "tree", packed({"a": b"", "b": b""}))
 
 

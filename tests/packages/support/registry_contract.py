@@ -173,7 +173,7 @@ async def check_an_index_of_nothing_or_of_indexes_is_refused(registry: WritableR
     outer = await push_index(
         registry, "outer", {"mediaType": OCI_INDEX, "digest": inner.digest.text, "size": inner.size}
     )
-    with pytest.raises(ArtifactError, match="an index where one image is expected"):
+    with pytest.raises(ArtifactError, match="expected one image, found an index"):
         await registry.manifest(REPOSITORY, outer.digest)
     empty = await push_index(registry, "empty")
     with pytest.raises(ArtifactError, match="it has nothing"):

@@ -39,8 +39,8 @@ def test_a_bundle_of_a_key() -> None:
     ("change", "message"),
     [
         ({"mediaType": 3}, "the bundle cannot be read"),
-        ({"dsseEnvelope": {"payload": "", "signatures": []}}, "has 0 signatures; expected one"),
-        ({"verificationMaterial": {"tlogEntries": [{}, {}]}}, "has 2 entries of logs; expected one"),
+        ({"dsseEnvelope": {"payload": "", "signatures": []}}, "has 0 signatures; expected one signature"),
+        ({"verificationMaterial": {"tlogEntries": [{}, {}]}}, "has 2 entries of logs; expected one entry"),
         ({"verificationMaterial": {"certificate": {"rawBytes": "!"}}}, "the bundle cannot be read"),
     ],
 )

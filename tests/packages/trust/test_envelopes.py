@@ -45,7 +45,7 @@ def test_a_statement() -> None:
     ("payload", "message"),
     [
         (b"{", "cannot be read"),
-        (b"{}", "of type '', which is no in-toto statement"),
+        (b"{}", "of type '', which is not an in-toto statement"),
         (b'{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":"../x"}}]}', "cannot be read"),
         (b'{"_type":"https://in-toto.io/Statement/v1","subject":3}', "cannot be read"),
     ],

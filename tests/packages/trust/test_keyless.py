@@ -280,7 +280,7 @@ def signature_of_bytes(bundle: JsonObject) -> None:
     del bundle["dsseEnvelope"]
 
 
-UNUSABLE = f"{EXPECTED}, found 1 signature that cannot be used: "
+UNUSABLE = f"{EXPECTED}, found 1 signature that cannot be read: "
 FORGED = Authority(ec.derive_private_key(61, ec.SECP256R1()))
 """An authority that has the name of the trusted one, and another key."""
 CASES: list[tuple[str, Attack, Policy, str]] = [
@@ -313,15 +313,15 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         annotated(GOOD.but(signed_at=NOW + timedelta(hours=1))),
         KEYLESS,
         (
-            "the certificate was not valid when it was used, at 2026-01-02 04:04:05 UTC, only from 2026-01-02 03:03:05+00:00 to "
-            "2026-01-02 03:13:05+00:00: "
+            "the certificate was not valid when it was used, at 2026-01-02 04:04:05 UTC; it was valid from "
+            "2026-01-02 03:03:05+00:00 to 2026-01-02 03:13:05+00:00: "
         ),
     ),
     (
         "a certificate that is not valid yet",
         bundled(GOOD.but(signed_at=NOW - timedelta(hours=1))),
         KEYLESS,
-        "the certificate was not valid when it was used, at 2026-01-02 02:04:05 UTC, only from ",
+        "the certificate was not valid when it was used, at 2026-01-02 02:04:05 UTC; it was valid from ",
     ),
     ("a foreign root", annotated(GOOD.but(authority=STRANGER)), KEYLESS, NOT_ISSUED),
     ("a forged root", bundled(GOOD.but(authority=FORGED)), KEYLESS, NOT_ISSUED),
@@ -342,7 +342,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "another log",
         bundled(GOOD.but(log=OTHER_LOG)),
         KEYLESS,
-        f"the signature is in the log {LOG_NAME}, which is no log of spec.verify; {AGAIN}",
+        f"the signature is in the log {LOG_NAME}, which is not a log of spec.verify; {AGAIN}",
     ),
     (
         "no entry",
@@ -384,13 +384,13 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a changed statement",
         bundled(GOOD, statement_changed),
         KEYLESS,
-        f"the signature is not by the key of its certificate: it, or the signed content, was changed; {AGAIN}",
+        f"the signature is not by the key of its certificate: the signature or the signed content was changed; {AGAIN}",
     ),
     (
         "changed content",
         content_that_was_not_signed,
         KEYLESS,
-        f"the signature is not by the key of its certificate: it, or the signed content, was changed; {AGAIN}",
+        f"the signature is not by the key of its certificate: the signature or the signed content was changed; {AGAIN}",
     ),
     (
         "the entry of another signature",
@@ -414,7 +414,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a certificate in another log",
         bundled(GOOD.but(certificate_log=ec.derive_private_key(99, ec.SECP256R1()))),
         LOGGED_ONLY,
-        f"the certificate is in no certificate log of spec.verify; {AGAIN}",
+        f"the certificate is not in a certificate log of spec.verify; {AGAIN}",
     ),
     (
         "a statement of another type",
@@ -447,7 +447,10 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a bundle without a statement",
         bundled(GOOD, signature_of_bytes),
         KEYLESS,
-        f"{UNUSABLE}the bundle has a signature of bytes, expected one of a statement (dsseEnvelope); sign the artifact again",
+        (
+            f"{UNUSABLE}the bundle has a signature of bytes; expected the signature of a statement "
+            "(dsseEnvelope); sign the artifact again"
+        ),
     ),
     (
         "an entry that is no JSON",
@@ -485,6 +488,6 @@ async def test_an_old_artifact_under_a_new_version(tmp_path: Path) -> None:
     registry = OciLayout(tmp_path / "layout")
     digest = await artifact(registry, "0.9.0")
     await push_bundles(registry, digest, GOOD.bundle(statement(digest)))
-    with pytest.raises(TrustError, match=r"is for version 0\.9\.0, and 1\.0\.0 was requested"):
+    with pytest.raises(TrustError, match=r"is for version 0\.9\.0, but 1\.0\.0 was requested"):
         await fetch(registry, tmp_path, KEYLESS)
     assert stored(tmp_path) == ""

@@ -31,8 +31,8 @@ async def test_text_around_the_signed_one_is_not_returned(pgp: Pgp) -> None:
     ("change", "message"),
     [
         (lambda signed: signed.replace(b"web", b"wep"), "the text was changed after it was signed"),
-        (lambda signed: TEXT, "it is no text signed with OpenPGP"),
-        (lambda signed: b"", "it is no text signed with OpenPGP"),
+        (lambda signed: TEXT, "expected a text signed with OpenPGP, found other text"),
+        (lambda signed: b"", "expected a text signed with OpenPGP, found other text"),
         (lambda signed: signed[: len(signed) // 2], "the signature does not verify"),
         (lambda signed: signed + signed, "the signature does not verify"),
     ],
@@ -78,7 +78,7 @@ async def test_the_program_may_be_missing(tmp_path: Path) -> None:
         ("", "expected armored public keys of OpenPGP, found none"),
         ("x" * (MAX_KEYRING + 1), "at most"),
         ("-----BEGIN PGP PRIVATE KEY BLOCK-----", "found a private key"),
-        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nA\n-----END PGP PUBLIC KEY BLOCK-----", "its text is no base64"),
+        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nA\n-----END PGP PUBLIC KEY BLOCK-----", "its text is not base64"),
     ],
 )
 def test_keyrings_that_are_none(text: str, message: str) -> None:

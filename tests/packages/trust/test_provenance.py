@@ -54,14 +54,14 @@ class Case:
     message: str = ""
 
 
-OLD = "is for web 0.9.0, and web 1.0.0 was requested; publish that of the requested version"
+OLD = "is for web 0.9.0, but web 1.0.0 was requested; publish the file of the requested version"
 CASES = {
-    "another key": Case(by="other", message="it is by a key that is not in spec.verify.keyring"),
+    "another key": Case(by="other", message="the signature is by a key that is not in spec.verify.keyring"),
     "another archive": Case(
         archive=b"other", message="is for another archive of web 1.0.0; package and sign the chart again"
     ),
     "an old file": Case(version="0.9.0", message=OLD),
-    "another chart": Case(name="shop", message="is for shop 1.0.0, and web 1.0.0 was requested"),
+    "another chart": Case(name="shop", message="is for shop 1.0.0, but web 1.0.0 was requested"),
     "no digests": Case(
         text=b"name: web\nversion: 1.0.0\n", message="has 1 documents; expected Chart.yaml and the digests"
     ),
@@ -91,7 +91,7 @@ async def test_a_chart_in_a_registry(pgp: Pgp, tmp_path: Path) -> None:
     assert digest_of(b"archive").hex in await fetch(registry, tmp_path, policy)
     digest = (await registry.resolve(REPOSITORY, "1.0.0")).digest
     assert (await report_on(registry, REPOSITORY, digest, "stable", policy)).rows[-1] == ("trusted", "yes")
-    assert "and web 2.0.0 was requested" in (await report_on(registry, REPOSITORY, digest, "2.0.0", policy)).refused
+    assert "but web 2.0.0 was requested" in (await report_on(registry, REPOSITORY, digest, "2.0.0", policy)).refused
 
 
 async def test_a_chart_without_the_file(pgp: Pgp, tmp_path: Path) -> None:

@@ -15,5 +15,5 @@ async def test_a_channel_names_no_version(tmp_path: Path) -> None:
     await sign(registry, REPOSITORY, digest)
     report = await report_on(registry, REPOSITORY, digest, "1.0.0", POLICY)
     assert (report.refused, report.rows[-1]) == ("", ("trusted", "yes"))
-    assert "and 2.0.0 was requested" in (await report_on(registry, REPOSITORY, digest, "2.0.0", POLICY)).refused
+    assert "but 2.0.0 was requested" in (await report_on(registry, REPOSITORY, digest, "2.0.0", POLICY)).refused
     assert (await report_on(registry, REPOSITORY, digest, "", POLICY)).refused == ""

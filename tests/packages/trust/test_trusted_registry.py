@@ -128,20 +128,20 @@ ATTACKS: list[tuple[Attack, str]] = [
     ),
     (
         old_artifact_under_a_new_tag,
-        f"the signature by {OURS} is for version 0.9.0, and 1.0.0 was requested; push and sign the requested version",
+        f"the signature by {OURS} is for version 0.9.0, but 1.0.0 was requested; push and sign the requested version",
     ),
     (
         old_chart_under_a_new_tag,
-        f"the signature by {OURS} is for version 0.9.0, and 1.0.0 was requested; push and sign the requested version",
+        f"the signature by {OURS} is for version 0.9.0, but 1.0.0 was requested; push and sign the requested version",
     ),
     (
         artifact_of_another_package,
-        f"the signature by {OURS} is for the package 'shop', and 'web' was requested; push and sign the requested one",
+        f"the signature by {OURS} is for the package 'shop', but 'web' was requested; push and sign the requested package",
     ),
     (
         no_version,
         (
-            f"the artifact signed by {OURS} states no version, so an old one could stand in for 1.0.0; push it with "
+            f"the artifact signed by {OURS} states no version, so an old version could be used instead of 1.0.0; push it with "
             "`wharfinger package push --sign KEY`, or set spec.verify.requireVersion: false"
         ),
     ),
@@ -155,7 +155,7 @@ ATTACKS: list[tuple[Attack, str]] = [
     (
         signatures_that_are_no_manifest,
         (
-            f"expected a signature by {OURS}, found 1 signature that cannot be used: the manifest of signatures cannot be read: "
+            f"expected a signature by {OURS}, found 1 signature that cannot be read: the manifest of signatures cannot be read: "
             "layers.size: expected a number of bytes from 0 to 68719476736; sign the artifact again"
         ),
     ),
@@ -351,7 +351,7 @@ async def test_a_digest_must_state_the_version_that_is_expected(tmp_path: Path) 
         if allowed:
             assert (await trusted.manifest(REPOSITORY, old.digest)).descriptor == old
         else:
-            with pytest.raises(TrustError, match=r"is for version 1\.0\.0, and 2\.0\.0 was requested"):
+            with pytest.raises(TrustError, match=r"is for version 1\.0\.0, but 2\.0\.0 was requested"):
                 await trusted.manifest(REPOSITORY, old.digest)
 
 

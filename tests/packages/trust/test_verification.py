@@ -36,7 +36,7 @@ def test_versions_that_are_the_same(signed: str, stated: str, requested: str) ->
 
 def test_the_version_in_the_signature_comes_before_that_in_the_manifest() -> None:
     subject = Subject(DIGEST, "web", "2.0.0", "2.0.0")
-    assert "is for version 1.0.0, and 2.0.0" in refusal([signature(Claim(DIGEST, "", "1.0.0"))], subject, POLICY)
+    assert "is for version 1.0.0, but 2.0.0" in refusal([signature(Claim(DIGEST, "", "1.0.0"))], subject, POLICY)
 
 
 def test_one_good_signature_among_others_is_enough() -> None:

@@ -217,7 +217,7 @@ def test_no_more_claims_than_the_limit_and_neither_side_is_taken_before() -> Non
 
 @pytest.mark.parametrize("event", [Succeeded(5, 1), Conflicted(5), Failed(5)])
 def test_the_end_of_a_claim_that_is_not_under_way_is_a_bug(event: Event) -> None:
-    with pytest.raises(IllegalPoolEvent, match="none is under way"):
+    with pytest.raises(IllegalPoolEvent, match="no claim for it is under way"):
         play(event)
 
 

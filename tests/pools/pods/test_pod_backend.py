@@ -75,7 +75,7 @@ async def test_one_patch_sets_everything() -> None:
 async def test_images_are_the_pools_to_allow() -> None:
     async with open_cluster() as cluster, open_backend(cluster, 1) as backend:
         (member,) = shown(backend)
-        with pytest.raises(ClaimError, match="does not allow them"):
+        with pytest.raises(ClaimError, match="does not allow images"):
             await backend.claim(member, ClaimSpec(NAMESPACE, "one", "u", "workers", images={"main": "x"}))
     async with open_cluster() as cluster, open_backend(cluster, 1, allowImages=True) as backend:
         (member,) = shown(backend)

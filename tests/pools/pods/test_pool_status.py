@@ -36,7 +36,7 @@ def test_more_claims_than_max_allows() -> None:
     state, _ = step(state, Demand(3, 3), 0.0)
     found = numbers(state, 0.0)
     assert (found.desired, found.waiting, found.reason) == (0, 3, "MaxReached")
-    assert found.problem == "1 pods exist, and spec.max is 1"
+    assert found.problem == "1 pods exist, but spec.max is 1"
 
 
 def test_a_failed_write_is_the_reason_until_a_pod_is_made() -> None:

@@ -1,5 +1,6 @@
 """What is examined: programs, folders, a daemon, and a cluster; each with its verdict."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.packages.support.charts import tool
 from tests.runtime.daemon.test_daemon import dead_kubeconfig
 from wharfinger.runtime.daemon import doctor
 from wharfinger.runtime.daemon.doctor import DaemonAbsentError, Finding, Patient, Verdict, examine
+from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
 
 OK, WARNING, FAILED, SKIPPED = Verdict
 HELM = str(tool("helm"))
@@ -107,6 +109,14 @@ async def test_a_running_daemon(tmp_path: Path) -> None:
     found = (await examined(tmp_path, version="0.0.1"))["daemon"]
     assert (found.verdict, "has version 0.0.1, this program" in found.message) == (WARNING, True)
     assert (await examined(tmp_path, version=wharfinger.__version__))["daemon"].verdict is OK
+
+
+def test_the_examined_rights_are_those_of_the_options(tmp_path: Path) -> None:
+    patient = Patient(None, "", tmp_path, tmp_path / "socket", "helm")
+    assert patient.rights == NEEDED
+    assert replace(patient, admission=True).rights == (*NEEDED, *FOR_ADMISSION)
+    every = replace(patient, worker_pools=True, admission=True, require_account=True)
+    assert every.rights == (*NEEDED, *FOR_POOLS, *FOR_ADMISSION, *FOR_ACCOUNTS)
 
 
 async def test_without_a_kubeconfig_the_rest_is_skipped(tmp_path: Path) -> None:

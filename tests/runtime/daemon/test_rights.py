@@ -142,10 +142,12 @@ async def test_rights_that_are_taken_away_later_are_said_once(
         judge.allowed = ALL - {"patch applications/status"}
         await trio.sleep(2000)
         (message,) = caplog.messages
-        assert "lacks rights that it had when it started: patch applications.wharfinger.dev/status" in message
+        assert (
+            "the daemon lacks rights that it had when it started: patch applications.wharfinger.dev/status" in message
+        )
         judge.allowed = ALL
         await trio.sleep(1000)
-        assert caplog.messages[1:] == ["has all the rights it needs again"]
+        assert caplog.messages[1:] == ["the daemon has all rights that it needs again"]
         nursery.cancel_scope.cancel()
 
 

@@ -77,7 +77,7 @@ def test_messages_name_the_node_and_who_keeps_it_running() -> None:
         "Node/b → Node/a → Node/b keep each other running; a run with unchanged inputs must have an unchanged result"
     )
     assert "its own runs keep starting it again" in budget_message(A, Loop((A,), closed=True), 32)
-    assert "events of the world outside keep starting it" in budget_message(A, Loop((A,), closed=False), 32)
+    assert "events from outside keep starting it" in budget_message(A, Loop((A,), closed=False), 32)
     assert "Node/b → Node/a each start the next one" in budget_message(A, Loop((B, A), closed=False), 32)
     chain = chain_of(C, B, {B: A}.get)
     assert chain == (A, B, C)

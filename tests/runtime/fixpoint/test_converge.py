@@ -145,7 +145,7 @@ async def test_whatever_crashed_or_was_unresolved_and_did_better_later_is_not_he
 
 @pytest.mark.parametrize(("limit", "drain"), [(0, True), (1, False)])
 async def test_what_has_no_beginning_or_no_end_is_refused(limit: int, drain: bool) -> None:
-    with pytest.raises(ValueError, match="needs rules that drain"):
+    with pytest.raises(ValueError, match="needs rules with drain=True"):
         await converge(Bodies(), (A,), limit=limit, rules=Rules(drain=drain))
 
 

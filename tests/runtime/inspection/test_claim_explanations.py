@@ -50,7 +50,7 @@ async def test_every_situation(autojump_clock: trio.testing.MockClock) -> None:
         assert chain[1] == (
             "pool default/workers",
             "MaxReached",
-            "0 ready, 0 reserved, 0 starting, 1 claimed, 2 waiting claims; 1 pods exist, and spec.max is 1",
+            "0 ready, 0 reserved, 0 starting, 1 claimed, 2 waiting claims; 1 pods exist, but spec.max is 1",
         )
         assert remedy == "delete claims that are not used any more, or raise spec.max of the WorkerPool"
         await cluster.user.create(claim_object("four", images={"main": "x"}, labels={"a": "b c"}))

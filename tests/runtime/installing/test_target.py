@@ -40,7 +40,7 @@ def test_targets(text: str, target: Target, tmp_path: Path, monkeypatch: pytest.
         ("web@", "expected a folder"),
         ("web@^1 nonsense", "web@"),
         ("oci://r.example/web:1", "with a path before the name"),
-        (f"oci://r.example/a/web@sha256:{'1' * 64}", "a digest is no version"),
+        (f"oci://r.example/a/web@sha256:{'1' * 64}", "expected a tag, found a digest"),
         ("./absent", "absent: cannot be read"),
     ],
 )
@@ -72,10 +72,11 @@ def test_a_folder_or_an_archive_of_this_machine_is_carried(tmp_path: Path) -> No
 def test_what_cannot_be_carried_is_refused(tmp_path: Path) -> None:
     module = write(tmp_path / "ingress", {"package.yaml": "type: Module\n", "hooks/a.sh": ""})
     with pytest.raises(
-        PackageError, match=r"ingress: it is a Module, one for the whole cluster; create a Module resource"
+        PackageError,
+        match=r"ingress: the package is a Module, which exists once in a cluster; create a Module resource",
     ):
         read_target(str(module))
-    with pytest.raises(PackageError, match="it is no package"):
+    with pytest.raises(PackageError, match=r"expected package\.yaml"):
         read_target(str(write(tmp_path / "empty", {"README": ""})))
     large = chart(tmp_path / "large", "web", "1.0.0")
     (large / "noise").write_bytes(os.urandom(MAX_CARRIED + 1))

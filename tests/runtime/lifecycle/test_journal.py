@@ -169,7 +169,7 @@ def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Pa
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         assert Journal(file).entries() == ()
         (warning,) = file.warnings
-        assert "interrupted operations begin from the top" in warning
+        assert "interrupted operations begin from the first step" in warning
     with journal(tmp_path) as two:
         assert two.entries() == ()
 

@@ -88,7 +88,7 @@ def test_an_update() -> None:
         Simple.ASK_PROVISIONAL,
         Simple.SEE_OTHERS,
     )
-    with pytest.raises(AssertionError, match="nothing is loaded"):
+    with pytest.raises(AssertionError, match="no definition is loaded"):
         step(package(), UpdateDone(), IDLE)
 
 

@@ -212,7 +212,7 @@ def test_an_enabled_script_is_not_asked(place: Place) -> None:
     place.resources(resource("db"))
     code, out, _ = place.run()
     assert code == 0
-    assert "\ndb: its enabled script was not asked\n" in out
+    assert "\ndb: its enabled script was not run\n" in out
     assert not (place.root / "asked").exists()
 
 

@@ -121,13 +121,13 @@ def test_what_is_in_two_places_is_told_with_both(tmp_path: Path) -> None:
     assert wrong(file) == (
         (
             f"{file}, document 2 (Application web/shop): Application web/shop is in {file}, document 1 too; "
-            "leave one of them out"
+            "remove one of the two"
         ),
     )
 
 
 DOCUMENTS: dict[str, tuple[JsonObject | str, str]] = {
-    "no resource": ("a: b", ": no apiVersion and kind, so it is no resource"),
+    "no resource": ("a: b", ": expected a resource with apiVersion and kind"),
     "no object": ("[1, 2]", ": the document: expected an object"),
     "a text": ("text", ": the document: expected an object"),
     "another version": (
@@ -145,7 +145,7 @@ DOCUMENTS: dict[str, tuple[JsonObject | str, str]] = {
     "a spec that is none": ({**resource("web/x"), "spec": 7}, " (Application web/x): spec: "),
     "itself": (
         resource("db", dependsOn=[{"kind": "Module", "name": "db"}]),
-        " (Module db): spec.dependsOn[0]: this is the Module itself; a package cannot depend on itself",
+        " (Module db): spec.dependsOn[0]: this names the Module itself; a package cannot depend on itself",
     ),
     "a bad version": (
         resource("db", dependsOn=[{"kind": "Module", "name": "x", "version": ">>1"}]),

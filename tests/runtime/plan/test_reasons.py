@@ -46,7 +46,10 @@ CASES = {
         [
             "web.shop needs web.api",
             "web.api needs data.db",
-            "data.db cannot be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, and the current one is 1.28.0",
+            (
+                "data.db cannot be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, but the current "
+                "version is 1.28.0"
+            ),
         ],
         "",
     ),
@@ -157,7 +160,7 @@ def test_of_a_long_chain_both_ends_are_told() -> None:
     blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
     chain, remedy = told(blocked[0])
     assert len(chain) == plan_reasons.MAX_CAUSES
-    assert chain[7:10] == ["m07 needs m08", "m08 and 25 more, each for the next", "m34 needs m35"]
+    assert chain[7:10] == ["m07 needs m08", "m08 and 25 more, each of which waits for the next", "m34 needs m35"]
     assert chain[-1] == "m40 is not installed: there is no resource of that name"
     assert "create the Module m40" in remedy
     assert len(told(blocked[40 - plan_reasons.MAX_CAUSES + 1])[0]) == plan_reasons.MAX_CAUSES

@@ -42,7 +42,7 @@ def test_people_are_shown_a_table_and_why_the_rest_is_off() -> None:
         "web.shop would not be on: DependencyVersionMismatch: dependency data.db (>=2) is not met by version 1.4.0\n"
         f"  remedy: {of_version('data.db', '>=2', 'web.shop')}\n"
         "\n"
-        "ingress: its enabled script was not asked\n"
+        "ingress: its enabled script was not run\n"
         "\n"
         "1 of 5 wanted packages would not be on\n"
     )
@@ -111,7 +111,7 @@ def test_programs_are_told_everything() -> None:
         {"subject": "web.shop", "state": "needs data.db (>=2)", "message": "data.db has version 1.4.0"}
     ]
     assert shop["remedy"].startswith("set spec.packageVersion of applications.wharfinger.dev db")
-    assert document["packages"]["ingress"]["notes"] == ["its enabled script was not asked"]
+    assert document["packages"]["ingress"]["notes"] == ["its enabled script was not run"]
 
 
 def test_yaml_says_the_same_as_json() -> None:

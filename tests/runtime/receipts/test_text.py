@@ -1,5 +1,7 @@
 """Receipts as YAML that can be applied, and as JSON."""
 
+from dataclasses import replace
+
 import yaml
 
 from tests.programs import ROOT
@@ -26,11 +28,23 @@ def test_the_roles_can_be_applied() -> None:
     assert "# removal: its removal\n# (no rights)" in text
 
 
+def test_a_package_that_was_not_ready_is_named_with_its_reason() -> None:
+    receipt = replace(RECEIPT, unready="Deployment.apps demo/web: 0 of 1 pods are ready")
+    text = receipt_text(SUBJECT, receipt)
+    assert (
+        "not ready; rights that it needs only once it is ready are missing here:\n# Deployment.apps demo/web: 0 of 1"
+        in text
+    )
+    assert receipt_json(SUBJECT, receipt, None)["notReady"] == receipt.unready
+    assert "not ready" not in receipt_text(SUBJECT, RECEIPT)
+    assert "notReady" not in receipt_json(SUBJECT, RECEIPT, None)
+
+
 def test_growth_names_part_place_and_rule() -> None:
     text = growth_text({Part.HOOKS: frozenset({GET, NODES})}, "old")
     assert "#   hooks, in the namespace default:\n" in text
     assert '#     - {apiGroups: [""], resources: [nodes], verbs: [get]}' in text
-    assert growth_text({}, "old") == "# No right is needed in addition to those of old.\n"
+    assert growth_text({}, "old") == "# No rights are needed beyond those of old.\n"
 
 
 def test_json_has_each_access() -> None:

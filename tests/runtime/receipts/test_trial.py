@@ -1,5 +1,6 @@
 """Trials of a small package: with all rights, and with too few of them in each part."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tests.packages.support.charts import chart
 from tests.runtime.receipts.support import open_judge, plan, programs
 from wharfinger.kube.access_rules import Access
 from wharfinger.runtime.receipts.rights import Grant, Part, needed
-from wharfinger.runtime.receipts.trial import Record, run_trial
+from wharfinger.runtime.receipts.trial import Record, TrialError, run_trial
 
 
 def rights(*verbs: str) -> Grant:
@@ -25,6 +26,37 @@ async def test_the_requests_of_a_package_are_recorded_by_part(tmp_path: Path) ->
     assert verbs[Part.REMOVAL] == {"get", "delete"}
     assert verbs[Part.HOOKS] == set()
     assert record.refusals(user) == []
+
+
+NEVER_READY = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: stuck}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}, annotations: {wharfinger.dev/never-scheduled: "true"}}
+    spec: {containers: [{name: c, image: i}]}
+"""
+
+
+@pytest.mark.slow
+async def test_a_package_that_is_applied_and_never_ready_is_upgraded_and_removed(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "web", "web", "1.0.0", {"templates/stuck.yaml": NEVER_READY})
+    wanted = replace(plan(folder, namespace="shop"), limit_s=15.0)
+    record = await run_trial(wanted, None, programs(), open_judge, tmp_path / "trial")
+    assert (record.failure, record.failed_in) == ("", None)
+    assert "stuck" in record.unready
+    verbs = {each.verb for each in needed(record.requests[Part.REMOVAL], wanted.subject.account.user)}
+    assert verbs == {"get", "delete"}
+
+
+@pytest.mark.slow
+async def test_a_package_that_is_not_applied_in_time_is_an_error(tmp_path: Path) -> None:
+    wanted = replace(plan(chart(tmp_path / "web", "web", "1.0.0"), namespace="shop"), limit_s=0.0)
+    with pytest.raises(ExceptionGroup) as caught:
+        await run_trial(wanted, None, programs(), open_judge, tmp_path / "trial")
+    assert caught.group_contains(TrialError, match="is not ready in version")
 
 
 @pytest.mark.slow

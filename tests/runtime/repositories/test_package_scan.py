@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import pytest
+
 from tests.packages.support.registry_contract import push
 from wharfinger.formats.json.value import JsonObject, encode_json
 from wharfinger.packages.digest import Digest, digest_of
@@ -153,6 +155,28 @@ async def test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one(t
     await push_config(layout, "1.0.0", {"description": "now"})
     again = await scan_package(layout, WEB, index, Interest())
     assert (again.details["1.0.0"].unreadable, again.details["1.0.0"].description) == ("", "now")
+
+
+@pytest.mark.parametrize("newest", [True, False])
+async def test_a_version_whose_content_is_missing_hides_no_other_and_is_read_again(
+    newest: bool, tmp_path: Path
+) -> None:
+    """As after a garbage collection of the registry, or an interrupted copy. The same content may be pushed again."""
+    layout = OciLayout(tmp_path)
+    lost = await push_config(layout, "1.0.0", {"description": "lost"})
+    await push_config(layout, "0.9.0" if newest else "1.1.0", {"description": "whole"})
+    blob = tmp_path / WEB / "blobs" / "sha256" / (await layout.manifest(WEB, lost)).config.digest.hex
+    data = blob.read_bytes()
+    blob.unlink()
+    index = await scan_package(layout, WEB, EMPTY, Interest())
+    assert index.details["1.0.0"].unreadable.startswith("it is incomplete: ")
+    assert index.digest("1.0.0") == ""
+    assert index.details["0.9.0" if newest else "1.1.0"].description == "whole"
+    assert await scan_package(layout, WEB, index, Interest()) == index
+    blob.write_bytes(data)
+    again = await scan_package(layout, WEB, index, Interest())
+    assert again.details["1.0.0"].description == "lost"
+    assert again.digest("1.0.0") == lost.text
 
 
 def test_details_of_a_chart_and_of_a_package() -> None:

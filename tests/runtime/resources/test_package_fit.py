@@ -23,14 +23,12 @@ def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
     check_needs(package, AppId("prod", "web"))
     with pytest.raises(
         IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, and is installed under that name itself; install it under",
+        match=r"package web 1\.0\.0 requires Application prod/db, which is its own name; install it under",
     ):
         check_needs(package, AppId("prod", "db"))
-    with pytest.raises(
-        IdentityError, match="subscribes to Application shared/mail, and is installed under that name itself"
-    ):
+    with pytest.raises(IdentityError, match="subscribes to Application shared/mail, which is its own name"):
         check_needs(package, AppId("shared", "mail"))
-    with pytest.raises(IdentityError, match="requires Module dns, and is installed under that name itself"):
+    with pytest.raises(IdentityError, match="requires Module dns, which is its own name"):
         check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
 
 
@@ -38,7 +36,7 @@ def test_what_a_package_needs_may_contradict_only_where_it_is_installed(tmp_path
     buckets = "{mandatory: [{name: db}], noneOf: [{name: old, applications: [{name: prod/db}]}]}"
     package = needing(tmp_path, f"{{type: Application, requirements: {{applications: {buckets}}}}}")
     check_needs(package, AppId("test", "web"))
-    with pytest.raises(FormatError, match=r"in namespace prod\.noneOf: prod\.db is in mandatory too"):
+    with pytest.raises(FormatError, match=r"in namespace prod\.noneOf: prod\.db is also in mandatory"):
         check_needs(package, AppId("prod", "web"))
 
 

@@ -235,7 +235,7 @@ def test_a_wrong_helm_repository_is_refused(fields: JsonObject, message: str) ->
 def test_a_helm_repository_has_no_signatures() -> None:
     obj: JsonObject = {"spec": {"helm": {"url": "https://charts.example"}, "verify": {"keys": ["x"]}}}
     with pytest.raises(
-        SpecError, match=r"a Helm repository has provenance files and no signatures of cosign; use keyring"
+        SpecError, match=r"a Helm repository has provenance files instead of cosign signatures; use keyring"
     ):
         read_repository(obj)
 
@@ -267,7 +267,7 @@ def test_a_git_repository_and_its_login() -> None:
         ({"url": "/etc"}, "is not below a folder"),
         ({"path": "../x"}, r"spec.git.path: expected a folder of the repository"),
         ({"tags": "v"}, r"expected \{version\} once"),
-        ({"package": "A B"}, "is no name of a package"),
+        ({"package": "A B"}, "is not the name of a package"),
         (
             {"url": "file:///srv/x", "credentialsSecret": {"name": "a", "namespace": "b"}},
             r"expected an http\(s\) or ssh URL|is not below a folder",
@@ -312,7 +312,8 @@ def test_a_source_without_signatures_refuses_a_policy(kind: str, tmp_path: Path)
         "folder": {"path": str(tmp_path)},
     }
     with pytest.raises(
-        SpecError, match=r"spec.verify: .* no signatures( of cosign; use keyring|; use a layout, or a reg)"
+        SpecError,
+        match=r"spec.verify: .*( instead of cosign signatures; use keyring|no signatures; use a layout, or a reg)",
     ):
         read_repository({"spec": {kind: sources[kind], "verify": {"keys": [PEM]}}}, [tmp_path])
 
@@ -322,7 +323,7 @@ def test_the_login_of_archives_is_for_the_named_server() -> None:
     files: list[JsonValue] = [
         {"name": "web", "version": "1", "digest": f"sha256:{'1' * 64}", "url": "https://a.example/b"}
     ]
-    with pytest.raises(SpecError, match=r"spec.archive.server: required beside a login"):
+    with pytest.raises(SpecError, match=r"spec.archive.server: required with a login"):
         read_repository(spec(archive={"packages": files, "credentialsSecret": login}))
     found = read_repository(
         spec(archive={"packages": files, "credentialsSecret": login, "server": "https://a.example/"})

@@ -78,6 +78,18 @@ def test_one_that_is_paused_keeps_its_place() -> None:
     assert on(scheduler) == {"flannel"}
 
 
+def test_all_others_name_the_paused_one_that_has_the_place() -> None:
+    """Not one that is off for the same reason and whose name sorts first: to disable that one would change nothing."""
+    scheduler = started()
+    scheduler.apply(NodeAdded(grouped("weave", "mesh", order=1)))
+    scheduler.apply(NodeAdded(grouped("calico", order=2)))
+    scheduler.apply(NodeAdded(grouped("flannel", order=3)))
+    for name in ("calico", "flannel"):
+        decision = scheduler.decision(name)
+        assert decision is not None
+        assert decision.message.endswith("only one Module is installed: weave (which is off at present)")
+
+
 @pytest.mark.parametrize(
     ("vote", "installed"),
     [

@@ -26,20 +26,20 @@ def test_floors() -> None:
             node("app", kubernetes=">=1.32"),
             FACTS,
             Reason.KUBERNETES_UNMET,
-            "app needs Kubernetes >=1.32, and the current one is v1.31.4+k3s1",
+            "app needs Kubernetes >=1.32, but the current version is v1.31.4+k3s1",
         ),
         (
             node("app", kubernetes=">=1.32"),
             Facts("", "1"),
             Reason.VERSION_LOOKUP_FAILED,
-            "app needs Kubernetes >=1.32, and its version is not known",
+            "app needs Kubernetes >=1.32, but its version is not known",
         ),
         (
             node("app", kubernetes=">=1.32"),
             Facts("new", "1"),
             Reason.VERSION_LOOKUP_FAILED,
             (
-                "app needs Kubernetes >=1.32, and the current one is not understood: 'new' is not a version;"
+                "app needs Kubernetes >=1.32, but the current version is not understood: 'new' is not a version;"
                 " write one like 1.2.3 or 1.2.3-rc.1"
             ),
         ),
@@ -48,13 +48,13 @@ def test_floors() -> None:
             node("app", platform="<1.70"),
             FACTS,
             Reason.PLATFORM_UNMET,
-            "app needs the platform <1.70, and the current one is 1.70.2",
+            "app needs the platform <1.70, but the current version is 1.70.2",
         ),
         (
             node("app", platform=">=1", kubernetes="*"),
             Facts("1.30", ""),
             Reason.VERSION_LOOKUP_FAILED,
-            "app needs the platform >=1, and its version is not known",
+            "app needs the platform >=1, but its version is not known",
         ),
         (node("app"), Facts(), None, ""),
     ],

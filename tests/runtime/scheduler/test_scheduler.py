@@ -74,7 +74,7 @@ def test_a_refused_node_changes_nothing() -> None:
 
 
 REJECTED = [
-    (node("app", kubernetes=">=9"), "KubernetesRequirementsUnmet", "app needs Kubernetes >=9, and the current one"),
+    (node("app", kubernetes=">=9"), "KubernetesRequirementsUnmet", "app needs Kubernetes >=9, but the current version"),
     (node("app", "db >=2"), "DependencyVersionMismatch", r"dependency db \(>=2\) is not met by version 1.0.0"),
     (node("app", "gone"), "DependencyNotEnabled", "dependency gone is not installed"),
     (node("app", "off"), "DependencyNotEnabled", "dependency off is not enabled"),

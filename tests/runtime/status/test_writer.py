@@ -219,6 +219,21 @@ def test_stages_of_a_package_that_is_verified_after_a_restart_are_looked_at_once
     assert asked.taken() == [("a", 0.0)]
 
 
+def test_stages_of_a_verification_ask_for_no_look_while_one_is_planned() -> None:
+    asked = Asked()
+    asked.writer.planned_until_s = 10.25
+    restored = statuses.restored(1, statuses.external(ready()), T1)
+    fetched = statuses.succeeded(restored, Stage.FETCHED, T1)
+    loading = statuses.progressing(fetched, Stage.LOADED, Reason.PENDING, "loading", T1)
+    asked.writer.changed("a", restored, fetched, 10.0)
+    assert asked.taken() == []
+    broken = statuses.failed(fetched, Stage.LOADED, Reason.PENDING, "no", T1, permanent=True)
+    asked.writer.changed("b", fetched, broken, 10.0)
+    assert asked.taken() == [("b", 0.0)], "it is not Ready any more"
+    asked.writer.changed("a", fetched, loading, 10.25)
+    assert asked.taken() == [("a", PAUSE_S)]
+
+
 def test_another_generation_that_is_soon_complete_is_written_once() -> None:
     asked = Asked()
     begun = statuses.reconfigure_started(ready(), ready().generation + 1, T1)

@@ -49,7 +49,7 @@ CASES = {
     "first installation": Case(policy("^1"), "", "1.2.0", Why.UPDATE),
     "first installation by hand": Case(policy("^1", Mode.MANUAL), "", "1.2.0", Why.UPDATE),
     "first installation outside of windows": Case(policy("^1", Mode.WINDOWS), "", "1.2.0", Why.UPDATE),
-    "newest is installed": Case(policy("^1"), "1.2.0", "1.2.0", Why.NEWEST, said="2.0.0 is newer, and outside of it"),
+    "newest is installed": Case(policy("^1"), "1.2.0", "1.2.0", Why.NEWEST, said="2.0.0 is newer, but outside of it"),
     "newest of all": Case(policy(">=1"), "2.0.0", "2.0.0", Why.NEWEST, said="2.0.0 is the newest version of range >=1"),
     "auto": Case(policy("^1"), "1.1.0", "1.2.0", Why.UPDATE),
     "manual": Case(policy("^1", Mode.MANUAL), "1.1.0", "1.1.0", Why.AWAITS_APPROVAL, "1.2.0", said="waits for approval"),

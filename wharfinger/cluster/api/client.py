@@ -1,7 +1,7 @@
 """The interface to a Kubernetes API: every request that the rest of Wharfinger may make to a cluster, and nothing more.
 
 Implementation: :mod:`wharfinger.cluster.api.http_client`, over httpx, for real clusters, for the embedded control plane over
-loopback, and for simulations in memory. It passes ``tests/cluster/support/client_contract.py`` on each of them.
+loopback, and for simulations in memory. It passes ``tests/cluster/support/client_contract.py`` on each kind of server.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -67,8 +67,8 @@ class ClusterClient(Protocol):
     def acting_as(self, account: ServiceAccount, *, comment: str = "") -> "ClusterClient":
         """Return a client whose requests for single objects are made as a service account, by impersonation.
 
-        Discovery, lists and watches stay requests of this client's own user. ``comment`` is appended to the user agent of the
-        requests made as the account. The returned client need not be closed.
+        Discovery, lists and watches stay requests of this client's own user. ``comment`` is appended to the user agent of
+        requests as the account. The returned client need not be closed.
         """
         ...
 
@@ -141,7 +141,7 @@ class ClusterClient(Protocol):
         """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
         A page may raise GoneError, because the server forgot the list that was begun. The caller then begins another list, with
-        ``paged=False`` if GoneError is raised again. It discards the pages so far, or compares them with those of the next
+        ``paged=False`` if GoneError is raised again. It discards the pages so far, or compares them with the pages of the next
         list. ``metadata_only``: the objects are sent as PartialObjectMetadata if the server supports that.
         """
         ...
@@ -183,12 +183,14 @@ class ClusterClient(Protocol):
         ...
 
     async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
-        """Patch the object with an RFC 6902 JSON patch, completely or not at all. Raises InvalidError if it cannot be done."""
+        """Patch the object with an RFC 6902 JSON patch, completely or not at all. Raises InvalidError if the patch cannot be
+        applied.
+        """
         ...
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
-        """Delete the object; return whether it is gone already. False: finalizers or a grace period keep it for now.
+        """Delete the object; return whether it is gone already. False: finalizers or a grace period keep the object for now.
 
-        Raises NotFoundError if it was gone before; with ``uid``, ConflictError if another object has the name.
+        Raises NotFoundError if it did not exist; with ``uid``, ConflictError if another object has the name.
         """
         ...

@@ -43,7 +43,9 @@ class ConnectionConfigError(ClusterError):
 
 
 class Authorization(Protocol):
-    """The source of the Authorization header ("" for none). It may block: call it in a thread unless it is static."""
+    """The source of the Authorization header ("" for no header). It may block: call it in a thread unless the header is
+    static.
+    """
 
     def header(self, *, renew: bool) -> str:
         """Return the header; with ``renew``, discard every cached value first. Raises ConnectionConfigError."""
@@ -89,9 +91,9 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
     """Read the connection to the cluster. Blocks (files, exec plugins): run it in a thread.
 
     If ``kubeconfig`` is None, the files of ``$KUBECONFIG`` are read, else ``~/.kube/config``, else a pod's service account.
-    ``context`` "" is the file's current context. Certificates that the file contains as data are written to the folder
-    ``certificates`` (default: the system's temporary folder); a killed process leaves them there. Raises ConnectionConfigError
-    with a remedy.
+    If ``context`` is "", the file's current context is used. Certificates that the file contains as data are written to the
+    folder ``certificates`` (default: the system's temporary folder); a killed process leaves them there. Raises
+    ConnectionConfigError with a remedy.
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():
@@ -139,8 +141,8 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
 
 
 def _proxy_of(server: str, named: str, environ: Mapping[str, str]) -> str:
-    """Return the proxy to a server: the one that the kubeconfig names, else that of the environment, as for kubectl; "" if
-    there is none. Raises ConnectionConfigError.
+    """Return the proxy to a server: the kubeconfig's proxy, else the proxy of the environment, as for kubectl; "" if neither
+    names a proxy. Raises ConnectionConfigError.
     """
     if named:
         return named
@@ -161,7 +163,9 @@ class TokenFileAuthorization:
         """Return the header with the file's current token."""
         token = _read_text(self.path)
         if not token:
-            raise ConnectionConfigError(f"token file {self.path}: missing or empty; it has to hold a bearer token")
+            raise ConnectionConfigError(
+                f"token file {self.path}: expected a bearer token, found no file or an empty one"
+            )
         return f"Bearer {token}"
 
 
@@ -199,7 +203,8 @@ def _from_kubeconfig(paths: str, context: str, certificates: Path | None) -> Con
 
 
 def without_userinfo(url: str) -> tuple[str, str]:
-    """Return a URL without its user info, and the Basic Authorization header for that user info; "" if there is none.
+    """Return a URL without its user info, and the Basic Authorization header for that user info; the header is "" if the URL has
+    no user info.
 
     ``http://user:password@host`` becomes ``http://host`` and a header. An address is shown and logged, so it must not
     contain credentials.
@@ -270,7 +275,7 @@ def _load_kubeconfig(paths: str, context: str, certificates: Path | None) -> _Ku
         nodes = list(merged.value.get("users") or ())
     except (_config_exception(), binascii.Error, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConnectionConfigError(
-            f"kubeconfig {paths}: {_first_line(error)}; correct it or choose another"
+            f"kubeconfig {paths}: {_first_line(error)}; correct it or choose another kubeconfig"
         ) from error
     except ConnectionConfigError:
         raise
@@ -317,7 +322,7 @@ def _named(items: list[JsonObject], name: str) -> JsonObject:
 
 
 def _plain(value: object) -> JsonObject:
-    """Return an entry of the package's tree without its path-remembering wrappers."""
+    """Return an entry of the package's tree without its wrappers, which remember paths."""
     return as_object(_unwrap(value), "kubeconfig entry")
 
 

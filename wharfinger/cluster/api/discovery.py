@@ -1,6 +1,6 @@
-"""The kinds that a server serves, by discovery (KEP-3352 "aggregated discovery", and the older document per group).
+"""The kinds that a server serves, by discovery (KEP-3352 "aggregated discovery", and the older document for each group).
 
-Pure: it turns documents into a :class:`Catalog`. The requests for those documents are made in
+Pure: this module turns documents into a :class:`Catalog`. The requests for those documents are made in
 :mod:`wharfinger.cluster.api.http_client`. A group whose own API server is down is left out and named in
 :attr:`Catalog.unavailable`, so that the other groups can still be used.
 """
@@ -17,7 +17,7 @@ AGGREGATED_ACCEPT: Final = (
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
     "application/json"
 )
-"""The Accept header for ``/api`` and ``/apis``: the aggregated form if the server knows it, else the plain one."""
+"""The Accept header for ``/api`` and ``/apis``: the aggregated form if the server knows it, else the plain form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Draft:
     def add(
         self, found: ResourceType, singular: str, short_names: Iterable[JsonValue], verbs: Collection[JsonValue]
     ) -> None:
-        """Keep the first resource of a kind; skip a resource without a kind, which is only the parent of subresources."""
+        """Keep the first resource of a kind; skip a resource without a kind, because it is only the parent of subresources."""
         if not found.kind or not found.plural or (found.api_version, found.kind) in self.types:
             return
         self.types[(found.api_version, found.kind)] = found
@@ -120,7 +120,9 @@ def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
 
 
 def group_versions(api: JsonObject, apis: JsonObject) -> tuple[str, ...]:
-    """Return all ``group/version`` in the plain documents of ``/api`` and ``/apis``, the preferred one of each group first."""
+    """Return all ``group/version`` in the plain documents of ``/api`` and ``/apis``, the preferred version of each
+    group first.
+    """
     result: list[str] = [version for version in find_list(api, "versions") if isinstance(version, str)]
     for group in find_list(apis, "groups"):
         result.append(find_str(group, "preferredVersion", "groupVersion"))

@@ -1,13 +1,13 @@
-"""The URLs at which a release can be reached: those of its Ingresses and Gateway-API routes (spec runtime §8.9).
+"""The URLs at which a release can be reached, from its Ingresses and Gateway-API routes (spec runtime §8.9).
 
 Only endpoints that the chart's author marked with the annotation :data:`ENDPOINT` on the Ingress, the route, or the Gateway are
-reported, because most hosts of a chart are not for users. The annotation's value is the description; ``"true"`` is no
-description, ``"false"`` removes the mark.
+reported, because most hosts of a chart are not for users. The annotation's value is the description; ``"true"`` means that there
+is no description, ``"false"`` removes the mark.
 
-An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives one for
-each of its hostnames and paths; scheme and port are those of the listeners that it is attached to, if its Gateway is among the
-objects, else https. A Gateway that is marked itself gives one for each listener with a hostname. A missing host or a wildcard
-gives no URL, unless the status contains an address (``loadBalancer.ingress``, ``addresses``).
+An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives a URL for
+each of its hostnames and paths. If its Gateway is among the objects, scheme and port are those of the listeners that the route is
+attached to; otherwise the scheme is https. A Gateway that is marked itself gives a URL for each listener with a hostname. A
+missing host or a wildcard gives no URL, unless the status contains an address (``loadBalancer.ingress``, ``addresses``).
 
 Pure. Rendered objects have no status; the live objects may supply an address for a rendered object without a host.
 """
@@ -21,7 +21,7 @@ from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_v
 
 ENDPOINT: Final = "wharfinger.dev/application-endpoint"
 MAX_ENDPOINTS: Final = 50
-"""The largest number of endpoints of one release; more do not fit into a status."""
+"""The largest number of endpoints of one release, so that they fit into a status."""
 MAX_CHARS: Final = 500
 """The longest URL, and the longest description, in characters."""
 
@@ -34,7 +34,7 @@ _Name: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """A URL for users, and its description; "" if the author gave none."""
+    """A URL for users, and its description; "" if the author gave no description."""
 
     url: str
     description: str = ""
@@ -130,7 +130,7 @@ def _of_gateway(obj: JsonObject, live: JsonObject | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
-    """A listener of a Gateway. ``host`` is "" for any; ``address`` is the Gateway's own, "" if it is not known."""
+    """A listener of a Gateway. ``host`` is "" for any host; ``address`` is the Gateway's address, "" if it is not known."""
 
     scheme: str
     port: int | None
@@ -158,7 +158,7 @@ def _parent(parent: JsonValue, namespace: str) -> _Name:
 
 
 def _url(scheme: str, host: str, port: int | None, path: str) -> Iterator[str]:
-    """Yield the URL, or nothing if there is no host that can be opened."""
+    """Yield the URL, or nothing if no usable host is known."""
     if not host or "*" in host or any(char.isspace() for char in host + path):
         return
     place = f"[{host}]" if ":" in host else host

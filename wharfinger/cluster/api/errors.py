@@ -100,18 +100,18 @@ class InvalidError(ApiError):
 class SchemaMismatchError(ApiError):
     """The server answered 500 to an apply: a field is not in the object's schema, or an item occurs twice.
 
-    Only a change of the object or of the schema helps. The error is transient nevertheless: a server whose definition was
-    upgraded a moment ago answers by the old schema for a while, so the request is worth some more attempts.
+    Only a change of the object or of the schema helps. The error is transient nevertheless: shortly after the upgrade of a
+    definition, a server still uses the old schema, so some more attempts may succeed.
     """
 
 
 _UNFIT: Final = "failed to create typed patch object"
 _UNKNOWN_TYPE: Final = "no corresponding type for"
-"""A part of the server's message if it has no schema of the kind yet."""
+"""A part of the server's message if the server has no schema of the kind yet."""
 
 
 class ReleaseError(ClusterError):
-    """The release cannot be done as asked; permanent until something is changed."""
+    """The operation on a release cannot be done as requested; permanent until something is changed."""
 
     transient = False
 

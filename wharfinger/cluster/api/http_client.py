@@ -1,9 +1,9 @@
 """The ClusterClient over HTTP: Kubernetes' REST conventions, on httpx and trio.
 
 Callers may rely on these properties: every method ends in bounded time and raises nothing but ClusterErrors; a list is
-consistent (paged at one revision, begun again if the server forgot that revision); a watch yields whole events or raises;
-discovery is cached, repeated once when a kind is missing, and discarded after this client wrote a CustomResourceDefinition
-or an APIService.
+consistent (paged at one revision, begun again if the server forgot that revision); a watch yields complete events or raises;
+discovery is cached, repeated once when a kind is missing, and discarded after this client wrote a CustomResourceDefinition or an
+APIService.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
@@ -113,7 +113,7 @@ class HttpClusterClient:
         if api_version and silent:
             raise SilentKindError(f"{what}: the API server behind {api_version} does not answer")
         raise UnknownKindError(
-            f"{what}: {self._session.server} serves no such kind; check that its CustomResourceDefinition is installed"
+            f"{what}: {self._session.server} does not serve this kind; check that its CustomResourceDefinition is installed"
             + (f" (the API servers behind {', '.join(silent)} do not answer)" if silent else "")
         )
 
@@ -248,7 +248,7 @@ class HttpClusterClient:
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete an object with DELETE, under a UID precondition if ``uid`` is given.
 
-        The server answers with a Status or with the object, depending on the kind. An object that is kept for now has a
+        The server answers with a Status or with the object, depending on the kind. An object that still exists has a
         deletionTimestamp.
         """
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
@@ -364,9 +364,9 @@ class HttpClusterClient:
 
 
 class _ActingClient(HttpClusterClient):
-    """A client that acts as a service account. Discovery, lists and watches are those of the other client.
+    """A client that acts as a service account. Discovery, lists and watches are requests of the other client's user.
 
-    No group is sent: the API server then adds the groups that every token of the account has.
+    No group is sent, so that the API server adds the groups that every token of the account has.
     """
 
     def __init__(self, own: HttpClusterClient, session: HttpSession, account: ServiceAccount, comment: str) -> None:

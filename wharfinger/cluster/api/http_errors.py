@@ -18,7 +18,7 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError, NotFoundError,
 from wharfinger.formats.json.value import JsonObject, find
 
 QUOTED_CHARS: Final = 300
-"""The largest number of characters quoted from an answer that is no Status."""
+"""The largest number of characters quoted from an answer that is not a Status."""
 MIN_RETRY_AFTER_S: Final = 1.0
 MAX_RETRY_AFTER_S: Final = 300.0
 """The longest delay that a server may ask for; MIN_RETRY_AFTER_S is the shortest. Other values are moved to these bounds."""
@@ -39,7 +39,7 @@ _REASONS: Final = {
 
 
 class NotServedError(NotFoundError):
-    """A 404 of the server's router: the type of the resource is not (or no longer) served."""
+    """A 404 of the server's router: the server does not serve this type of resource (any more)."""
 
 
 class MalformedAnswerError(ClusterError):
@@ -87,7 +87,7 @@ def _error_of_response(status: int, body: bytes, what: str) -> ApiError:
 
 
 def error_of_status(status: JsonObject, what: str) -> ApiError:
-    """Return the error for a Status that came inside a stream (a watch's ERROR event)."""
+    """Return the error for a Status inside a stream (a watch's ERROR event)."""
     code, reason, message = status.get("code"), status.get("reason"), status.get("message")
     number = code if isinstance(code, int) and code >= 400 else 500
     words = reason if isinstance(reason, str) and reason else _REASONS.get(number, "Unknown")

@@ -1,6 +1,6 @@
-"""Lists and watches over an HTTP session: parsed for readers of objects, as text for readers that pass objects on.
+"""Lists and watches over an HTTP session: parsed for readers of objects, and as text for readers that pass objects on.
 
-A list is consistent: its pages are read at one revision. A parsed list is returned whole, and is begun again if the server
+A list is consistent: its pages are read at one revision. A parsed list is returned as a whole, and is begun again if the server
 forgot that revision half-way. An unparsed list is returned page by page, so its reader has to begin it again.
 """
 
@@ -39,7 +39,7 @@ BUSY_S: Final = 0.02
 REST_S: Final = 0.005
 MUCH_BYTES: Final = 128 * 1024
 MAX_KINDS: Final = 10_000
-"""The number of kinds of which it is remembered whether their watches send bookmarks."""
+"""The number of kinds for which it is remembered whether their watches send bookmarks."""
 
 _Event = TypeVar("_Event", WatchEvent, RawEvent)
 
@@ -68,7 +68,7 @@ class HttpReader:
         return min(options.watch_silence_s, longest) if self._marking.get(resource, True) else longest
 
     def _mark(self, resource: ResourceType, *, sends: bool) -> None:
-        """Remember whether watches of this kind send bookmarks; one that once did always does."""
+        """Remember whether watches of this kind send bookmarks. A kind that has sent one is assumed to send them always."""
         if self._marking.get(resource) is None or sends:
             self._marking[resource] = sends
             if len(self._marking) > MAX_KINDS:
@@ -232,7 +232,7 @@ async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """Yield the chunks of a stream; while it is busy, pause after each chunk that was waited for.
 
     Chunks that arrive during the pause are read together, because at thousands of events a second most of the work would be
-    to wake up for each of them. If many chunks arrive between two waits, a pause would gain nothing, so there is none.
+    to wake up for each of them. If many chunks arrive between two waits, there is no pause, because it would gain nothing.
     """
     waited_at, taken = -math.inf, 0
     asked = trio.current_time()
@@ -275,7 +275,7 @@ def decode_object(body: bytes, what: str) -> JsonObject:
 
 
 def text_of(document: JsonObject, what: str, *path: str) -> str:
-    """Return the text at ``path`` in an answer; "" if there is none. Raises MalformedAnswerError."""
+    """Return the text at ``path`` in an answer; "" if it is missing. Raises MalformedAnswerError."""
     try:
         return find_str(document, *path)
     except ShapeError as error:

@@ -50,10 +50,10 @@ _SOCKET_OPTIONS: Final[list[SocketOption]] = [
     (IPPROTO_TCP, TCP_USER_TIMEOUT, 60_000),
     (SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0)),
 ]
-"""The socket options by which a vanished peer is noticed after a minute, on an idle connection too.
+"""The socket options by which a vanished peer is noticed after a minute, even on an idle connection.
 
-A closed connection discards what the peer has not received (SO_LINGER), also when the process is killed. Otherwise the kernel
-would deliver a write of a dead daemon minutes later, when the network works again.
+A closed connection discards data that the peer has not received (SO_LINGER), even if the process is killed. Otherwise the kernel
+could deliver a write of a dead daemon minutes later, when the network works again.
 """
 _IMPERSONATE: Final = "impersonate-"
 _USER: Final = f"{_IMPERSONATE}user"
@@ -80,7 +80,9 @@ class ClientOptions:
     watch_jitter_s: int = 20
     watch_grace_s: float = 30.0
     watch_silence_s: float = 150.0
-    """The longest silence of a watch: two bookmarks that did not come. Kinds whose servers send none may be silent to the end."""
+    """The longest silence of a watch, in which two bookmarks should have come. Watches of kinds without bookmarks may be silent
+    to their end.
+    """
     max_response_bytes: int = 64 * 1024 * 1024
     attempts: int = 6
     max_retry_after_s: float = 30.0
@@ -88,10 +90,12 @@ class ClientOptions:
     authorization_age_s: float = 30.0
     catalog_age_s: float = 60.0
     user_agent: str = f"wharfinger/{__version__}"
-    """The user agent. Its first word is the field manager of every write that names none."""
+    """The user agent. Its first word is the field manager of every write that does not name one."""
     random: Callable[[], float] = field(default=random)
     before_write: Callable[[str], None] = unguarded
-    """Called just before a request that may change something is sent, with its description; may raise a ClusterError."""
+    """A callback that is called with the description of a request that may change something, just before it is sent; may raise a
+    ClusterError.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Call:
     accept: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     comment: str = ""
-    """The end of the user agent; the audit log of the server has it."""
+    """The suffix of the user agent, which the audit log of the server contains."""
     repeatable: bool = True
     """False if even a GET must not be sent again over another connection."""
     timed: bool = False
@@ -148,7 +152,9 @@ class _Attempts:
         self.reconnected = False
 
     def delay(self, failure: _Failure) -> float | None:
-        """Return the seconds to wait before the next attempt; None if the server asked for no retry, or a limit is reached."""
+        """Return the seconds to wait before the next attempt; None if the server did not ask for a retry, or a limit is
+        reached.
+        """
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
@@ -261,7 +267,7 @@ class HttpSession:
                 await response.aclose()
 
     async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts, turn: Turn) -> None:
-        """Wait for the delay before the next attempt, and return; raise the failure if there is to be no further attempt."""
+        """Wait for the delay before the next attempt, and return; raise the failure if no attempt is left."""
         header, failure = answer
         if failure.status == HTTPStatus.UNAUTHORIZED and not attempts.renewed:
             attempts.renewed = True
@@ -368,8 +374,8 @@ class HttpSession:
 async def _ask_before_sending(permit: Callable[[], None], event: str, _about: object) -> None:
     """Ask for the permission to write just before the first byte, in requests through httpx's own transport.
 
-    That transport is used for proxies that ServerTransport does not support. httpcore calls this at every step of a request,
-    and passes errors on. The request for a tunnel needs the permission, too.
+    That transport is used for proxies that ServerTransport does not support. httpcore calls this function at every step of a
+    request, and passes errors on. The request for a tunnel needs the permission, too.
     """
     if event.endswith(".send_request_headers.started"):
         permit()
@@ -409,8 +415,8 @@ def _inflater(encoding: str) -> _Inflater | None:
 async def _end(chunks: AsyncIterator[bytes]) -> None:
     """Finish the generators of a body that its reader abandoned.
 
-    httpx, httpcore and a transport nest asynchronous generators; closing the outermost would leave the inner ones to the
-    garbage collector. Resumed inside a cancelled scope, they end from the innermost outwards, at once.
+    httpx, httpcore and a transport nest asynchronous generators; closing the outermost generator would leave the inner ones to
+    the garbage collector. If they are resumed inside a cancelled scope, they all end at once, the innermost first.
     """
     with trio.CancelScope(shield=True) as scope, suppress(httpx.TransportError, httpx.StreamError):
         scope.cancel()

@@ -1,4 +1,4 @@
-"""An httpx transport for one server over HTTP/1.1 with kept connections, reduced to what a session needs.
+"""An httpx transport for one server over HTTP/1.1 with kept connections. It has only the functions that a session needs.
 
 httpx's own transport walks through all its connections at the beginning and the end of each request, and sends head and body
 one after the other. Requests to an API server are small and many, so this overhead was half of their cost.
@@ -6,8 +6,8 @@ one after the other. Requests to an API server are small and many, so this overh
 Invariants:
 
 * A connection has at most one request under way. It is kept for reuse only after both sides have finished the exchange; a
-  connection whose exchange was broken off (cancelled, timed out, not read to its end) is closed.
-* The connection used last is used next, unless the server sent something on it meanwhile: that can only announce a close.
+  connection whose exchange was interrupted (cancelled, timed out, not read to its end) is closed.
+* The connection used last is used next, unless the server sent something on it meanwhile: such data can only announce a close.
 * The number of requests at a time is bounded by the caller (:mod:`wharfinger.cluster.api.http_session`).
 """
 
@@ -33,8 +33,9 @@ MAX_HEAD_BYTES: Final = 100 * 1024
 UPGRADED: Final = "wharfinger_upgraded"
 """The extension of an answer with status 101 that has the connection, a trio stream."""
 BEFORE_SENDING: Final = "wharfinger_before_sending"
-"""The extension of a request that has a function without arguments. It is called when the connection is there, just before the
-first byte is sent; if it raises, nothing is sent."""
+"""The extension of a request that has a function without arguments. It is called when the connection exists, just before the
+first byte is sent; if it raises, nothing is sent.
+"""
 
 SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]
 
@@ -126,7 +127,7 @@ class ServerTransport(httpx.AsyncBaseTransport):
 
 
 async def _tunnel(stream: trio.SocketStream, target: str, proxy: httpx.Proxy) -> None:
-    """Have a proxy connect this stream with ``target`` (``host:port``). Raises httpx.ProxyError."""
+    """Let a proxy connect this stream with ``target`` (``host:port``). Raises httpx.ProxyError."""
     state = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
     headers = [(b"host", target.encode())]
     if proxy.auth is not None:
@@ -211,7 +212,7 @@ class _Line:
                 self._state.receive_data(bytes(data))
 
     def begin_anew(self) -> bool:
-        """Prepare for another request; return whether one can follow."""
+        """Prepare for another request; return whether the connection can be used again."""
         if self._state.our_state is not h11.DONE or self._state.their_state is not h11.DONE:
             return False
         self._state.start_next_cycle()
@@ -229,7 +230,7 @@ class _Line:
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of an answer. It is no generator, so no cleanup is left to the garbage collector."""
+    """The body of an answer. It is not a generator, so no cleanup is left to the garbage collector."""
 
     def __init__(self, transport: ServerTransport, line: _Line, times: _Times) -> None:
         self._transport = transport
@@ -255,7 +256,7 @@ class _Body(httpx.AsyncByteStream):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Discard the unread rest and release the connection."""
+        """Discard the unread rest of the body, and release the connection."""
         line, self._line = self._line, None
         if line is not None:
             await line.close()

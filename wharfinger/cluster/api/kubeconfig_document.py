@@ -23,7 +23,9 @@ _EXTRA: Final = "Impersonate-Extra-"
 
 
 NOBODY: Final = "Bearer no-credentials"
-"""A token that no server accepts. Without it, kubectl over TLS asks its user for a name if a kubeconfig has none."""
+"""A token that no server accepts. Without a token, kubectl over TLS asks its user for a name if the kubeconfig has no
+user name.
+"""
 
 
 async def current_kubeconfig(connection: Connection, *, credentials: bool = True) -> JsonObject:
@@ -53,7 +55,7 @@ def _anonymous(connection: Connection) -> Connection:
 
 
 def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
-    """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for none.
+    """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for no header.
 
     Over plain HTTP, clients drop credentials but send those in the server's address, so the credentials are put into the address.
     Reads the certificates, so it blocks. Raises ConnectionConfigError for a header that no kubeconfig can express, and for a
@@ -115,7 +117,7 @@ def _credentials(authorization: str) -> tuple[str, str, bool]:
             raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
         return name, secret, True
     raise ConnectionConfigError(
-        "credentials for hooks and charts: need a token, a password or a certificate; other logins cannot be passed on"
+        "credentials for hooks and charts: expected a token, a password or a certificate; other logins cannot be passed on"
     )
 
 

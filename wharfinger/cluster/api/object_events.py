@@ -56,7 +56,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> str:
-    """Return the newest event as ``Reason: message``; "" if there is none. Raises ClusterError.
+    """Return the newest event as ``Reason: message``; "" if there is no event. Raises ClusterError.
 
     ``uid``: events about an earlier object of that name do not count.
     """
@@ -83,7 +83,8 @@ async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> st
 
 
 async def list_events(client: ClusterClient, namespace: str, terms: Mapping[str, str]) -> tuple[JsonObject, ...]:
-    """Return the Events that have these fields, oldest first, at most about MAX_EVENTS; "" is every namespace.
+    """Return the Events that have these fields, oldest first, at most about MAX_EVENTS; the namespace "" stands for all
+    namespaces.
 
     Events that cannot be read are left out. Raises ClusterError.
     """
@@ -99,7 +100,7 @@ async def list_events(client: ClusterClient, namespace: str, terms: Mapping[str,
 
 
 def event_time(event: JsonObject) -> datetime | None:
-    """Return the time at which an Event happened last; None if it has none."""
+    """Return the time at which an Event happened last; None if the Event has no time."""
     moment = _time(event)
     return None if moment == _NEVER else moment
 
@@ -126,7 +127,7 @@ def _is_about(event: JsonObject, key: ObjectKey, uid: str) -> bool:
 
 
 def _time(event: JsonObject) -> datetime:
-    """Return the time at which the event happened last; the minimum time if the event has none."""
+    """Return the time at which the event happened last; the minimum time if the event has no time."""
     found = (parse_time(find_str(event, *path)) for path in _TIMES)
     return next((moment for moment in found if moment is not None), _NEVER)
 

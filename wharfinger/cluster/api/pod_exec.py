@@ -39,7 +39,7 @@ class CommandError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class PodCommand:
-    """A command to run in a pod. ``container`` may be empty if the pod has one only."""
+    """A command to run in a pod. ``container`` may be empty if the pod has only one container."""
 
     pod: ObjectKey
     argv: tuple[str, ...]
@@ -60,7 +60,8 @@ class PodExecutor:
     async def run(self, command: PodCommand, *, stdout: Sink, stderr: Sink) -> int:
         """Run a command to its end; return its exit code. The caller limits the time.
 
-        Raises ClusterError: an ApiError if the server refuses it, and CommandError. If it is cancelled, the connection is closed.
+        Raises ClusterError: an ApiError if the server refuses the command, or CommandError. If this call is cancelled, the
+        connection is closed.
         """
         key = base64.b64encode(os.urandom(16)).decode()
         call = _call(command, key)

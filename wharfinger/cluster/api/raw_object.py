@@ -27,7 +27,7 @@ class RawObject:
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """Some objects of a list; ``resource_version`` is that of the whole list, the same on each of its pages."""
+    """Some objects of a list; ``resource_version`` is that of the complete list, and so the same on each of its pages."""
 
     items: tuple[RawObject, ...]
     resource_version: str
@@ -35,7 +35,7 @@ class RawPage:
 
 @dataclass(frozen=True, slots=True)
 class RawEvent:
-    """One line of a watch. A BOOKMARK only has ``object.resource_version``: its key has no name, its text is empty."""
+    """One line of a watch. A BOOKMARK has only ``object.resource_version``; the name in its key and its text are empty."""
 
     type: WatchType
     object: RawObject
@@ -45,8 +45,8 @@ class RawEvent:
 class RawChange:
     """The report that one object was added, changed, or is gone.
 
-    ``object`` is the new state, or the last one. None: the object is gone and its last state is not known (a list no longer
-    has it).
+    ``object`` is the new state, or the last state. It is None if the object is gone and its last state is not known (a list no
+    longer has it).
     """
 
     type: WatchType
@@ -79,7 +79,7 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
     """Return the object of this kind in a JSON text; missing ``apiVersion`` and ``kind`` are put in.
 
-    A missing resourceVersion or uid is "". Raises ShapeError for a text that is no JSON object, or has no ``metadata.name``.
+    A missing resourceVersion or uid is "". Raises ShapeError for a text that is not a JSON object, or lacks ``metadata.name``.
     """
     head = _read_head(text)
     metadata = head.metadata

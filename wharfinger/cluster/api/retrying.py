@@ -1,6 +1,6 @@
 """Retries of requests to an API server after transient errors: no answer, an overload, an internal error of the server.
 
-They are meant for single requests of callers that have no reconciler to retry for them. A ``Retry-After`` of the server is
+They are for single requests of callers without a reconciler, which would retry for them. A ``Retry-After`` of the server is
 obeyed; otherwise the delays double, with jitter. An error about the object itself (404, 409, 422, 403) is raised at once.
 """
 
@@ -32,7 +32,7 @@ async def patiently(
     attempts: int = ATTEMPTS,
     draw: Callable[[], float] = random,
 ) -> Result:
-    """Return the result of ``act``, tried up to ``attempts`` times after transient errors and after those in ``also``.
+    """Return the result of ``act``, tried up to ``attempts`` times after transient errors and after the errors in ``also``.
 
     Raises the last error. ``draw`` returns a number in [0, 1), for the jitter.
     """

@@ -1,11 +1,11 @@
-"""The remaining objects of a release that has no record, found by its label over all served kinds.
+"""The remaining objects of a release without a record, found by its label in all served kinds.
 
 A release's records are in its namespace. If that namespace or only the records are deleted, nothing lists the release's other
 objects any more: objects without a namespace, and objects in other namespaces. Each of these objects has a label with its
 release, so the search lists each kind by that label. The search takes some hundred requests, and is made only for a release
-that is to be removed and has no record.
+without a record that is to be removed.
 
-A label and annotations may be a copy, so an object only belongs to the release if we applied it (:func:`is_ours`).
+A label and annotations may be copies, so an object belongs to the release only if we applied it (:func:`is_ours`).
 """
 
 import logging
@@ -33,8 +33,8 @@ async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[
     """Return the rows of all objects of a release that were applied under ``manager``, as they are now.
 
     Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not
-    answer) are skipped, with a warning: the release most probably has no objects of them, and a namespace must not wait for
-    them. Raises the ClusterError of any other kind.
+    answer) are skipped, with a warning: the release most probably has no objects of these kinds, and a namespace must not wait
+    for them. If a list fails for another reason, its ClusterError is raised.
     """
     served = await patiently(client.served_kinds)
     hidden = list(served.silent)
@@ -61,7 +61,7 @@ async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[
     if hidden:
         log.warning(
             "release %s has no record, so its objects are searched by label; these kinds cannot be listed: %s; "
-            "look there for objects with the label %s=%s",
+            "search them for objects with the label %s=%s",
             owner,
             ", ".join(sorted(hidden)),
             RELEASE_LABEL,

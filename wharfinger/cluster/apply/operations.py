@@ -1,10 +1,10 @@
 """The operations that the reconciler performs for a row of the desired table: apply its object, or delete it.
 
-Before each apply the live object is read. The exceptions: a caller has just read it and passed it on, or a caller knows that
-the object is as it was applied and that no other manager has fields of it. The apply depends on the object's owner, on whether
-it is being deleted, and on the owners of its fields. The object of a deleted row is deleted according to the judgement made
-when it left the release. An object without such a judgement, or one that an apply of ours created after the judgement, is
-judged here. The server's answer to an apply is kept as the baseline of drift.
+Before each apply the live object is read. There are two exceptions: a caller has just read the object and passed it on, or a
+caller knows that the object is as it was applied and that no other manager has fields of it. The apply depends on the object's
+owner, on whether it is being deleted, and on the owners of its fields. The object of a deleted row is deleted according to the
+judgement made when it left the release. An object without such a judgement, or one that an apply of ours created after the
+judgement, is judged here. The server's answer to an apply is kept as the baseline of drift.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ FRESH_S: Final = 30.0
 
 
 class InterruptedApplyError(ClusterError):
-    """The object being applied is not wanted any more."""
+    """The object that is being applied is not wanted any more."""
 
 
 class GoingError(ClusterError):
@@ -60,7 +60,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Before:
-    """The previously applied state for one row; every attempt at the row needs it until one succeeds."""
+    """The previously applied state for one row; every attempt at the row needs it until an attempt succeeds."""
 
     body: PackedJson
 
@@ -82,8 +82,8 @@ class ApplyOperations:
     """The operations of the desired table.
 
     ``answered`` is called with each applied object, ``pruned`` with the report of each prune. ``whole`` returns whether all
-    objects of a release are in rows, ``rests`` whether drift of a release is not corrected now, ``confined`` whether a release
-    writes in its own namespace only. ``acting`` returns the client of a release; without it, ``client`` is used for all
+    objects of a release are in rows, ``rests`` whether the correction of a release's drift is paused, ``confined`` whether a
+    release writes in its own namespace only. ``acting`` returns the client of a release; without it, ``client`` is used for all
     releases.
     """
 
@@ -130,7 +130,7 @@ class ApplyOperations:
     def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
         """Record the judgement for the next delete, which deletes the object with this UID.
 
-        If ``uid`` is "", there was no object; then the delete is for an object that an apply has created meanwhile.
+        If ``uid`` is "", there was no object; the delete is for an object that an apply may have created meanwhile.
         """
         departure = self._departures[identity] = Departure(uid, delete_protected)
         return departure
@@ -150,7 +150,7 @@ class ApplyOperations:
     def forget(self, identity: Identity) -> None:
         """Discard the state of an object that is deleted or no longer ours.
 
-        Keep what `saw` and `replaces` recorded: it is for the next row of the object, which may exist already.
+        Keep the records of `saw` and `replaces`, which are for the next row of the object; that row may exist already.
         """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)
@@ -241,7 +241,7 @@ class ApplyOperations:
         await self._pruner.prune(snapshot)
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
-        """Return the UID of the object to delete; "" if there is none, it is to be kept, or another writer made it."""
+        """Return the UID of the object to delete; "" if there is no object, if it is to be kept, or if another writer made it."""
         live = await look_up(self._acting(row.owner), row.key)
         if live is None or own_entry(live, self._writer.manager) is None:
             return ""

@@ -1,9 +1,9 @@
-"""The rules for deleting and keeping objects, for upgrades, uninstalls and pruning. No other module decides about it.
+"""The rules for deleting and keeping objects, for upgrades, uninstalls and pruning. No other module makes these decisions.
 
-An object that leaves its release is deleted, with three exceptions: it belongs to another release or to none by now; its
-author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot be made
-again, and the deletion was not requested explicitly. Every object is deleted by its UID, so an object that took the name
-meanwhile is not affected.
+An object that leaves its release is deleted, with three exceptions: by now, it belongs to another release or to no release; its
+author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot be recreated, and
+the deletion was not requested explicitly. Every object is deleted by its UID, so an object that took the name meanwhile is not
+affected.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
     """Return why an object that left its release is kept; "" if it is deleted. ``wanted`` is the object in its chart."""
     found = owner_of(live)
     if found != owner:
-        return f"belongs to {found}" if found.name else "belongs to no release any more"
+        return f"belongs to {found}" if found.name else "does not belong to a release any more"
     if is_kept(wanted) or is_kept(live):
         return "helm.sh/resource-policy: keep"
     if key.resource.group_kind in PROTECTED and not delete_protected:
@@ -43,9 +43,9 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 class Farewell:
     """The decision about objects that leave a release: ``doomed`` are deleted, by UID; ``kept`` are kept, each with the reason.
 
-    ``absent`` are objects that do not exist, but an apply under way may create them until their rows are removed. An object
-    that is in none of these still belongs to the release, under another name. ``delete_protected``: the objects were judged
-    with the permission to delete protected kinds.
+    ``absent`` are objects that do not exist, but that an apply under way may create until their rows are removed. An object that
+    is in none of the three still belongs to the release, under another name. ``delete_protected``: the objects were judged with
+    the permission to delete protected kinds.
     """
 
     doomed: dict[Identity, str] = field(default_factory=dict)
@@ -87,8 +87,8 @@ class Deletion(Enum):
     """The result of deleting exactly one object."""
 
     GONE = "deleted, and gone"
-    ENDING = "deleted, and kept for now by finalizers or a grace period"
-    NOTHING = "not there any more, or another object has its name"
+    ENDING = "deleted, but kept for now by finalizers or a grace period"
+    NOTHING = "does not exist any more, or another object has its name"
 
 
 async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> Deletion:
@@ -146,9 +146,9 @@ def unheard(_report: PruneReport) -> None:
 class Pruner:
     """A pruner of objects that we applied under ``manager``, with our label and without a row.
 
-    ``whole`` returns whether all objects of a release are in rows; nothing is deleted from any other release. ``told`` is
-    called with the report of each prune, including one that fails. ``client`` lists objects. ``acting`` returns the client that
-    deletes for a release; without it, ``client`` deletes, too.
+    ``whole`` returns whether all objects of a release are in rows; no objects of other releases are deleted. ``told`` is called
+    with the report of each prune, including one that fails. ``client`` lists objects. ``acting`` returns the client that deletes
+    for a release; without it, ``client`` deletes, too.
     """
 
     def __init__(

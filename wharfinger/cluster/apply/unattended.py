@@ -1,8 +1,8 @@
 """Reports of actions that an engine takes without a request: prunes, and corrections that fail.
 
-A correction is an attempt to apply an object that once matched its row and does not any more. It becomes a *trouble* when it
-fails permanently or SEVERAL times in a row, and remains one until it succeeds or its row changes. An object that a prune could
-not delete is a trouble until a later prune succeeds for it.
+A correction is an attempt to apply an object that once matched its row, but does not match it any more. It becomes a *trouble*
+when it fails permanently or SEVERAL times in a row, and remains one until it succeeds or its row changes. An object that a prune
+could not delete is a trouble until a later prune succeeds for it.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.kube.resource import ObjectKey
 
 SEVERAL: Final = 3
-"""The number of failures in a row that are reported; a shorter failure is over before a user would read about it."""
+"""The number of failures in a row from which they are reported; shorter failures are over before a user would read about them."""
 
 Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]
 Troubled = Callable[[Owner, tuple[str, ...]], None]
@@ -77,7 +77,7 @@ class Unattended:
             failed = report.failed.get(owner, {})
             before = self._unpruned.get(owner, {})
             texts = (before if report.cut_off else {}) | {
-                identity: f"{key} is no longer part of the release and cannot be deleted: {error}"
+                identity: f"{key} is no longer part of the release, but cannot be deleted: {error}"
                 for identity, (key, error) in failed.items()
             }
             if texts != before:

@@ -2,10 +2,10 @@
 
 1. Fields written by a user's helm become ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left
    the chart are removed.
-2. Ignored fields that another manager holds are left out, so they are neither fought for nor given back.
-3. A conflict is about fields that were ours (the chart had them before, and another manager took them: drift) or never were.
-   Drift is taken back if the policy is to correct it, and otherwise left to the manager that has the field. A field that was
-   never ours raises a FieldConflictError, which names object, field and owner.
+2. Ignored fields that another manager holds are left out, so that they are neither taken over nor given up.
+3. A conflict is either about fields that were ours (the chart had them before, and another manager took them: drift), or about
+   fields that were never ours. In case of drift, the field is taken back if the policy is to correct drift, and otherwise left to
+   the other manager. A field that was never ours raises a FieldConflictError, which names object, field and owner.
 """
 
 from collections.abc import Callable, Iterable
@@ -41,8 +41,8 @@ class Written:
 class ObjectWriter:
     """A writer under one field manager. ``force`` takes every field from all other managers.
 
-    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. Step 1 of the module is left
-    out then, because it would be a write.
+    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. In this case, step 1 of the
+    module is left out, because it would be a write.
     """
 
     client: ClusterClient
@@ -62,8 +62,8 @@ class ObjectWriter:
     ) -> Written:
         """Apply the object and return it.
 
-        ``live``: the present object; ``before`` returns the previously applied one, None if there is none. ``correcting``:
-        drift is corrected, so fields that the package's hooks wrote under our name are kept.
+        ``live``: the present object; ``before`` returns the previously applied object, None if no object was applied.
+        ``correcting``: drift is corrected, so fields that the package's hooks wrote under our name are kept.
 
         Raises FieldConflictError, and the client's errors.
         """
@@ -89,8 +89,8 @@ class ObjectWriter:
     async def write_unread(self, wanted: JsonObject, uid: str) -> Written:
         """Apply an object that no other manager has fields of, without reading it first. Nothing is taken from another manager.
 
-        Raises ConflictError or InvalidError if another manager has a field by now, or if the object is no longer the one with
-        this UID. Then read the object, and call `write`.
+        Raises ConflictError or InvalidError if another manager has a field by now, or if the object no longer has this UID. In
+        these cases, read the object, and call `write`.
         """
         precise = {**wanted, "metadata": {**find_object(wanted, "metadata"), "uid": uid}}
         return Written(await self.client.apply(precise, field_manager=self.manager))

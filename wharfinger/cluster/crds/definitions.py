@@ -52,7 +52,7 @@ class CrdError(ReleaseError):
 
 
 class NotEstablishedError(ReleaseError):
-    """Definitions were applied and are not established; the API server may still establish them."""
+    """Definitions were applied but are not established; the API server may still establish them."""
 
     transient = True
 
@@ -105,9 +105,9 @@ class Definitions:
         return tuple(key for key, _ in written)
 
     async def established(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
-        """Wait until all are established.
+        """Wait until all definitions are established.
 
-        Raises CrdError for one that never will be, WaitInterruptedError if the wait is ended.
+        Raises CrdError for a definition that will never be established, WaitInterruptedError if the wait is ended.
         """
         if not (keys := tuple(keys)):
             return
@@ -124,11 +124,11 @@ class Definitions:
 async def await_established(
     client: ClusterClient, keys: Iterable[ObjectKey], *, now: Callable[[], datetime], progress: Progress = silent
 ) -> None:
-    """Wait until definitions are established. Raises CrdError for one that never will be.
+    """Wait until definitions are established. Raises CrdError for a definition that will never be established.
 
     An API server that was restarted while it established a definition can forget it: the definition remains ``Installing``
-    until it changes once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress says
-    what a user can do. The annotation has no meaning and is no field of a chart, so nothing else changes.
+    until it changes once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress names a
+    remedy for users. The annotation has no meaning and is not part of a chart, so nothing else changes.
     """
     waits = _Waits(progress)
     async with trio.open_nursery() as nursery:
@@ -140,7 +140,7 @@ async def await_established(
 
 
 class _Waits:
-    """The definitions that are not established yet, and what is reported about them."""
+    """The definitions that are not established yet, and the reports about them."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

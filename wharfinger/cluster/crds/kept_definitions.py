@@ -1,9 +1,9 @@
 """The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
-They belong to no release and are no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does not cover them.
-This module remembers which owner applied which definition. As long as any is kept, one watch of all definitions reports deleted
-ones. A missing definition is drift of every owner that applied it: it is reported, and restored if drift of one of these packages
-is corrected. Afterwards the custom resources that are in charts are restored, like any object that drifted.
+They do not belong to releases and have no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the drift monitor does not cover
+them. This module remembers which owner applied which definition. While definitions are kept, one watch of all definitions reports
+deleted ones. A missing definition is drift of every owner that applied it: it is reported, and restored if drift of one of these
+packages is corrected. Afterwards the custom resources that are in charts are restored, like any object that drifted.
 
 Invariants:
 
@@ -55,7 +55,7 @@ QUIET_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """One definition as an owner applied it."""
+    """One definition in the form in which an owner applied it."""
 
     key: ObjectKey
     body: PackedJson
@@ -77,7 +77,7 @@ class _Known:
     brought: dict[tuple[Owner, str], dict[str, _Brought]] = field(default_factory=dict)
     """The definitions by owner and its step, then by name; the latest is last."""
     there: set[str] = field(default_factory=set)
-    """The names of all definitions that the watch reported."""
+    """The names of all definitions that exist according to the watch."""
     missing: dict[str, None] = field(default_factory=dict)
     restored: dict[str, _Restored] = field(default_factory=dict)
 
@@ -135,7 +135,7 @@ class KeptDefinitions:
         self._tell_if_other(owner, before)
 
     def let_go(self, owner: Owner) -> None:
-        """Keep nothing for this owner any more; its definitions remain unchanged."""
+        """Stop keeping definitions for this owner; its definitions in the cluster remain unchanged."""
         before = self.missing(owner)
         for place in [place for place in self._known.brought if place[0] == owner]:
             del self._known.brought[place]
@@ -183,7 +183,7 @@ class KeptDefinitions:
     # -- one definition
 
     def _brought(self, name: str) -> Mapping[Owner, _Brought]:
-        """Return the definition of this name as each of its owners applied it; the latest owner is last."""
+        """Return the definition of this name in the form of each of its owners; the latest owner is last."""
         return {of: brought[name] for (of, _), brought in self._known.brought.items() if name in brought}
 
     def _is_gone(self, name: str) -> None:
@@ -225,7 +225,7 @@ class KeptDefinitions:
             self._is_gone(key.name)
 
     def _restorer(self, name: str) -> tuple[Owner, _Brought] | None:
-        """Return the owner that restores the definition, and the definition as it applied it; None if no owner may do so now."""
+        """Return the owner that restores the definition, and that owner's form of it; None if no owner may restore it now."""
         able = [
             (owner, one)
             for owner, one in self._brought(name).items()
@@ -291,7 +291,9 @@ class KeptDefinitions:
             self._begun.set()
 
     async def _look_after_lists(self) -> None:
-        """Queue the definitions that the first list lacks: no event reports a deletion between their apply and the list."""
+        """Queue the definitions that the first list lacks, because no event reports a deletion between their apply and
+        the list.
+        """
         while True:
             await self._begun.wait()
             self._begun = trio.Event()
@@ -323,7 +325,7 @@ class KeptDefinitions:
 
 
 def pause_before(times: int) -> float:
-    """Return how long to wait before restoring a definition that was restored so many times in a row already."""
+    """Return the pause before a definition is restored that was restored this many times in a row already."""
     return 0.0 if not times else float(min(FIRST_PAUSE_S * 2 ** min(times - 1, 10), LAST_PAUSE_S))
 
 

@@ -1,13 +1,12 @@
-"""A comparison of two schemas of a CustomResourceDefinition: values that only the old one accepted.
+"""A comparison of two schemas of a CustomResourceDefinition, which finds values that only the old schema accepted.
 
-Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
-("pruned") unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The
-findings are those that Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts
-everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning of existing
-objects.
+Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped ("pruned")
+unless the schema preserves it, so removing a property loses data, just as forbidding a value refuses data. The findings are those
+that Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts everything the old one
+accepted never gives a finding, except for defaults: a changed default changes the meaning of existing objects.
 
-Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Below the
-first level it is not determined whether one such condition follows from another: there, any difference counts as narrower.
+Below `allOf`, `anyOf`, `oneOf` and `not` no fields are dropped, so a property there is only a condition on its value. Below the
+first level it is not determined whether one such condition follows from another, so any difference counts as narrower.
 """
 
 from collections.abc import Iterator, Mapping
@@ -78,7 +77,7 @@ _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _ANYTHING: Final[JsonObject] = {_PRESERVE: True}
 _IMPLIED: Final = frozenset({"apiVersion", "kind", "metadata"})
-"""The members of every object, whether its schema names them or not."""
+"""The members that every object has, even if its schema does not name them."""
 _ALL_TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean"})
 _WIDER_FORMATS: Final = frozenset({("int32", "int64"), ("float", "double")})
 _UNCHECKED_FORMATS: Final = frozenset({"int64", "float", "double", "password"})
@@ -133,7 +132,7 @@ def _types(old: JsonObject, new: JsonObject, path: str) -> _Found:
     if taken - takes - ({"integer"} if "number" in takes else set()):
         yield Narrowing(CrdRule.TYPE, path, f"the type was {_type_text(old)}, and is {_type_text(new)}")
     if find(old, "nullable") is True and find(new, "nullable") is not True and _limited(new):
-        yield Narrowing(CrdRule.NULLABLE, path, "null was allowed, and is not any more")
+        yield Narrowing(CrdRule.NULLABLE, path, "null was allowed, but is not allowed any more")
 
 
 def _taken(schema: JsonObject) -> frozenset[str]:
@@ -157,7 +156,7 @@ def _enum(old: JsonObject, new: JsonObject, path: str) -> _Found:
         return
     allowed = [_text(value) for value in find_list(new, "enum")]
     if find(old, "enum") is None:
-        yield Narrowing(CrdRule.ENUM, path, f"only {listed(allowed, NAMED)} are allowed now; anything was")
+        yield Narrowing(CrdRule.ENUM, path, f"only {listed(allowed, NAMED)} are allowed now; every value was allowed")
     elif gone := [text for text in map(_text, find_list(old, "enum")) if text not in allowed]:
         yield Narrowing(CrdRule.ENUM, path, f"{listed(gone, NAMED)} is not allowed any more")
 
@@ -189,7 +188,7 @@ def _number(schema: JsonObject, name: str) -> float | None:
 
 
 def _bound(schema: JsonObject, name: str, sign: int) -> tuple[float, bool] | None:
-    """Return a bound to compare: a greater one is narrower.
+    """Return a bound in a comparable form: a greater value is narrower.
 
     If the numbers are equal, a bound that excludes its own number is narrower.
     """
@@ -261,7 +260,9 @@ def _alone(schema: JsonObject) -> tuple[JsonObject, ...]:
 
 
 def _follows(old: JsonObject, new: JsonObject, place: _Place) -> bool:
-    """Return whether the new condition follows from the old one. Below the first level only equal conditions follow."""
+    """Return whether the new condition follows from the old condition. Below the first level, only equal conditions count as
+    following.
+    """
     return old == new or (not place.condition and next(_schema(old, new, "", _Place(condition=True)), None) is None)
 
 
@@ -306,7 +307,7 @@ def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _
 
 
 def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """Yield what the new schema forbids in fields that the old schema kept without naming them."""
+    """Yield the findings in fields that the old schema kept without naming them, and that the new schema forbids or restricts."""
     if find(new, _EMBEDDED) is True and find(old, _EMBEDDED) is not True:
         yield Narrowing(CrdRule.TYPE, path, "it must be a complete API object now")
     kept, rest = _unnamed(old), _unnamed(new)

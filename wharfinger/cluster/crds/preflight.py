@@ -2,7 +2,7 @@
 
 Helm never upgrades definitions, since an upgrade may do unnoticed damage: an API server accepts a definition whose schema
 drops a field, and the field is removed from an object the next time the object is written. So every upgrade is checked
-before it is made, as in OLM v1 and Carvel's kapp, with their list of refused changes and some more:
+before it is made, as in OLM v1 and Carvel's kapp, with their list of refused changes and some further changes:
 
 * the scope, or a name by which objects and clients know the kind, changes;
 * a version is removed that objects may still be stored in (``status.storedVersions``);
@@ -11,7 +11,7 @@ before it is made, as in OLM v1 and Carvel's kapp, with their list of refused ch
 * a version that is served or stored accepts less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
 
 Pure: :mod:`wharfinger.cluster.releases.preflight` calls this check and refuses the release. Authors who know that their upgrade
-does no harm put :data:`ALLOW_UNSAFE` on the new definition.
+does no harm set :data:`ALLOW_UNSAFE` on the new definition.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def allows_unsafe(wanted: JsonObject) -> bool:
 
 
 def crd_problems(live: JsonObject, wanted: JsonObject, *, manager: str = "wharfinger") -> tuple[CrdProblem, ...]:
-    """Return why ``wanted`` must not be applied over ``live``; at most MAX_PROBLEMS, the gravest first.
+    """Return the reasons why ``wanted`` must not be applied over ``live``; at most MAX_PROBLEMS, the gravest first.
 
     ``manager`` is the manager that applies ``wanted``: an apply keeps fields that other managers own and ``wanted`` does not
     contain. Raises ShapeError.
@@ -87,8 +87,8 @@ def _stored(live: JsonObject, wanted: JsonObject) -> list[CrdProblem]:
     return [
         CrdProblem(
             CrdRule.STORED_VERSION,
-            f"{name} was removed, and objects may still be stored in it: write each of them once, "
-            f"and take {name} out of status.storedVersions",
+            f"{name} was removed, but objects may still be stored in it: write each of them once, and remove {name} "
+            "from status.storedVersions",
         )
         for name in gone
     ]
@@ -109,7 +109,7 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
     return [
         CrdProblem(
             CrdRule.CONVERSION,
-            "a webhook converted objects between versions; without it only their apiVersion would change",
+            "a webhook converted objects between versions; without the webhook, only their apiVersion would change",
         )
     ]
 

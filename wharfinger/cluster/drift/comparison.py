@@ -1,19 +1,19 @@
-"""Fields of an object that are not as we applied them, and their writers, judged by ownership.
+"""Fields of an object that differ from what we applied, and their writers, judged by ownership.
 
-Comparing a chart's object with the live one gives endless false alarms: the server fills in defaults, normalises quantities,
-drops nulls, and other managers rightly own fields beside ours. So documents are never compared. But the server records
-ownership (``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that
-moment. So drift is what our entry lacks:
+Comparing a chart's object with the live object gives endless false alarms: the server fills in defaults, normalises quantities,
+drops nulls, and other managers rightly own fields beside ours. So documents are never compared. But the server records ownership
+(``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that moment. So drift is
+what our entry lacks:
 
-* With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied, and
-  are not any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
+* With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied but
+  are not ours any more; and fields that are still ours, but have another value than in the server's answer (another program wrote
   under our name, or a webhook changed what another manager wrote).
-* Without a baseline, after a restart: the fields that we want and our entry does not cover. The field sets themselves show which
-  lists are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
+* Without a baseline, after a restart: the wanted fields that our entry does not cover. The field sets themselves show which lists
+  are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
 
-Two things are no drift: fields that were written under our own name by other means than an apply, as a package's hooks do, and
-fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The server does not record which
-manager removed a field, so that writer is "".
+Two kinds of fields do not count as drift: fields that were written under our own name by other means than an apply, as a
+package's hooks do, and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The server
+does not record which manager removed a field, so the writer of a removal is "".
 """
 
 import base64
@@ -75,9 +75,10 @@ class Drift:
 
 
 def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
-    """Return whether we applied a live object for another row than this. Then its fields are ours, and may have other values.
+    """Return whether we applied a live object for another row than this. In that case, its fields are ours, and may have other
+    values.
 
-    False if it has no digest, or one that another manager wrote: nobody else can keep drift from being noticed.
+    False if the object has no digest, or a digest that another manager wrote, so that no other manager can hide drift.
     """
     if text_at(live, "metadata", "annotations", DIGEST_ANNOTATION) in {"", row.digest}:
         return False
@@ -88,7 +89,7 @@ def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
 def find_drift(
     desired: JsonObject, applied: Applied | None, live: JsonObject, manager: str, ignore: Sequence[IgnoreRule]
 ) -> Drift | None:
-    """Return how a live object differs from what was applied; None if it does not, or if it is being deleted.
+    """Return how a live object differs from what was applied; None if it does not differ, or if it is being deleted.
 
     ``desired`` is the wanted object, with its namespace; ``applied`` the answer to its apply, if known; ``ignore`` includes
     the built-in rules. The baseline is not used for another object under the same name (its uid differs).
@@ -145,7 +146,7 @@ def identity_of_object(obj: JsonObject) -> Identity:
 
 
 def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: JsonObject) -> list[FieldPath]:
-    """Return the fields that are no longer ours, and those that are ours and have another value."""
+    """Return the fields that are no longer ours, and the fields that are ours but have another value."""
     lost = applied.owned.difference(owners.own).difference(owners.own_updates)
     paths = [path for path in lost.paths() if path[0] != STRING_DATA and _matters(path, desired, owners)]
     if desired.get("apiVersion") != live.get("apiVersion"):
@@ -158,8 +159,9 @@ def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: Json
 def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
     """Return whether the loss of a field matters.
 
-    The loss of an empty value only matters if another manager replaced it as a whole. A chart's ``annotations: {}`` is not
-    defended against additional annotations; its ``tolerations: []`` is. A null is never defended.
+    The loss of an empty value matters only if another manager replaced it as a whole. So additional annotations beside a chart's
+    ``annotations: {}`` are not drift, but additional tolerations beside its ``tolerations: []`` are. The loss of a null never
+    matters.
     """
     value = value_at(path, desired)
     return isinstance(value, Absent) or says_something(value) or (value is not None and owners.are_others_whole(path))
@@ -180,13 +182,13 @@ def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners)
 
 
 def _writer(path: FieldPath, owners: FieldOwners, manager: str) -> Writer:
-    """Return the manager that owns the field: another manager, or ours if another program wrote the field under our name."""
+    """Return the manager that owns the field: another manager, or our own name if another program wrote the field under it."""
     writer = owners.writer_of(path)
     return Writer(manager) if writer is NOBODY and path in owners.own else writer
 
 
 def _topmost(writers: Mapping[FieldPath, Writer]) -> Iterator[tuple[FieldPath, Writer]]:
-    """Yield lost fields in order of paths, without those below a lost item or field, unless they have another writer."""
+    """Yield lost fields in order of paths. Fields below a lost item or field are left out, unless they have another writer."""
     for path, writer in sorted(writers.items(), key=lambda item: item[0]):
         above = [writers[path[:length]] for length in range(1, len(path)) if path[:length] in writers]
         if not above or writer not in (*above, NOBODY):

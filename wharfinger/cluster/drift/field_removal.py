@@ -1,8 +1,8 @@
 """Removal of other managers' fields from the object that we apply, if a rule leaves these fields to them.
 
-Applying a field that another manager set takes the field from it; leaving the field out while we own it together only gives
-up our share, and the other manager keeps it. So exactly the leaves that other managers own are left out: a field that no
-other manager set is ours.
+An apply takes a field from the manager that set it. If the field is left out while both own it, we only give up our share, and
+the other manager keeps the field. So exactly the leaf fields that other managers own are left out; a field that no other manager
+set stays ours.
 """
 
 from collections.abc import Sequence
@@ -72,5 +72,5 @@ def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
 
 
 def _passes(segments: Sequence[str], name: str) -> bool:
-    """Return whether a pointer does not lead into the member or item ``name``."""
+    """Return whether a pointer leads past the member or item ``name``, and not into it."""
     return bool(segments) and segments[0] not in {ANY, name}

@@ -1,9 +1,8 @@
-"""Fights: another writer sets a field back each time that we correct it. Pure; drift_monitor performs the effects.
+"""Fights: another writer changes a field again each time that we correct it. Pure; the drift monitor performs the effects.
 
-The first corrections are right, but continuing at that pace would only put load on the API server, hide that two controllers
-disagree, and make everything that depends on the field flap. So after ``limit`` corrections of one object within
-``window_s`` a fight begins: it is reported with the other writer's name, and each further correction waits twice as long as
-the one before.
+The first corrections are right. But continuing at that pace would only load the API server, hide that two controllers disagree,
+and make everything that depends on the field flap. So after ``limit`` corrections of one object within ``window_s`` a fight
+begins: it is reported with the other writer's name, and each further correction waits twice as long as the one before.
 
 ::
 
@@ -68,7 +67,7 @@ class Fight:
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """The object is not as wanted, and the last correction (if any) is over."""
+    """The object has drifted, and the last correction (if any) is over."""
 
     identity: Identity
     by: tuple[str, ...]
@@ -85,7 +84,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The object is no longer ours, or its drift is not corrected now."""
+    """The object is no longer ours, or the correction of its drift is paused."""
 
     identity: Identity
 
@@ -105,7 +104,7 @@ FightEvent: TypeAlias = Drifted | Settled | Forgotten | Elapsed
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """The effect: have the object applied again now."""
+    """The effect of applying the object again now."""
 
     identity: Identity
 

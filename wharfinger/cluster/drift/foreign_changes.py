@@ -1,9 +1,9 @@
-"""Changes of a release's records by another writer: drift of the release is no longer corrected, and the writer is reported, if
-it is known.
+"""Changes of a release's records by another writer. After such a change, drift of the release is no longer corrected, and the
+writer is reported, if it is known.
 
 A deleted record does not name the process that deleted it. Most often its namespace is being deleted with everything in it.
-So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, that is logged, and no
-writer is reported.
+So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, this is logged, and no writer
+is reported.
 """
 
 import logging
@@ -35,14 +35,14 @@ class ForeignChanges:
         left_alone: Callable[[Owner], None],
         told: Callable[[Owner, int, str], None],
     ) -> None:
-        """Use the nursery of the caller for the tasks that read namespaces."""
+        """Initialize the reporter; tasks that read namespaces run in the nursery of the caller."""
         self._client = client
         self._nursery = nursery
         self._left_alone = left_alone
         self._told = told
 
     def heard(self, change: ForeignChange) -> None:
-        """Record that another writer changed something. Never waits."""
+        """Record a change by another writer. Never waits."""
         self._left_alone(change.owner)
         if change.gone and not change.by_helm:
             self._nursery.start_soon(self._tell_gone, change, name=f"records of {change.owner}")

@@ -1,7 +1,7 @@
 """Fields that other writers rightly change: the built-in rules, and the check whether a rule covers a field.
 
-Each built-in rule names the program it is for. They are few on purpose: a field that only a controller owns needs none,
-since only fields that we applied can drift, and an ignored field is not defended against a user's mistake either.
+Each built-in rule names the program it is for. There are few rules on purpose: a field that only a controller owns needs no rule,
+because only fields that we applied can drift. And users' mistakes in an ignored field are not corrected.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: 
 
 
 def _is_below(segments: Sequence[str], prefix: Sequence[str]) -> bool:
-    """Return whether the field is the one the prefix points to, or inside it."""
+    """Return whether the field is the field that the prefix points to, or inside it."""
     return len(segments) >= len(prefix) and all(
         said in {ANY, segment} for said, segment in zip(prefix, segments, strict=False)
     )

@@ -6,18 +6,18 @@
 
 Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most of them are a change of status; they are
 dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others
-are judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a *suspicion*: a watch
-lags behind our own writes, so the object is read to confirm it before it counts. A slow comparison of all objects backs this
-up: it finds drift that a lost event or an unchanged entry hid, and makes the first check after a restart.
+are judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a *suspicion*. A watch lags
+behind our own writes, so the object is read to confirm the suspicion. In addition, all objects are compared slowly: it finds
+drift that a lost event or an unchanged entry hid, and makes the first check after a restart.
 
 Invariants:
 
-* A drift is reported and corrected once, however often the object changes until it is applied again; that ends the drift.
+* A drift is reported and corrected once, however often the object changes until it is applied again. The apply ends the drift.
 * While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
   change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
-* Only a baseline is kept of each object, and its drift as long as that lasts.
+* Of each object, only a baseline is kept, and its drift for as long as the drift lasts.
 * An object without a baseline is not judged if it was applied for another row than the present one: a process was killed while it
-  made a revision that has no record. The next upgrade decides what becomes of it.
+  made a revision, and left no record of it. The next upgrade decides about such an object.
 """
 
 import random
@@ -192,7 +192,9 @@ class DriftMonitor:
             self._suspect(entry.row.identity, "")
 
     def stop_correcting(self) -> None:
-        """Report drift from now on without correcting it, because the daemon stops. Corrections that were begun are completed."""
+        """Report drift from now on without correcting it, because the daemon is about to stop. Corrections that were begun are
+        completed.
+        """
         self._known.stopping = True
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
@@ -248,7 +250,7 @@ class DriftMonitor:
         return entry.row if entry is not None and entry.row.drift.mode is not DriftMode.OFF else None
 
     def _is_known(self, identity: Identity, live: JsonObject) -> bool:
-        """Return whether an event reports nothing new. Most events are like this, so the check has to be cheap."""
+        """Return whether an event reports nothing new. This holds for most events, so the check has to be cheap."""
         applied, known = self._applied.get(identity), self._known
         if applied is None or identity in known.suspects or find(live, "metadata", "uid") != applied.uid:
             return False
@@ -259,7 +261,7 @@ class DriftMonitor:
         self._look(identity_of(key), live)
 
     def _look(self, identity: Identity, live: JsonObject) -> None:
-        """Suspect the object if it seems to have drifted; otherwise note that it is as wanted."""
+        """Suspect the object if it seems to have drifted; otherwise record that it matches."""
         row = self._row(identity)
         if row is None:
             self._close(identity)
@@ -288,8 +290,9 @@ class DriftMonitor:
             self._queue.add_later(identity, HOLD_S)
 
     def _is_as_wanted(self, identity: Identity, live: JsonObject) -> None:
-        """End the drift of an object that was read and matches; record it as the baseline if there is none, or if the baseline
-        differs."""
+        """End the drift of an object that was read and matches; record it as the baseline if no baseline is known, or if the
+        baseline differs.
+        """
         applied = self._applied.get(identity)
         if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
             self._applied.record(identity, live)  # this calls _recorded, which closes it
@@ -442,5 +445,5 @@ class DriftMonitor:
 
 
 def _is_ending(live: JsonObject) -> bool:
-    """Return whether the object is being deleted; then its fields do not matter any more."""
+    """Return whether the object is being deleted, so that its fields do not matter any more."""
     return find(live, "metadata", "deletionTimestamp") is not None

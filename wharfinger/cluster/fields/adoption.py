@@ -5,8 +5,8 @@ user's helm (or `kubectl apply`) are owned by that tool under its own name, and 
 apply its entries in ``metadata.managedFields`` are made ours: the fields of an Update are joined with ours, and the entry is
 removed. ``csaupgrade`` of client-go does the same; unlike it, fields that helm 4 applied server-side are adopted as well.
 
-Helm's entries are always adopted, since it works on the same release. Those of ``kubectl apply`` are adopted only as long as we
-own nothing of the object: later, they are a user's edit, and are judged as drift.
+Helm's entries are always adopted, since it works on the same release. Entries of ``kubectl apply`` are adopted only as long as we
+own no fields of the object: later, they are a user's edit, and are judged as drift.
 
 Pure.
 """
@@ -25,7 +25,7 @@ _LAST_APPLIED: Final = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
-    """Return the JSON patch that makes the other tools' entries ours; [] if there are none that can be read.
+    """Return the JSON patch that makes the other tools' entries ours; [] if there are no readable entries.
 
     The server refuses it (409) if the object changed meanwhile.
     """

@@ -36,8 +36,8 @@ class FieldConflict:
 
 
 class FieldConflictError(ConflictError):
-    """Other managers own the fields to be changed, and the fields never were ours. Permanent: one of the managers has to give
-    them up.
+    """Other managers own the fields to be changed, and the fields were never ours. Permanent until one of the managers gives them
+    up.
     """
 
     def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:
@@ -48,14 +48,14 @@ class FieldConflictError(ConflictError):
         super().__init__(
             409,
             "Conflict",
-            f"{key}: {told}; remove it from the chart, have the other manager release it, or ignore it as drift",
+            f"{key}: {told}; remove the field from the chart, let the other manager give it up, or ignore it as drift",
         )
         self.transient = False
         self.conflicts = conflicts
 
 
 def read_conflicts(message: str) -> tuple[FieldConflict, ...]:
-    """Return the conflicts in a message; () if it is about something else."""
+    """Return the conflicts in a message; () if the message is not about conflicts."""
     found: list[FieldConflict] = []
     heads = list(_MANAGER.finditer(message))
     ends = [*(head.start() for head in heads[1:]), len(message)]
@@ -113,8 +113,7 @@ def _ends(path: str) -> Iterator[int]:
 
 
 def _is(item: JsonValue, number: int, element: str) -> bool:
-    """Return whether an item is the one that a path's element names: ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an
-    index)."""
+    """Return whether a path's element names this item: ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an index)."""
     if element.isascii() and element.isdigit():
         return int(element) == number
     if element.startswith("="):

@@ -1,10 +1,10 @@
-"""Wanted fields of an object that we do not own: drift as far as it can be found without the answer to our apply.
+"""Wanted fields of an object that we do not own: the drift that can be found without the answer to our apply.
 
-The wanted object and the field sets of the live one are walked side by side. The sets themselves show which lists are keyed, and
-by which keys, so no schema is needed. Three cases cannot be distinguished without the schema. A list that no manager owns any
+The wanted object and the field sets of the live object are walked side by side. The sets themselves show which lists are keyed,
+and by which keys, so no schema is needed. Three cases cannot be distinguished without the schema. A list that no manager owns any
 more is reported as a whole. A map that no manager owns any more is reported by its members, although it may change only as a
-whole. A map that another manager applied empty is assumed to change only as a whole. In none of these cases is drift reported
-where there is none.
+whole. A map that another manager applied empty is assumed to change only as a whole. None of these cases leads to a false report
+of drift.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Ite
 
 
 def says_something(value: Maybe) -> bool:
-    """Return whether there is a value that is not empty; the server and other managers may fill an empty one."""
+    """Return whether a value exists and is not empty; the server and other managers may fill an empty value."""
     return not isinstance(value, Absent) and value is not None and value != {} and value != []
 
 

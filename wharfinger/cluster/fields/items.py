@@ -1,8 +1,8 @@
 """Resolution of a field set's paths in a document, without the schema that the set was made with.
 
-The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element means the
-item that has these keys. A key that the item leaves out may be one that the server filled in (``protocol: TCP`` of a port),
-and counts as equal unless another item matches better. Nothing here fails: a path that leads nowhere is absent.
+The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element stands for the
+item with these keys. The server may have filled in a key that the item leaves out (``protocol: TCP`` of a port); such a key
+counts as equal unless another item matches better. Nothing here fails: a path that leads nowhere is absent.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def keys_of(element: str) -> JsonObject:
 
 
 def leaf_values(fields: FieldSet, value: Maybe) -> Iterator[tuple[FieldPath, Maybe]]:
-    """Yield each path of the set that has nothing below it, with its value; in the same order for equal sets."""
+    """Yield each leaf path of the set, with its value; the order is the same for equal sets."""
     children = sorted(fields.members | fields.children.keys())
     for element, inner in _steps(children, value):
         below = fields.children.get(element)

@@ -15,7 +15,7 @@ from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, read_fields_v
 
 APPLY: Final = "Apply"
 STATUS: Final = "status"
-"""The subresource whose writers own nothing that is applied."""
+"""The subresource whose writers never own applied fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Writer:
 
 
 NOBODY: Final = Writer("")
-"""The writer of a removed field, which is recorded nowhere in an object."""
+"""The writer of a removed field, because an object does not record this writer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:
 
 
 def text_at(live: JsonObject, *path: str) -> str:
-    """Return the text at a path of a foreign object, "" if there is none. Never raises, whatever the server sent."""
+    """Return the text at a path of a foreign object, "" if it is missing. Never raises, whatever the server sent."""
     value = find(live, *path)
     return value if isinstance(value, str) else ""
 

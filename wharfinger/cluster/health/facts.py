@@ -1,14 +1,13 @@
 """The facts about each live object of a release, and tasks that determine the facts that the object alone does not show.
 
-Most objects are judged at once when they are reported. Two kinds of them are not, and are *open* until a task has judged
-them:
+Most objects are judged at once when they are reported. Two kinds of objects are not, and are *open* until a task has judged them:
 
 * objects for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
 * custom objects without a status: their definition, which is read once, shows whether the kind declares one.
 
-A task that cannot finish, because the worker died or the API server is away, retries after :data:`RETRY_S`; until then the
-former state is kept, and is not certain. The newest state of an object that waits for a task is kept, and is discarded once
-it was judged.
+A task that cannot finish, because the worker died or the API server is away, retries after :data:`RETRY_S`; until then the former
+state is kept, and counts as not certain. The newest state of an object that waits for a task is kept, and is discarded once it
+was judged.
 """
 
 from collections.abc import Callable
@@ -34,7 +33,9 @@ GRACE_S: Final = 30.0
 """The time after its creation in which an object may be without the status that its kind declares."""
 RETRY_S: Final = 5.0
 GUARD_S: Final = 30.0
-"""The time after an apply in which older states from the watch are ignored; limited, since a restored etcd begins anew."""
+"""The time after an apply in which older states from the watch are ignored. It is limited, because a restored etcd counts
+versions anew.
+"""
 JUDGES: Final = 4
 """The number of objects that are judged at a time."""
 CRD: Final = ResourceType(
@@ -131,12 +132,12 @@ class HealthFacts:
             self._changed(identity)
 
     def forget(self, group_kind: str) -> None:
-        """Discard the facts about a kind that is not watched any more, since they would become false."""
+        """Discard the facts about a kind that is not watched any more, because they would become outdated."""
         for identity in [one for one in self._facts if one.group_kind == group_kind]:
             self._drop(identity)
 
     def look_again(self, key: ObjectKey) -> None:
-        """Judge an object again if its rule changed; do nothing if it has no fact."""
+        """Judge an object again if its rule changed; do nothing if no fact is known about it."""
         identity = identity_of(key)
         held = self._facts.get(identity)
         if held is not None and held.rule != self._rule_of(identity):
@@ -144,7 +145,7 @@ class HealthFacts:
             self._open(identity, _Case(key, None))
 
     def _judge_now(self, identity: Identity, case: _Case, seen: Sighting) -> None:
-        """Judge the object at once, or have a task do so."""
+        """Judge the object at once, or let a task judge it."""
         obj, rule, held = case.obj or {}, self._rule_of(identity), self._facts.get(identity)
         if held is not None and held.seen == seen and held.rule == rule and seen.version >= 0:
             return  # this state is known already

@@ -1,9 +1,9 @@
-"""The health of a release: which objects are as wanted, and why the others are not; and the fact about one object.
+"""The health of a release: its objects that are not as wanted, with the reasons; and the fact about one object.
 
-Pure. A few words are kept of each live object, never the object. States of one object have two sources: the watch, and the
-answers to applies. For some time after an apply the watch may still report the state before it. Such states are recognised
-by their resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never
-ends on the state before it.
+Pure. Of each live object, only a few words are kept. States of one object have two sources: the watch, and the answers to
+applies. For some time after an apply the watch may still report the state before it. Such states are recognised by their
+resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never ends on the
+state before it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class HealthState(StrEnum):
     """The health of a release in one word (spec runtime §8.8)."""
 
     UNKNOWN = "Unknown"
-    """The release has no objects, or not all were looked up yet."""
+    """The release has no objects, or some objects were not looked up yet."""
     CURRENT = "Current"
     """All objects are as wanted."""
     RECONCILING = "Reconciling"
@@ -54,7 +54,7 @@ class Health:
         return HealthState.RECONCILING if self.laggards else HealthState.CURRENT
 
     def differs(self, other: "Health | None") -> bool:
-        """Return whether a listener that knows the other health has to be notified of this one."""
+        """Return whether a listener that knows the other health has to be notified of this health."""
         return other is None or (self.state, self.laggards, self.stalled) != (
             other.state,
             other.laggards,
@@ -95,7 +95,7 @@ def sighting(obj: JsonObject) -> Sighting:
 class Fact:
     """The fact about one live object: the state seen last, and its readiness.
 
-    ``open``: the readiness is being determined anew, and ``state`` is the former one. ``until``: the end of a grace time
+    ``open``: the readiness is being determined anew, and ``state`` is the former state. ``until``: the end of a grace time
     (trio's clock), after which the object is Current. ``rule`` is the rule by which it was judged. ``guarded``: the object comes
     from the answer to an apply, and until this time no older state counts.
     """
@@ -112,5 +112,5 @@ class Fact:
         return Current() if self.until is not None and now >= self.until else self.state
 
     def certain_at(self, now: float) -> Readiness:
-        """Return the readiness if it is that of the newest known state, so that a wait may end on it; else InProgress."""
+        """Return the readiness if it belongs to the newest known state, so that a wait may end on it; else InProgress."""
         return InProgress("its health is being determined") if self.open else self.at(now)

@@ -1,4 +1,4 @@
-"""The health of every release at all times: the desired rows beside the live objects, and waits until they are ready.
+"""The health of every release at all times, from the desired rows and the live objects; and waits until objects are ready.
 
     async with open_health_monitor(table, client, live, told=listener) as health:
         report = await health.wait_ready(owner, progress=tell)
@@ -12,12 +12,12 @@ worker and may not have a result for a long time. Invariants:
   :meth:`HealthMonitor.health` has meanwhile returned anything else than the last report, the release is reported again, even if
   it is now as it was last reported.
 * A wait ends on certain states only: never on a state from before an apply that was reported by :meth:`HealthMonitor.applied`,
-  nor on one that is being determined anew. It ends at the first failure; cancelling it leaves nothing behind.
+  nor on a state that is being determined anew. A wait ends at the first failure; a cancelled wait leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
   (:mod:`~wharfinger.cluster.health.stall`). An object that becomes unready is Reconciling until then.
-* A kind that cannot be looked up blocks nothing: its objects are laggards, and the message gives the reason.
-* The controller of a custom kind that declares a status has :data:`GRACE_S` from an object's creation to write one; after that
-  the object counts as one that never gets a status.
+* A kind that cannot be looked up does not block others: its objects are laggards, and the message gives the reason.
+* The controller of a custom kind that declares a status has :data:`GRACE_S` from an object's creation to write one; after that,
+  the object counts as an object that never gets a status.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -63,7 +63,7 @@ OnHealth: TypeAlias = Callable[[Owner, Health], None]
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: those whose readiness is being determined."""
+    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: objects whose readiness is being determined."""
 
     objects: int
     open: int
@@ -176,7 +176,7 @@ class HealthMonitor:
     async def wait_ready(
         self, owner: Owner, keys: Iterable[ObjectKey] | None = None, *, progress: Progress = silent
     ) -> WaitReport:
-        """Wait until the objects of a release (these only; None: all) are Current, or one has Failed.
+        """Wait until the objects of a release (only ``objects``; None: all) are Current, or one of them has Failed.
 
         ``progress`` is called with the laggards each time they change; after :data:`PATIENCE_S` they include their newest
         events. Objects that leave the release meanwhile are not waited for. The caller sets the deadline.

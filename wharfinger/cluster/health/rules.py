@@ -9,10 +9,10 @@
         inProgress: status.phase == 'Running'
         failed: has(status.error)
 
-An expression sees the parts of the object as ``metadata``, ``spec`` and ``status`` (empty objects if they are missing), and
-the whole as ``self``. An object that is being deleted, or is not observed by its controller yet, is in progress without any
-evaluation. Otherwise the expressions are evaluated in the order ``inProgress``, ``failed``, ``current``, and the first that
-is true decides; if none is true, the object is in progress.
+An expression sees the parts of the object as ``metadata``, ``spec`` and ``status`` (empty objects if they are missing), and the
+complete object as ``self``. An object that is being deleted, or is not observed by its controller yet, is in progress without any
+evaluation. Otherwise the expressions are evaluated in the order ``inProgress``, ``failed``, ``current``, and the first true
+expression decides; if no expression is true, the object is in progress.
 
 Expressions are foreign programs. They are evaluated behind :class:`Expressions`; here they are only text.
 """
@@ -51,7 +51,7 @@ class Expressions(Protocol):
     """An evaluator of expressions on an object, in a process that can be killed."""
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Return whether the expression is true of ``self``.
+        """Return whether the expression is true for ``self``.
 
         Raises ProgramError, which is transient if the expression did not cause it.
         """

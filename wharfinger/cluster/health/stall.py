@@ -5,7 +5,8 @@ for some seconds without any fault. Only a lasting state is a fault:
 
 * Each change of its message, as ``1 of 3 replicas available``, counts as a move, and begins the grace period again.
 * An object that moves all the time and is never ready stalls after :data:`LIMIT_S`.
-* An absent object is no update in progress. It has :data:`ABSENT_S`, in which a deleted object is usually created again.
+* An absent object does not count as an update in progress. Its grace period is :data:`ABSENT_S`, in which a deleted object is
+  usually created again.
 * An object whose own controller reports progress and has a deadline for it (`InProgress.at_work`) never stalls: the deadline
   decides, and then the object has failed.
 """
@@ -24,7 +25,7 @@ GRACE_S: Final = 60.0
 ABSENT_S: Final = 10.0
 """The time for which an object may be absent, in seconds; the shorter of this and the grace period counts."""
 LIMIT_S: Final = 600.0
-"""The time for which an object may be unready at all: as long as the progress deadline of a Deployment that names none."""
+"""The time for which an object may be unready at all: as long as the default progress deadline of a Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ class Unready:
     moved: float
 
     def stalls_at(self, grace_s: float = GRACE_S) -> float:
-        """Return when the object stalls, unless it moves before; never, if it has failed or has its own deadline."""
+        """Return when the object stalls, unless it moves before. An object that has failed or has its own deadline
+        never stalls.
+        """
         if not isinstance(self.state, InProgress) or self.state.at_work:
             return inf
         patience_s = min(grace_s, ABSENT_S) if self.state.absent else grace_s

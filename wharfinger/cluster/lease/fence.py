@@ -5,7 +5,7 @@ turn, for a retry, for a connection. So a write that was held back in this proce
 suspended, is not sent once another daemon may hold the Lease.
 
 The permission ends at the deadline of the Lease, by two clocks: the monotonic one, and one that also counts while the machine is
-suspended. It never depends on a task that has to run first.
+suspended. This does not depend on any task that would have to run first.
 """
 
 import math
@@ -47,15 +47,15 @@ class Fence:
             self._until, self._boot_until = until, boot_clock + (until - clock)
 
     def close(self, reason: str) -> None:
-        """Permit nothing any more; ``reason`` completes "the Lease is not ours: …"."""
+        """Refuse all writes from now on; ``reason`` completes "the Lease is not ours: …"."""
         self._until = self._boot_until = -math.inf
         self._reason = reason
 
     def check(self, what: str) -> None:
-        """Return if ``what`` may be sent now; raise FencedError otherwise."""
+        """Check that ``what`` may be sent now. Raises FencedError otherwise."""
         if self._clock() < self._until and self._boot_clock() < self._boot_until:
             return
         reason = self._reason if self._until == -math.inf else "it was not renewed in time"
         raise FencedError(
-            f"{what}: not sent, because the Lease is not ours: {reason}; the daemon that holds it does it"
+            f"{what}: not sent, because the Lease is not ours: {reason}; the daemon that holds the Lease does this"
         )

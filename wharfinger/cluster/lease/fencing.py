@@ -1,4 +1,4 @@
-"""The check whether the writer of a pending record can still be at work, so that a dead writer blocks no operation.
+"""The check whether the writer of a pending record may still be at work, so that a dead writer does not block operations.
 
 Without it, the refusal "another operation is in progress" could last for ever after the writer died.
 
@@ -16,8 +16,9 @@ another under another Lease                            when that is deleted, has
 a user's helm, or a daemon without a Lease             when it was seen unchanged for :data:`ABANDONED_AFTER_S`
 =====================================================  =============================================================
 
-"Seen unchanged" is measured by our own monotonic clock from when we first saw it. Times of other clocks in records and
-Leases are never compared with ours: a machine whose clock is an hour off neither loses its work nor keeps others waiting.
+"Seen unchanged" is measured by our own monotonic clock, from the time when we first saw the state. Times of other clocks in
+records and Leases are never compared with ours: a machine whose clock is wrong by an hour neither loses its work nor keeps others
+waiting.
 """
 
 from collections import OrderedDict
@@ -38,7 +39,7 @@ ABANDONED_AFTER_S: Final = 600.0
 MIN_GRANT_S: Final = 15.0
 """The time for which a Lease with a shorter duration is granted nevertheless."""
 MAX_SIGHTINGS: Final = 10_000
-"""The number of records and Leases whose first sight is remembered."""
+"""The number of records and Leases for which the time of the first reading is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Holder:
     """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``.
 
     ``family`` is the beginning of the names of Leases whose holders divide the releases among themselves: no release belongs to
-    two of them. "" if there are no such Leases.
+    two of them. It is "" if there are no such Leases.
     """
 
     identity: str
@@ -130,7 +131,7 @@ class Fencing:
             left_s = since + ABANDONED_AFTER_S - self._clock()
             if left_s <= 0:
                 return Abandoned(f"{theirs} has not changed the record for {ABANDONED_AFTER_S / 60:g} minutes")
-            return AtWork(str(theirs), f"it counts as gone in {_minutes(left_s)} unless it changes the record")
+            return AtWork(str(theirs), f"the writer counts as gone in {_minutes(left_s)} unless it changes the record")
         return await self._by_lease(theirs)
 
     async def _by_lease(self, theirs: Holder) -> Verdict:
@@ -169,7 +170,7 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
     if theirs.lease and same_lease:
         if theirs.fence < ours.fence:
             return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} holds it")
-        return AtWork(str(theirs), "it took the Lease over from this one")
+        return AtWork(str(theirs), "it took the Lease over from that daemon")
     if ours.family and _is_of_family(theirs.lease, ours):
         return Abandoned(f"{theirs} has handed the release over")
     return None
@@ -182,7 +183,7 @@ def _is_of_family(lease: str, ours: Holder) -> bool:
 
 
 def _not_held(theirs: Holder, lease: LeaseRecord, uid: str) -> str:
-    """Return why a Lease is not held by ``theirs``; "" if it is."""
+    """Return why ``theirs`` does not hold a Lease; "" if it holds the Lease."""
     if lease.uid != uid:
         return "it was deleted and created again"
     if not lease.holder:

@@ -4,8 +4,8 @@
         ...   # lease.holder goes into every release record that is written here
 
 The block begins when the Lease is held. If the Lease cannot be renewed in time, or is taken or deleted, the block is
-cancelled and LeaseLostError is raised: the next holder then waits no longer than the Lease was granted for. On a clean end
-the Lease is given back, so that the next holder need not wait at all.
+cancelled and LeaseLostError is raised: so the next holder waits at most for the duration of the Lease. On a clean end the Lease
+is given back, so that the next holder need not wait at all.
 
 No two processes may have the same ``identity`` at once (it belongs to a state folder that only one process can lock), because a
 Lease that this identity held before a restart is acquired at once. The state machine is :mod:`~wharfinger.cluster.lease.machine`.
@@ -32,7 +32,7 @@ GIVE_BACK_S: Final = 2.0
 RETRY_S: Final = 0.5
 """The interval at which a candidate reads the Lease; a takeover is late by as much at most."""
 DEADLINE_SHARE: Final = 2 / 3
-"""The part of the duration after which a holder that cannot renew gives up, as in Kubernetes' own components."""
+"""The fraction of the duration after which a holder that cannot renew the Lease gives up, as in Kubernetes' own components."""
 
 
 class LeaseLostError(ClusterError):
@@ -40,7 +40,7 @@ class LeaseLostError(ClusterError):
 
 
 class Lease:
-    """A held Lease. Made by :func:`open_lease`. ``lost`` is set when it is not ours any more."""
+    """A held Lease. Made by :func:`open_lease`. ``lost`` is set when the Lease is not ours any more."""
 
     def __init__(self, key: ObjectKey, record: LeaseRecord) -> None:
         self.identity = record.holder
@@ -129,7 +129,7 @@ class _Keeper:
 
     @property
     def reason(self) -> str:
-        """Return why the Lease is lost; "" if it is not, or was given back."""
+        """Return why the Lease is lost; "" if it is not lost, or was given back."""
         return self._state.reason if isinstance(self._state, core.Over) else ""
 
     async def acquire(self) -> LeaseRecord:
@@ -186,7 +186,7 @@ class _Keeper:
             case core.Write():
                 return await self._attempt(lambda: self._write(effect))
             case core.Stop():
-                raise AssertionError("a Lease that is over is asked for")
+                raise AssertionError("an action was requested of a Lease that is over")
             case _:
                 assert_never(effect)
 

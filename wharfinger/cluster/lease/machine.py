@@ -1,4 +1,5 @@
-"""The state machine of one candidate for a Lease: whether it holds the Lease, and for how long it may rely on that.
+"""The state machine of one candidate for a Lease: it decides whether the candidate holds the Lease, and how long it may rely on
+this.
 
 Pure; :mod:`wharfinger.cluster.lease.lease` performs the effects, one action at a time, and reports the outcome as the next
 event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of another machine is ever used::
@@ -48,7 +49,7 @@ class LeaseTimes:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The Lease (None: there was none), unchanged since ``since``, as far as this candidate saw."""
+    """The Lease (None: it did not exist), unchanged since ``since``, as far as this candidate saw."""
 
     record: LeaseRecord | None
     since: float
@@ -56,7 +57,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Another candidate may hold the Lease. ``highest``: the greatest fence ever seen."""
+    """Another candidate may hold the Lease. ``highest`` is the greatest fence that was ever seen."""
 
     seen: Sighting | None = None
     highest: int = 0
@@ -96,7 +97,7 @@ State: TypeAlias = Waiting | Claiming | Held | Leaving | Over
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The Lease was read; None: there is none."""
+    """The Lease was read; None: it does not exist."""
 
     record: LeaseRecord | None
 
@@ -210,7 +211,7 @@ class LeaseMachine:
         return Claiming(waiting), Write(self._claim(waiting.highest), record)
 
     def left_s(self, seen: Sighting, now: float) -> float:
-        """Return how long a Lease that has been unchanged since ``seen.since`` still belongs to its holder."""
+        """Return the seconds for which a Lease that has been unchanged since ``seen.since`` still belongs to its holder."""
         granted = max(self.times.duration_s, seen.record.duration_s if seen.record else 0)
         return seen.since + granted - now
 

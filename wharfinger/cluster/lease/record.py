@@ -18,7 +18,7 @@ MAX_FENCE: Final = 2**31 - 1
 """The largest fence: ``leaseTransitions`` is an int32."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_US: Final = 250_000_000_000_000_000
-"""The year 9892: later clocks are cut to it, so that a stamp can still be advanced."""
+"""The year 9892: later times are replaced by this one, so that a stamp can still be advanced."""
 _LAST_US: Final = 253_402_214_400_000_000
 """9999-12-31: a later time is ignored."""
 
@@ -39,7 +39,7 @@ class LeaseRecord:
 
     @property
     def mark(self) -> tuple[str, str, int, int, int]:
-        """Return a value that changes whenever the holder renews the Lease, and not when another writer sets a label on it."""
+        """Return a value that changes whenever the holder renews the Lease, but not when another writer sets a label on it."""
         return (self.uid, self.holder, self.fence, self.duration_s, self.renewed_us)
 
 
@@ -94,7 +94,9 @@ def _stamp(micros: int) -> str:
 
 
 def _micros(text: str) -> int:
-    """Return the microseconds since 1970; 0 for text that is not a time, since the value only has to differ from the next one."""
+    """Return the microseconds since 1970; 0 for text that is not a time, because the value only has to differ from the next
+    value.
+    """
     moment = parse_time(text)
     micros = 0 if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)
     return micros if 0 <= micros <= _LAST_US else 0

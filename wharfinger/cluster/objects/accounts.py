@@ -4,7 +4,7 @@ Requests for the objects of a release (apply, delete, and the reads of single ob
 service account, if it has one, by impersonation. Lists, watches, discovery and the release's records stay requests of the
 daemon itself.
 
-If an account is required and that of a release is not known, :class:`NoAccountError` is raised. The daemon's own rights are
+If accounts are required and the account of a release is not known, :class:`NoAccountError` is raised. The daemon's own rights are
 never used instead.
 """
 
@@ -27,17 +27,17 @@ MAX_CLIENTS: Final = 1024
 
 
 class NoAccountError(ReleaseError):
-    """A release has no service account, and the daemon acts for no release without one."""
+    """A release has no service account, but the daemon requires a service account for each release."""
 
     def __init__(self, owner: Owner) -> None:
         super().__init__(
-            f"release {owner} has no service account, and the daemon was started with --require-service-account; set "
+            f"release {owner} has no service account, but the daemon was started with --require-service-account; set "
             f"spec.serviceAccountName, or label the namespace {owner.namespace} wharfinger.dev/service-account=NAME"
         )
 
 
 def daemon_itself(_owner: Owner) -> None:
-    """Return no account: the daemon acts with its own rights."""
+    """Return None, so that the daemon acts with its own rights."""
 
 
 def always(client: ClusterClient) -> Acting:

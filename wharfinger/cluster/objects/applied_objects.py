@@ -1,9 +1,9 @@
 """The server's answer to an apply, in the few bytes that are needed to judge drift.
 
 That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised quantities
-and admission. The text of the chart is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Some hundred bytes
-are kept of each object: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the usual event (a
-status changed) is dismissed without reading the fields or the checksums.
+and admission. The text of the chart cannot be the baseline ("1000m" is stored as "1", ``stringData`` not at all). Some hundred
+bytes are kept of each object: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the most
+frequent events (changes of the status) are dismissed without reading the fields or the checksums.
 """
 
 import zlib
@@ -55,13 +55,15 @@ class Applied:
         ]
 
     def is_newer_than(self, live: JsonObject) -> bool:
-        """Return whether the object was read before this answer was given. False if the server's versions are not numbers."""
+        """Return whether the object was read before the server gave this answer. False if the server's versions are not
+        numbers.
+        """
         other = text_at(live, "metadata", "resourceVersion")
         known = self.resource_version.isdecimal() and other.isdecimal()
         return known and int(self.resource_version) > int(other)
 
     def is_marked(self, live: JsonObject, manager: str) -> bool:
-        """Return whether it is the same object with the same entry of our fields: then nothing can have drifted.
+        """Return whether this is the same object with the same entry of our fields, so that nothing can have drifted.
 
         This misses a value that changed while the entry stayed the same, which a webhook can cause.
         """
@@ -93,7 +95,7 @@ def _shared(fields: bytes) -> PackedJson:
 
 
 def mark_of(live: JsonObject, manager: str) -> int:
-    """Return a checksum of the manager's own entry in an object, 0 if it has none; costs a few microseconds."""
+    """Return a checksum of the manager's own entry in an object, 0 if the manager has no entry; costs a few microseconds."""
     entry = own_entry(live, manager)
     if entry is None:
         return 0

@@ -21,7 +21,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, checksum, encod
 from wharfinger.kube.resource import ObjectKey
 
 DIGEST_ANNOTATION: Final = "wharfinger.dev/applied-digest"
-"""The annotation with the digest of the row that an object was applied for, if no record announced that it would be."""
+"""The annotation with the digest of the row for which an object was applied, if no record announced that row."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,7 +47,7 @@ class DesiredObject:
     """One row: the object to apply, with labels and annotations; ``digest`` is the digest of its text.
 
     ``wave``: its place among the objects of its owner; ``orphan``: removing the row does not delete the object. ``marked``: the
-    object is applied with DIGEST_ANNOTATION, by which every later process knows that it was applied for this row.
+    object is applied with DIGEST_ANNOTATION, so that every later process knows that it was applied for this row.
     """
 
     key: ObjectKey
@@ -112,6 +112,6 @@ def check_free(rows: Snapshot[Identity, DesiredObject], identity: Identity, owne
     entry = rows.get(identity)
     if entry is not None and entry.row.owner != owner:
         raise ForeignObjectError(
-            f"{identity} belongs to the release {entry.row.owner}; it cannot be part of {owner} too: "
-            "uninstall that release, or rename the object in one of the charts"
+            f"{identity} belongs to the release {entry.row.owner}, so it cannot also be part of {owner}: uninstall "
+            "that release, or rename the object in one of the charts"
         )

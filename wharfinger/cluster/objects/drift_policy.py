@@ -9,8 +9,8 @@ pointers, and a target that selects the objects::
         target: {kind: Deployment, name: "web-.*"}
 
 ``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, in linear time) that must match the
-whole text; a missing one matches everything. A pointer selects the field and all below it; a segment ``*`` selects every member
-or item, which Flux does not have.
+complete text; a missing one matches everything. A pointer selects the field and all below it; a segment ``*`` selects every
+member or item, which Flux does not have.
 """
 
 from collections.abc import Mapping
@@ -53,8 +53,8 @@ class IgnoreRule:
     """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that all other members
     match.
 
-    Users cannot set ``subresource``, ``by`` and ``not_by``. With them a rule only covers writes through that subresource, by
-    managers whose whole name matches ``by`` and not ``not_by``.
+    Users cannot set ``subresource``, ``by`` and ``not_by``. With them, a rule covers only writes through that subresource, by
+    managers whose complete name matches ``by`` and not ``not_by``.
     """
 
     paths: tuple[str, ...]
@@ -166,10 +166,12 @@ def _read_pointer(value: JsonValue, what: str) -> str:
     if len(value) > MAX_POINTER:
         raise DriftPolicyError(f"{what}: a pointer of {len(value)} characters is over the limit of {MAX_POINTER}")
     if value and not value.startswith("/"):
-        raise DriftPolicyError(f"{what}: {value!r:.100} is no JSON pointer: one begins with /, as /spec/replicas does")
+        raise DriftPolicyError(
+            f"{what}: {value!r:.100} is not a JSON pointer: a pointer begins with /, such as /spec/replicas"
+        )
     if "~" in value.replace("~0", "").replace("~1", ""):
         raise DriftPolicyError(
-            f"{what}: {value!r:.100} is no JSON pointer: in one, ~ is written ~0, and / in a name ~1"
+            f"{what}: {value!r:.100} is not a JSON pointer: in a pointer, ~ is written ~0, and / in a name is written ~1"
         )
     return value
 

@@ -1,7 +1,7 @@
 """The order in which objects are written: Helm's order of kinds, in waves of kinds that cannot need each other.
 
 Kinds that others need come first: a namespace before the objects in it, a service account before the pods that run as it. Kinds
-that Helm does not know (custom resources) come last; removal is the same order backwards.
+that Helm does not know (custom resources) come last; removal uses the reverse order.
 
 Helm writes one kind after another. Most of that order has no effect: a ConfigMap and a ClusterRole never need each other. A
 *wave* is a run of kinds that can be written at the same time, so a release of six kinds takes three or four waits rather than
@@ -131,7 +131,7 @@ _RANK: Final = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
 
 
 def rank(kind: str) -> int:
-    """Return the place of a kind in Helm's order; all unknown ones share the last."""
+    """Return the place of a kind in Helm's order; all unknown kinds share the last place."""
     return _RANK.get(kind, len(INSTALL_ORDER))
 
 

@@ -17,9 +17,9 @@ Invariants:
 
 * For every attended kind, the reports to a listener add up to the objects that exist: after a broken watch only the differences
   are reported.
-* No object of a kind that is no longer served exists. A watch cannot report that, it only fails; so a kind whose watch fails
-  is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps trying: the kind may
-  come back.
+* If a kind is no longer served, its objects do not exist any more. A watch cannot report this, it only fails. So a kind whose
+  watch fails is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps trying,
+  because the kind may come back.
 * An object that cannot be read is reported as neither present nor gone, only counted: it must not stop the others.
 """
 
@@ -52,8 +52,8 @@ LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
 raise."""
 
 OnLookedUp: TypeAlias = Callable[[ResourceType, str | None], None]
-"""A callback for the result of looking up a kind: "" once all its objects were reported, the reason if they could not be, None
-when the kind was released.
+"""A callback for the result of looking up a kind: "" once all its objects were reported, the reason if they cannot be reported,
+None when the kind was released.
 
 Must not block, and must not raise.
 """
@@ -102,7 +102,7 @@ class LiveObjects:
         unmarked: UnmarkedNames | None,
         nursery: trio.Nursery,
     ) -> None:
-        """Private to `open_live_objects`, which owns the nursery."""
+        """Initialize the watches; only `open_live_objects` calls this, because it owns the nursery."""
         self._client = client
         self._watches = watches
         self._selector = selector
@@ -118,8 +118,8 @@ class LiveObjects:
         """Report every change to this listener from now on. Earlier reports of kinds that are already attended are not
         repeated.
 
-        ``looked_up`` is called for each attended kind once all of it was reported, or with the reason why it could not be;
-        again when that changes, and when the kind is released.
+        ``looked_up`` is called for each attended kind once all of it was reported, or with the reason why this failed. It is
+        called again when the result changes, and when the kind is released.
         """
         self._listeners = (*self._listeners, listener)
         if looked_up is not None:
@@ -133,7 +133,7 @@ class LiveObjects:
                 self._unmarked.attend(resource)
 
     def release(self, resource: ResourceType) -> None:
-        """Stop watching a kind: nothing is reported of it from now on, not even that its objects are gone."""
+        """Stop watching a kind: from now on, nothing is reported about it, not even that its objects are gone."""
         if (followed := self._followed.pop(resource, None)) is not None:
             followed.end()
             if self._unmarked is not None:
@@ -142,9 +142,9 @@ class LiveObjects:
                 looked_up(resource, None)
 
     def is_absent(self, key: ObjectKey) -> bool:
-        """Return whether it is known that no object, of a release or not, has this kind and name.
+        """Return whether it is known that no object, in a release or not, has this kind and name.
 
-        False also if that is not known: the kind is not attended, or is not listed and watched now.
+        False if this is not known, because the kind is not attended, or is not listed and watched now.
         """
         followed = self._followed.get(key.resource)
         if followed is None or not followed.subscription.is_current or key in followed.keys:

@@ -43,9 +43,9 @@ async def namespace_goes(client: ClusterClient, name: str) -> bool:
 async def rows_of(
     client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], drift: DriftPolicy
 ) -> tuple[DesiredObject, ...]:
-    """Return the rows of the objects of a record; none for kinds that are no longer served.
+    """Return the rows of the objects of a record, without objects of kinds that are no longer served.
 
-    Raises SilentKindError if that cannot be known, and the errors of the client.
+    Raises SilentKindError if it is not known whether a kind is served, and the errors of the client.
     """
     rows: dict[Identity, DesiredObject] = {}
     for obj in in_install_order(objects):

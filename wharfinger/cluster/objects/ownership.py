@@ -1,8 +1,8 @@
 """The owner of an object: Helm's label and annotations, which make an object part of one release and of no other.
 
-Pure. An object that already exists is taken over only if its annotations name this release: that is how Helm adopts, and a
-user can write them by hand. Kinds whose loss cannot be undone, and objects annotated ``helm.sh/resource-policy: keep``, are
-never deleted unless requested.
+Pure. An object that already exists is taken over only if its annotations name this release: Helm adopts objects by the same rule,
+and users can write these annotations by hand. Kinds whose loss cannot be undone, and objects annotated ``helm.sh/resource-policy:
+keep``, are never deleted unless requested.
 """
 
 from collections.abc import Iterable
@@ -72,8 +72,8 @@ def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
         return
     if found.name or found.namespace:
         raise ForeignObjectError(
-            f"{key} belongs to the release {found}; it cannot be part of {owner} too: "
-            "uninstall that release, or rename the object in one of the charts"
+            f"{key} belongs to the release {found}, so it cannot also be part of {owner}: uninstall that release, or "
+            "rename the object in one of the charts"
         )
     manager = find_str(live, "metadata", "labels", MANAGED_BY)
     by = f", managed by {manager}," if manager and manager != "Helm" else ""
@@ -89,7 +89,9 @@ def is_kept(obj: JsonObject) -> bool:
 
 
 def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """Return the object with the namespace of its key, which may be the release's; without one if its kind has none."""
+    """Return the object with the namespace of its key, which may be the release's namespace; without a namespace if its kind is
+    cluster-scoped.
+    """
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "namespace"}
     if key.namespace:
         metadata["namespace"] = key.namespace
@@ -97,7 +99,7 @@ def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
 
 
 def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return the documents of a manifest with Lists replaced by their items. Raises ReleaseError."""
+    """Return the documents of a manifest, in which Lists are replaced by their items. Raises ReleaseError."""
     try:
         return _flattened(documents)
     except ShapeError as error:

@@ -1,13 +1,14 @@
 """The scope of a release: the whole cluster, or only its own namespace.
 
 The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows more.
-A confined release may hold objects of namespaced kinds in its namespace, and nothing else: no object of a cluster-scoped kind, no
-object of another namespace, no definition in ``crds/``, and no hook that is such an object. The scope of a kind comes from
-discovery, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged when it is known: no
-object of it can be written before.
+A confined release may have only objects of namespaced kinds in its namespace: no object of a cluster-scoped kind, no object of
+another namespace, no definition in ``crds/``, and no hook that is such an object. The scope of a kind comes from discovery,
+because a manifest cannot be trusted to state it. A kind that discovery does not know is judged once it is known, because none of
+its objects can be written before.
 
-The scope is enforced twice. `check_scope` checks a whole request before its first write, so that nothing is half done.
-`check_key` checks every single apply, also of a row that was made from a record in the namespace, which a tenant can write.
+The scope is enforced twice. `check_scope` checks a complete request before its first write, so that no request is carried out in
+part. `check_key` checks every single apply, even for a row that was made from a record, because a tenant can write records in the
+namespace.
 """
 
 import logging
@@ -33,15 +34,15 @@ MAX_NAMED: Final = 5
 """The number of objects that an error names."""
 
 Confined = Callable[[Owner], bool]
-"""A function that returns whether a release may hold objects of its own namespace only."""
+"""A function that returns whether a release may have only objects of its own namespace."""
 
 
 class OutsideNamespaceError(ReleaseError):
-    """A release that is confined to its namespace contains an object outside of it; permanent until that is allowed."""
+    """A release that is confined to its namespace contains an object outside of it; permanent until this is allowed."""
 
 
 def unconfined(_owner: Owner) -> bool:
-    """Let every release reach the whole cluster."""
+    """Return False, so that every release may have objects in the whole cluster."""
     return False
 
 
@@ -54,7 +55,7 @@ def remedy(namespace: str) -> str:
 
 
 CLUSTER_SCOPED: Final = " (cluster-scoped)"
-"""The text after the name of an object that has no namespace."""
+"""The text after the name of an object without a namespace."""
 
 
 def is_outside(key: ObjectKey, owner: Owner) -> bool:
@@ -106,7 +107,7 @@ async def _keys(client: ClusterClient, owner: Owner, objects: Iterable[JsonObjec
 def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObject, ...]:
     """Return the rows inside of the namespace of their release, and log the others.
 
-    For rows that were made from a record: a user who may write Secrets in the namespace can write a record.
+    This is for rows that were made from a record, which any user who may write Secrets in the namespace can write.
     """
     outside = [row.key for row in rows if is_outside(row.key, owner)]
     if outside:

@@ -1,8 +1,8 @@
-"""The names of the objects that belong to no release, of the kinds that releases have.
+"""The names of objects that do not belong to a release, but have a kind that releases have.
 
-An install must not write to an existing object that has another owner. One watch for each kind answers that for all installs,
-instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release; only names are
-kept.
+An install must not write to an existing object that has another owner. One watch for each kind shows the existing objects to all
+installs, instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release; only
+names are kept.
 
 A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records,
 hooks and earlier waves come between it and the write.
@@ -20,12 +20,14 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 MAX_NAMES: Final = 20_000
-"""The largest number of names that are kept for one kind. If a kind has more, none are kept, and its objects are read instead."""
+"""The largest number of names that are kept for one kind. If a kind has more objects, no names are kept, and its objects are read
+instead.
+"""
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A kind. ``too_many``: it has more objects than are kept, so nothing is known of them."""
+    """A kind. ``too_many``: it has more objects than the limit, so their names are not known."""
 
     stack: ExitStack
     subscription: WatchSubscription
@@ -34,7 +36,7 @@ class _Watched:
 
 
 class UnmarkedNames:
-    """The watched kinds and their names. Nothing waits here."""
+    """The watched kinds and the names of their objects. No method waits."""
 
     def __init__(self, watches: SharedWatches, most: int = MAX_NAMES) -> None:
         self._watches = watches

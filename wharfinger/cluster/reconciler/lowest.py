@@ -1,4 +1,4 @@
-"""A collection of revisions that knows the lowest of them.
+"""A collection of revisions with quick access to the lowest one.
 
 Progress is reported as one revision (all rows up to it were attempted, or all rows below it are done), so the lowest open
 revision has to be known at any time. Revisions are usually added in ascending order, which is cheap for a heap.
@@ -44,7 +44,7 @@ class Lowest(Generic[K]):
                 self._heap = sorted(self._keys)
 
     def lowest(self) -> int:
-        """Return the lowest revision held; 0 if there is none."""
+        """Return the lowest revision held; 0 if no revision is held."""
         heap, keys = self._heap, self._keys
         while heap and heap[0] not in keys:
             heapq.heappop(heap)

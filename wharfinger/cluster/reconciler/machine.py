@@ -15,12 +15,12 @@ A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
 Invariants, which tests/cluster/reconciler/test_model.py holds against random histories:
 
 * a key is at most once in a line or with a worker, so two operations never run at once for it;
-* an outcome counts only if the row is still what was attempted (compare and set on its revision): otherwise it is dropped, and
-  the present row is attempted, without any failures;
+* an outcome counts only if the row has not changed since the attempt began (compare and set on its revision): otherwise it is
+  dropped, and the present row is attempted, without any failures;
 * a key that is not Done is in a line, is with a worker, has a time at which it is due, is held by a prune, or its change is
   still to be read; so no change and no retry can be lost;
 * a key that is Done is attempted only because its row changes or a refresh is due;
-* what is reported for an owner depends on its own rows, and on how far the table was read.
+* the reports for an owner depend only on its own rows, and on the revision up to which the table was read.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
@@ -86,7 +86,7 @@ class Machine(Generic[K, R]):
         return owner.attempted(self.consumed) if owner else self.consumed
 
     def low_watermark(self, name: Hashable) -> int:
-        """Return the lowest revision of this owner whose last attempt failed; 0: none."""
+        """Return the lowest revision of this owner whose last attempt failed; 0 if no attempt failed."""
         owner = self._owners.get(name)
         return owner.failing.lowest() if owner else 0
 
@@ -114,11 +114,11 @@ class Machine(Generic[K, R]):
         return min((owner.attempted(self.consumed) for owner in self._owners.values()), default=self.consumed)
 
     def all_low_watermark(self) -> int:
-        """Return the lowest revision whose last attempt failed, of all owners; 0: none."""
+        """Return the lowest revision of all owners whose last attempt failed; 0 if no attempt failed."""
         return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
 
     def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
-        """Return an owner that has a row up to this revision which is neither Done nor hopeless; None: there is none.
+        """Return an owner with a row up to this revision that is neither Done nor hopeless; None if there is no such owner.
 
         ``attempted``: an owner counts only until all of these rows were attempted.
         """
@@ -130,14 +130,14 @@ class Machine(Generic[K, R]):
         return None
 
     def open_keys(self, name: Hashable) -> tuple[K, ...]:
-        """Return the keys of this owner that are not Done: first those not attempted yet, by revision, then the failing,
-        then the refreshed.
+        """Return the keys of this owner that are not Done: first the keys that were not attempted yet, by revision, then failing
+        keys, then refreshed ones.
         """
         owner = self._owners.get(name)
         return owner.open_keys() if owner else ()
 
     def revision(self, key: K) -> int:
-        """Return the revision of a row that was read last; 0: none, or its deletion."""
+        """Return the revision of a row that was read last; 0 if the row is unknown, or its deletion was read."""
         record = self._records.get(key)
         return 0 if record is None or record.deleting else record.revision
 
@@ -154,7 +154,7 @@ class Machine(Generic[K, R]):
         return min(self.planned_at(), self._turns.late_at())
 
     def planned_at(self) -> float:
-        """Return when the next retry or refresh is due; infinity: there is none."""
+        """Return when the next retry or refresh is due; infinity if none is planned."""
         return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
@@ -249,7 +249,7 @@ class Machine(Generic[K, R]):
             self._enqueue(record)
 
     def _enqueue(self, record: Record[K, R]) -> None:
-        """Put the key into its owner's line of changes, where it keeps its place if it is there; during a prune, hold it
+        """Put the key into its owner's line of changes, where it keeps its place if it is there already; during a prune, hold it
         back.
         """
         held = not record.deleting and self._is_held(record.key)
@@ -321,7 +321,7 @@ class Machine(Generic[K, R]):
     # --- attempts ----------------------------------------------------------------------------------------------------------
 
     def take(self, now: float) -> Attempt[K, R] | None:
-        """Return the next attempt for a worker, to be answered with :meth:`finish`; None: there is none."""
+        """Return the next attempt for a worker, to be answered with :meth:`finish`; None if there is nothing to do."""
         taken = self._turns.take(now)
         return None if taken is None else self._attempt(taken[1][0])
 
@@ -401,8 +401,7 @@ class Machine(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[K]:
-        """Move due keys into their lines: retries, refreshes that the rate allows, and old rows; at most a round's size of
-        each.
+        """Move due keys into their lines: retries, refreshes that the rate allows, and old rows; of each, at most a round's size.
 
         Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
         places are free.

@@ -25,8 +25,8 @@ class ReconcilerMetrics(Protocol):
         ...
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """Record the number of objects that fail to be updated or deleted now (UPDATE), or 1 if the last prune failed, else 0
-        (PRUNE).
+        """Record present failures: for UPDATE, the number of objects whose update or deletion fails; for PRUNE, 1 if the last
+        prune failed, else 0.
         """
         ...
 
@@ -47,7 +47,7 @@ class MemoryMetrics:
         self._failing[name, operation] = count
 
     def of(self, name: str) -> Mapping[Operation, Performed]:
-        """Return the totals of one reconciler by operation; without those that it never performed."""
+        """Return the totals of one reconciler by operation, without operations that it never performed."""
         return {operation: tally.told() for (one, operation), tally in self._tallies.items() if one == name}
 
     def current_errors(self, name: str, operation: Operation = Operation.UPDATE) -> int:

@@ -1,9 +1,9 @@
-"""The operations on the object of a row: the seam between a reconciler and its target.
+"""The operations on the object of a row: the interface between a reconciler and its target.
 
-Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two never
-run at once for the same key. A failure is a ClusterError, whose ``transient`` says whether a retry can help, or a FormatError,
-which only a change of the row can end. Any other exception is a failure of that row as well: it is logged with its traceback
-when it is new, and retried. Cancellation, KeyboardInterrupt and SystemExit pass through.
+Operations must be idempotent: an operation may run again although it succeeded (the process died, or its row changed meanwhile).
+Two operations never run at once for the same key. A failure is a ClusterError, whose ``transient`` says whether a retry can help,
+or a FormatError, which only a change of the row can end. Any other exception is a failure of that row as well: it is logged with
+its traceback when it is new, and retried. Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,7 +19,8 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Attempt(Generic[K, R]):
-    """One attempt at one row; not to be changed. (Not frozen: one is made for each operation, and this is three times quicker.)
+    """One attempt at one row; not to be changed. (It is not frozen, because one is made for each operation, and making it is
+    three times quicker this way.)
 
     ``row``: the row at ``revision``; if ``deleting``, the last row, and ``revision`` is that of the deletion. ``number`` counts
     from 1, and starts again when the row changes. ``refreshing``: the object matched the row, and is to be checked again.
@@ -48,7 +49,7 @@ class Operations(Protocol[K, R]):
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
-        """Remove all objects that are ours and have no row in this snapshot. Meanwhile no operation begins for other keys."""
+        """Remove all of our objects that have no row in this snapshot. Meanwhile no operation begins for other keys."""
         ...
 
 
@@ -75,7 +76,7 @@ class UnexpectedError(ClusterError):
 
 
 class BadRowError(ClusterError):
-    """A row, or the answer to it, cannot be used. Permanent: only a change of the row helps."""
+    """A row, or the answer of an operation on it, cannot be used. Permanent, because only a change of the row helps."""
 
     transient = False
 

@@ -29,7 +29,7 @@ Outcomes = Mapping[K, ClusterError | None]
 
 
 class Performer(Generic[K, R]):
-    """The performer of operations; ``updates`` and ``deletions`` count those that it performed."""
+    """The performer of operations; ``updates`` and ``deletions`` count the operations that it performed."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class Performer(Generic[K, R]):
         return whole
 
     def cut_off(self, keys: Iterable[K]) -> None:
-        """End the operations under way for these keys: they are late, and there are too many of them."""
+        """End the operations under way for these keys, because they are late, and too many operations are late."""
         for key in keys:
             if (scope := self._running.get(key)) is not None:
-                scope.cancel(reason="it is late, and so are too many others")
+                scope.cancel(reason="the operation is late, and too many others are late as well")
 
     def _cut_off(self, doing: str, scope: trio.CancelScope) -> ClusterError:
         limit = f"{doing} took longer than {self._options.operation_s:g} s"

@@ -2,8 +2,8 @@
 
 A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
 
-* There is no prune before the table is initialized: an object that has no row yet could be mistaken for an unwanted one.
-* A prune that was requested before that, or while another one runs, is done as soon as it may be.
+* No prune begins before the table is initialized, because an object without a row yet could be mistaken for an unwanted object.
+* A prune that was requested before that, or while another prune runs, is done as soon as possible.
 * A prune that failed is retried after a pause that doubles (cilium's statedb waits for the next tick, an hour later).
 """
 
@@ -16,7 +16,7 @@ from wharfinger.cluster.reconciler.retries import NEVER, pause_s
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """The schedule of prunes. ``asked``: a prune was requested; ``due_at``: when the next one is due (trio's clock).
+    """The schedule of prunes. ``asked``: a prune was requested; ``due_at``: when the next prune is due (trio's clock).
 
     ``error`` is the error of the last prune, ``failures`` the number of failed prunes in a row.
     """

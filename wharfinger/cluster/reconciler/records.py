@@ -1,7 +1,7 @@
 """The records of a reconciler: its knowledge about one key, and about one owner.
 
-The owner of a row is the wave of a package that waits for the row. Every number that reports progress is kept per owner, so
-that an object which fails delays only the owner that waits for it.
+The owner of a row is the wave of a package that waits for the row. Every number that reports progress is kept per owner, so that
+a failing object delays only the owner that waits for it.
 """
 
 from collections import OrderedDict
@@ -18,14 +18,14 @@ R = TypeVar("R")
 
 
 class Place(Enum):
-    """The place of a key; each key is in exactly one."""
+    """The place of a key; each key is in exactly one place."""
 
     RESTING = auto()
     """There is nothing to do for the key."""
     FRESH = auto()
     """The key is in its owner's line for changes."""
     HELD = auto()
-    """The key waits for the end of a prune that does not know its row, and could delete the object as unwanted."""
+    """The key waits for the end of a prune that does not know its row, and so could delete the object as unwanted."""
     RUNNING = auto()
     """A worker has the key."""
     RETRY = auto()
@@ -44,12 +44,12 @@ class Owner(Generic[K, R]):
 
     ``fresh`` and ``due`` are in the order in which keys came; ``running``: keys that workers have; ``rows``: its records.
 
-    ``retrying``: those of ``running`` that are retries. ``late``: the number of late operations since the last one that
+    ``retrying``: the keys of ``running`` that are retries. ``late``: the number of late operations since the last one that
     succeeded in time; the owner is slow unless this is 0. ``used``: the seconds for which it has used workers; they decide when
     its turn is (:mod:`~wharfinger.cluster.reconciler.turns`).
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
-    ``hopeless`` are those of ``failing`` that failed permanently, or too often.
+    ``hopeless`` are the keys of ``failing`` that failed permanently, or too often.
     """
 
     name: Hashable
@@ -81,7 +81,9 @@ class Owner(Generic[K, R]):
         return not any(one.holds(revision, keys) for one in (self.failing, self.refreshing))
 
     def open_keys(self) -> tuple[K, ...]:
-        """Return the keys that are not Done: those that wait, those that fail, those that are refreshed; each by revision."""
+        """Return the keys that are not Done: first waiting keys, then failing ones, then refreshed ones; each group by
+        revision.
+        """
         return (*self.waiting.by_revision(), *self.failing.by_revision(), *self.refreshing.by_revision())
 
     def forget(self, revision: int) -> None:
@@ -94,9 +96,9 @@ class Owner(Generic[K, R]):
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[K, R]):
-    """The keys that one worker has, all of one owner; ``began`` is when it took them.
+    """The keys that one worker has, all of one owner; ``began`` is the time when it took them.
 
-    ``left``: the keys that are not done. ``slow``: it has a slow place instead of an ordinary one. ``failed``: one of its
+    ``left``: the keys that are not done. ``slow``: the worker has a slow place instead of an ordinary one. ``failed``: one of its
     keys failed. ``cut``: it is being cut off early.
     """
 
@@ -143,7 +145,7 @@ class Counts:
     """Numbers of keys. ``rows``: all keys, including deletions that are not done; ``pending``: those that were not attempted at
     their revision.
 
-    ``slow``: operations that have a slow place, being late or the retry of a slow owner.
+    ``slow``: operations that have a slow place, because they are late or the retry of a slow owner.
     """
 
     rows: int

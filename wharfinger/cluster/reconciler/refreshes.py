@@ -1,9 +1,9 @@
 """The refreshes: keys that are Done and are to be checked again, because that was requested or because they were done long
 ago.
 
-Refreshes are limited to a rate, with a burst of the same number: a drift of one object is corrected now, a drift of all
+Refreshes are limited to a rate, with a burst of the same number: the drift of one object is corrected at once, the drift of all
 objects over some seconds. Ages follow the time at which a key was done, not its revision: a key that was refreshed lately is
-young, however old its row is (cilium's statedb goes by revision, and stops at the first key that is young).
+young, however old its row is (cilium's statedb orders keys by revision, and stops at the first young key).
 """
 
 from collections import OrderedDict
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""The longest time, in seconds, whose unused share of the rate may be used later in a burst."""
+"""The longest time, in seconds, for which unused refreshes may be used later in a burst."""
 
 
 class Refreshes(Generic[K, R]):
@@ -39,7 +39,7 @@ class Refreshes(Generic[K, R]):
         self._limited[record.key] = record
 
     def done(self, record: Record[K, R]) -> None:
-        """Record that the key is Done now: it is the youngest."""
+        """Record that the key is Done now, and so the youngest key."""
         if self._age_s:
             self._aged[record.key] = record
 

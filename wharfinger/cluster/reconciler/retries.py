@@ -1,4 +1,4 @@
-"""The failures: which keys failed, how often, and when they are retried.
+"""The failing keys, with the number of their failures and the times of their retries.
 
 Retry times are in a heap; failures are counted by key in a separate mapping. When a key is due and popped from the heap, its
 count is kept until the key succeeds or its row changes, so that pauses continue to grow if the retry fails. Only the newest of
@@ -20,13 +20,13 @@ NEVER: Final = float("inf")
 HISTORY: Final = 5
 """The number of outcomes that are remembered of a failing key."""
 JITTER: Final = 0.25
-"""The largest share by which a pause is shortened at random, so that keys that failed together are not retried together."""
+"""The largest fraction by which a pause is shortened at random, so that keys that failed together are not retried together."""
 _STALE: Final = 64
 
 
 def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) -> float:
-    """Return the pause after so many failures in a row (1 or more): doubled each time, up to ``most_s``. ``draw``: random
-    in [0, 1).
+    """Return the pause after this number of failures in a row (1 or more): it doubles each time, up to ``most_s``. ``draw``:
+    random in [0, 1).
     """
     whole = min(first_s * 2.0 ** min(failures - 1, 64), most_s)
     return whole * (1 - JITTER * draw)
@@ -35,7 +35,7 @@ def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) 
 def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, draw: float) -> float:
     """Return the pause after this error: long if only a change helps, otherwise as :func:`pause_s` computes it.
 
-    A pause that the server asks for is observed, up to ``permanent_retry_s``.
+    A pause that the server requests is respected, up to ``permanent_retry_s``.
     """
     longest = options.permanent_retry_s
     if not error.transient:
@@ -92,8 +92,8 @@ class Retries(Generic[K]):
         return self._failures.get(key)
 
     def add(self, key: K, error: ClusterError, *, now: float, pause: float) -> Failure[K]:
-        """Record a failure; the key is retried after ``pause`` seconds. The error's traceback is dropped, so that it keeps
-        no frames alive.
+        """Record a failure; the key is retried after ``pause`` seconds. The error's traceback is dropped, because it would keep
+        frames alive.
         """
         old = self._failures.get(key)
         message = str(error) or type(error).__name__

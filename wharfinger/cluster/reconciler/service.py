@@ -1,10 +1,10 @@
-"""The service of a reconciler: worker tasks, and three further tasks: one reads the table, one keeps the time, one prunes.
+"""The service of a reconciler. It has worker tasks, and three further tasks: one reads the table, one keeps the time, one prunes.
 
-There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it,
-reports its outcome, and waits when there is none. Changes are read from the table in rounds: the next page is read when no
-worker can be given a row of the last one, or after READ_EVERY_S, so that the rows of one owner never hide those of another
-for long. One slow operation occupies one worker and delays no round. If the target offers batches, workers take changes in
-batches and retries one by one.
+There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it, and reports
+its outcome. It waits if there is no attempt to take. Changes are read from the table in rounds: the next page is read when no
+worker can be given a row of the last one, or after READ_EVERY_S, so that the rows of one owner never hide those of another for
+long. One slow operation occupies one worker and delays no round. If the target offers batches, workers take changes in batches
+and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and the next reconciler begins with all rows.
 """
@@ -50,14 +50,16 @@ _DEFAULT: Final = ReconcilerOptions()
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of an owner: all up to ``revision`` was attempted; ``low_watermark``: the lowest revision that fails, or 0."""
+    """The progress of an owner: all rows up to ``revision`` were attempted; ``low_watermark`` is the lowest revision that fails,
+    or 0.
+    """
 
     revision: int
     low_watermark: int
 
 
 def unattributed(_row: object) -> AbstractContextManager[None]:
-    """Attribute an operation to no package."""
+    """Return a context that attributes an operation to no package."""
     return nullcontext()
 
 
@@ -76,12 +78,12 @@ async def open_reconciler(
     metrics: ReconcilerMetrics | None = None,
     attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None,
 ) -> AsyncIterator["Reconciler[K, R]"]:
-    """Make a target match the rows of ``table``, for as long as the block runs.
+    """Keep a target in the state of the rows of ``table``, for as long as the block runs.
 
     ``owner`` returns the owner that waits for a row. ``statuses`` are those of all reconcilers of one table; this one joins
     them under ``name``. ``during`` returns the context in which an operation on a row runs. ``draw``: a random number in [0,
-    1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with the failure as it
-    is known then, None if it succeeded; it must not block.
+    1), for pauses. ``metrics`` receives each operation. ``attempted`` receives each attempt that counts, with its present failure
+    (None if it succeeded); it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -180,7 +182,7 @@ class Reconciler(Generic[K, R]):
         return Progress(machine.all_attempted(), machine.all_low_watermark())
 
     def watch(self, owner: Hashable) -> Watch:
-        """Return a watch that fires at the next step of this owner; take it before you read."""
+        """Return a watch that fires at the next step of this owner; get it before you read the state."""
         return self._waiters.watch(owner)
 
     def progress(self, owner: Hashable) -> tuple[K, ...]:
@@ -198,7 +200,7 @@ class Reconciler(Generic[K, R]):
         return self._machine.failing_rows()
 
     def status(self, key: K) -> Status | None:
-        """Return the status of a row, or of the deletion of one that is gone; None: there is neither."""
+        """Return the status of a row, or of the deletion of a row that is gone; None if the key is unknown."""
         entry = self._table.snapshot().get(key)
         status = self._machine.status(key)
         if (entry.revision if entry else 0) == self._machine.revision(key):
@@ -328,7 +330,9 @@ class Reconciler(Generic[K, R]):
         self._step(self._owner(attempt.row))
 
     def _log_unexpected(self, attempt: Attempt[K, R], error: UnexpectedError) -> None:
-        """Log the traceback, unless the row's last error had the same text, or it was logged for another row of the batch."""
+        """Log the traceback, unless the row's last error had the same text, or the traceback was logged for another row of the
+        batch.
+        """
         before, cause = self._machine.retries.get(attempt.key), error.__cause__
         if cause is not None and (before is None or str(before.error) != str(error)):
             doing = "deleting" if attempt.deleting else "updating"
@@ -336,7 +340,7 @@ class Reconciler(Generic[K, R]):
         error.__cause__ = None  # a stored error must not keep frames alive
 
     def _taken(self, now: float) -> None:
-        """Wake one more worker if there is more to take; so no more workers are woken than have work."""
+        """Wake one more worker if there is more to take, so that no worker is woken without work."""
         if now + self._options.patience_s < self._alarm_at:
             self._alarm.set()
         if self._machine.ready:
@@ -347,8 +351,8 @@ class Reconciler(Generic[K, R]):
     async def read(self) -> None:
         """Read changes until cancelled.
 
-        If the stream falls too far behind, a new one is opened, and deleted rows are found by comparing. Rows that came and
-        went in between may have left objects; a prune finds these.
+        If the stream falls too far behind, a new one is opened, and deleted rows are found by comparing. Rows that were added and
+        removed in between may have left objects, which a prune finds.
         """
         while True:
             with self._table.changes(self.name) as stream:

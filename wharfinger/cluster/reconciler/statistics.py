@@ -47,9 +47,10 @@ class Tally:
 class ReconcilerStatistics:
     """The numbers of one reconciler, by its ``name``.
 
-    ``rows``: of the table; ``revision`` of ``table_revision``: how far it was read. ``keys``: now, by the operation that is
-    due; ``rounds``: the number of times that changes were read; ``dropped``: outcomes that did not count, because the row
-    had changed; ``updates``, ``deletions``, ``prunes``: since the start; ``prune_error``: of the last.
+    ``rows``: of the table; ``revision`` of ``table_revision``: the revision up to which the table was read. ``keys``: now, by the
+    operation that is due; ``rounds``: the number of times that changes were read; ``dropped``: outcomes that did not count,
+    because the row had changed; ``updates``, ``deletions``, ``prunes``: since the start; ``prune_error``: the error of the last
+    prune.
     """
 
     name: str

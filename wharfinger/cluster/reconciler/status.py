@@ -51,7 +51,7 @@ class Status:
         return f"{self.kind}{error} ({_ago(self.updated_at, now)})"
 
     def as_json(self, now: float, today: datetime) -> JsonObject:
-        """Return ``kind``, ``id``, ``updated-at`` (RFC 3339), and ``error`` if there is one; ``today`` is the wall clock at
+        """Return ``kind``, ``id``, ``updated-at`` (RFC 3339), and for a failure ``error``; ``today`` is the wall clock at
         ``now``.
         """
         at = today - timedelta(seconds=max(now - self.updated_at, 0))
@@ -86,7 +86,7 @@ class StatusSet:
         return self._statuses
 
     def get(self, name: str) -> Status:
-        """Return the status of one reconciler; Pending, with the set's id, if it has set none."""
+        """Return the status of one reconciler; Pending, with the set's id, if the reconciler has not set a status."""
         return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
 
     def set(self, name: str, status: Status) -> "StatusSet":

@@ -8,8 +8,8 @@ Places. An operation takes one of the ordinary places (`concurrency`) or one of 
     retries of slow owners ───────────────────► slow place ─────► done, or cut off after `operation_s`
 
 So every ordinary place is free again after `patience_s`, however many operations hang. An owner becomes slow when one of its
-operations is late, and stays slow until one succeeds in time. A late operation for which there is no slow place is cut off, once:
-its retry is in a slow place from the beginning, where nothing but `operation_s` ends it.
+operations is late, and stays slow until an operation of it succeeds in time. A late operation that finds no free slow place is
+cut off, once: its retry is in a slow place from the beginning, where only `operation_s` ends it.
 
 Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner that
 comes back from a pause begins a little ahead of the others. So a new owner, or an owner whose operations are quick, goes ahead of
@@ -17,7 +17,7 @@ owners whose operations hang, fail or are slow. As long as there are both, each 
 place is a retry.
 
 Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so on
-down to two; one of these two is kept for first attempts. A key that is in a line and changes keeps its place in it.
+down to two; one of these two is kept for first attempts. A key that changes while it is in a line keeps its place.
 
 The bound, which tests/cluster/reconciler/test_fairness.py holds: the first attempt at a row of an owner that has nothing else to
 do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
@@ -58,7 +58,7 @@ class Lane(Generic[K, R]):
         self._last = 0
 
     def __bool__(self) -> bool:
-        """Return whether there is an owner."""
+        """Return whether any owner is here."""
         return bool(self._serials)
 
     def __contains__(self, name: object) -> bool:
@@ -66,7 +66,7 @@ class Lane(Generic[K, R]):
         return name in self._serials
 
     def put(self, owner: Owner[K, R]) -> None:
-        """Put an owner behind all that have used as much time; move it if it is here and has used more since."""
+        """Put an owner behind all owners that have used as much time; move it if it is here and has used more time since."""
         serials = self._serials
         if len(serials) == 1:
             if owner.name in serials:
@@ -87,7 +87,7 @@ class Lane(Generic[K, R]):
         self._serials.pop(owner.name, None)
 
     def first(self) -> Owner[K, R]:
-        """Return the owner whose turn it is; there must be one."""
+        """Return the owner whose turn it is; at least one owner must be here."""
         heap, serials = self._heap, self._serials
         while serials.get(heap[0][2].name, _NONE) != heap[0][1]:
             heapq.heappop(heap)
@@ -166,7 +166,7 @@ class Turns(Generic[K, R]):
     # --- work --------------------------------------------------------------------------------------------------------------
 
     def take(self, now: float, most: int = 1) -> tuple[Work[K, R], list[Record[K, R]]] | None:
-        """Return the next work: one retry, or up to ``most`` changes of one owner. None: nothing may be begun."""
+        """Return the next work: one retry, or up to ``most`` changes of one owner; None if no work may begin."""
         places, slow = self.places, False
         if places.ordinary < self._options.concurrency and (self._changes or self._retries):
             if self._retries and (not self._changes or self._since_retry >= RETRY_EVERY - 1):
@@ -255,7 +255,9 @@ class Turns(Generic[K, R]):
         return cut
 
     def _victim(self) -> Work[K, R]:
-        """Return the oldest late operation of the owner that has the most of them; never a retry that began slow."""
+        """Return the oldest late operation of the owner with the most late operations; never a retry that began in a
+        slow place.
+        """
         uncut = [work for work in self._late if not work.cut]
         counts: dict[Hashable, int] = {}
         for work in uncut:

@@ -1,6 +1,7 @@
-"""The tasks that wait for an owner: woken when their condition holds, not at each step towards it.
+"""The tasks that wait for an owner.
 
-An owner of a hundred thousand rows makes as many steps. Checking a condition is cheap, but waking a task is not.
+A task is woken when its condition holds, and not at each step of the owner, because an owner of a hundred thousand rows makes as
+many steps. Checking a condition is cheap, but waking a task is not.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -45,7 +46,7 @@ class Waiters:
                 del self._waiters[owner]
 
     def watch(self, owner: Hashable) -> Watch:
-        """Return a watch that fires at the owner's next step; take it before you read."""
+        """Return a watch that fires at the owner's next step; get it before you read the state."""
         return self._watches.setdefault(owner, Watch())
 
     def step(self, owner: Hashable) -> None:

@@ -1,5 +1,4 @@
-"""Helm's records of releases: their format, chunks for records larger than a Secret may be, the store, and the heads that
-are watched.
+"""Helm's records of releases: their format, chunks for records that are too large for a Secret, the store, and the watched heads.
 
 May import ``objects`` and below.
 """

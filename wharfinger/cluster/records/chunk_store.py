@@ -79,7 +79,7 @@ class ChunkStore:
         await each(names, give, limit=AT_ONCE)
 
     async def read(self, head: Release, index: ChunkIndex) -> Release:
-        """Return the whole record. Raises ReleaseRecordError if a chunk is missing or damaged."""
+        """Return the complete record. Raises ReleaseRecordError if a chunk is missing or damaged."""
         resource = await self._client.resource_type("v1", "Secret")
 
         async def get(name: str) -> JsonObject | None:
@@ -92,7 +92,7 @@ class ChunkStore:
         return await trio.to_thread.run_sync(assemble, head, index, chunks, abandon_on_cancel=True)
 
     async def delete(self, namespace: str, names: Iterable[str]) -> None:
-        """Delete chunks; ignore those that are gone already."""
+        """Delete chunks; chunks that are gone already are ignored."""
         resource = await self._client.resource_type("v1", "Secret")
 
         async def delete(name: str) -> None:

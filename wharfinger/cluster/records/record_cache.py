@@ -1,4 +1,4 @@
-"""A cache of records as they were last read or written, so that a history that did not change is not read again.
+"""A cache of the last read or written records, so that an unchanged history is not read again.
 
 Its size is bounded by the content of the records: the release that was not used for the longest time is forgotten.
 """
@@ -24,7 +24,7 @@ UNPACKED: Final = 6
 class Stored:
     """A record, with the metadata of its Secret as it was read.
 
-    ``cut``: the content of the Secret itself if the record is in chunks, which ``index`` names.
+    ``cut``: the content of the Secret itself if the record is in chunks; ``index`` names the chunks.
     """
 
     release: Release
@@ -79,7 +79,7 @@ class RecordCache:
             self.drop(next(iter(self._histories)))
 
     def put_one(self, owner: Owner, stored: Stored) -> None:
-        """Record that a revision was written; ignored if nothing is known of its release."""
+        """Record that a revision was written; ignored if the cache does not know its release."""
         known = self._histories.get(owner)
         if known is not None:
             others = [one for one in known if one.release.revision != stored.release.revision]

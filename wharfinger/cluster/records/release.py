@@ -47,8 +47,8 @@ MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
 MAX_NAME: Final = 53
 """Helm's limit for release names."""
 HOLDER_ANNOTATION: Final = "wharfinger.dev/holder"
-"""The annotation of the Secret that names the writer of this revision. Helm ignores it; a record that a user's helm wrote
-or overwrote has none.
+"""The annotation of the Secret that names the writer of this revision. Helm ignores it; a record that a user's helm wrote or
+overwrote does not have it.
 """
 FENCE_ANNOTATION: Final = "wharfinger.dev/fence"
 """The fence of the Lease that the holder had."""
@@ -59,9 +59,10 @@ BASE_FILE: Final = "wharfinger.dev/base"
 back to it, and never reads it."""
 STAMP_LABEL: Final = "wharfinger.dev/applied"
 """The label with the stamp of a revision: its number, a dot, and the caller's text. Helm copies labels to revisions that users
-make, where the number is another one."""
+make, where the number differs.
+"""
 WISH_FILE: Final = "wharfinger.dev/wish"
-"""The name of the file that holds the wish that the revision was made from, beside the base."""
+"""The name of the file that holds the desired state that the revision was made from, beside the base."""
 COMPRESSION: Final = 6
 """The gzip level; Helm's 9 takes twice the time and saves 1% (600 KB of manifests: 12.8 ms against 6.3)."""
 
@@ -96,8 +97,8 @@ class ReleaseRecordError(ReleaseError):
 class Release:
     """One revision. ``document`` is Helm's JSON and never changed in place; ``labels`` are the user's own ones.
 
-    ``holder``, ``fence`` and ``lease`` identify its writer (:class:`~wharfinger.cluster.lease.fencing.Holder`). A revision
-    that is not ``whole`` has no manifest, hooks and values here: reading these raises ReleaseRecordError.
+    ``holder``, ``fence`` and ``lease`` identify its writer (:class:`~wharfinger.cluster.lease.fencing.Holder`). If a revision is
+    not ``whole``, its manifest, hooks and values are not here: reading them raises ReleaseRecordError.
     """
 
     document: JsonObject = field(repr=False)
@@ -158,16 +159,20 @@ class Release:
 
     @property
     def base(self) -> bytes:
-        """Return the source of the manifest, as the request gave it (:attr:`ReleaseRequest.base`); b"" if it gave none."""
+        """Return the source of the manifest, as the request gave it (:attr:`ReleaseRequest.base`); b"" if the request gave no
+        source.
+        """
         return self._file(BASE_FILE)
 
     @property
     def wish(self) -> bytes:
-        """Return what the revision was made from, as the request gave it (:attr:`ReleaseRequest.wish`); b"" if it gave none."""
+        """Return the desired state that the revision was made from, as the request gave it (:attr:`ReleaseRequest.wish`); b"" if
+        the request gave none.
+        """
         return self._file(WISH_FILE)
 
     def with_wish(self, wish: bytes) -> "Release":
-        """Return the same record with another wish."""
+        """Return the same record with another desired state."""
         self._need_whole()
         found = find(self.document, "chart", "files")
         files = [each for each in (found if isinstance(found, list) else []) if find(each, "name") != WISH_FILE]
@@ -176,17 +181,17 @@ class Release:
 
     @property
     def first_deployed(self) -> str:
-        """Return the time of the first revision, as RFC 3339 text; "" if the record has none."""
+        """Return the time of the first revision, as RFC 3339 text; "" if the record has no time."""
         return find_str(self.document, "info", "first_deployed")
 
     @property
     def last_deployed(self) -> datetime | None:
-        """Return the time of this revision; None if the record has none."""
+        """Return the time of this revision; None if the record has no time."""
         return parse_time(find_str(self.document, "info", "last_deployed"))
 
     @property
     def stamp(self) -> str:
-        """Return the stamp that this revision was written with; "" if it has none, or the one of another revision."""
+        """Return the stamp that this revision was written with; "" if it has no stamp, or the stamp of another revision."""
         number, _, text = self.labels.get(STAMP_LABEL, "").partition(".")
         return text if number == str(self.revision) else ""
 
@@ -201,7 +206,7 @@ class Release:
         return Holder(self.holder, self.fence, self.lease)
 
     def summary(self) -> "Release":
-        """Return the revision with only the parts that a history shows; for revisions that no operation returns to."""
+        """Return the revision with only the parts that a history shows. This is for revisions to which no operation returns."""
         info = {key: value for key, value in find_object(self.document, "info").items() if key != "notes"}
         document: JsonObject = {"name": self.name, "namespace": self.namespace, "version": self.revision, "info": info}
         return replace(self, document={**document, "chart": {"metadata": self.chart}}, whole=False)
@@ -218,8 +223,8 @@ class Release:
     def _need_whole(self) -> None:
         if not self.whole:
             raise ReleaseRecordError(
-                f"release {self.namespace}/{self.name}: of revision {self.revision} only the summary was read; "
-                "read it whole by its number"
+                f"release {self.namespace}/{self.name}: only the summary of revision {self.revision} was read; read "
+                "the complete revision by its number"
             )
 
     def with_status(self, status: ReleaseStatus, description: str, **info: str) -> "Release":
@@ -256,7 +261,7 @@ def new_release(
     """Return a record of our own.
 
     ``chart`` is the metadata of Chart.yaml, ``chart_values`` are the chart's defaults, ``notes`` is the rendered NOTES.txt,
-    ``base`` is the source of the manifest if it is to be kept, ``wish`` is what the revision was made from.
+    ``base`` is the source of the manifest if it is to be kept, ``wish`` is the desired state that the revision was made from.
     """
     files = _files({BASE_FILE: base, WISH_FILE: wish})
     stamp = format_exact_time(now)
@@ -289,7 +294,7 @@ def new_release(
 
 
 def _files(contents: Mapping[str, bytes]) -> list[JsonValue]:
-    """Return the files of a chart that have a content."""
+    """Return the files of a chart that are not empty."""
     return [{"name": name, "data": base64.b64encode(data).decode()} for name, data in contents.items() if data]
 
 
@@ -422,7 +427,7 @@ def gunzip(packed: bytes, place: str) -> bytes:
     if unpacker.unconsumed_tail:
         raise ReleaseRecordError(f"{place}: over {MAX_DOCUMENT_BYTES} bytes unpacked")
     if not unpacker.eof:
-        raise ReleaseRecordError(f"{place}: cannot be read: the compressed data breaks off")
+        raise ReleaseRecordError(f"{place}: cannot be read: the compressed data is incomplete")
     return data
 
 

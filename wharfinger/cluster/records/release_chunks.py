@@ -1,5 +1,5 @@
-"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with the parts that were
-cut out of it.
+"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with the parts that were cut
+out.
 
 These parts are cut, in this order, until the head fits: the notes together with the chart's files (then Helm can still do
 everything with the record); the manifest; the hooks; the values. The notes of the head name the parts that were cut. A cut
@@ -7,13 +7,12 @@ manifest is replaced by one object with an invalid name: no server accepts it, a
 record. An empty manifest would let ``helm rollback`` delete everything. The same object is a hook before an uninstall, which
 would otherwise delete the record and leave the objects.
 
-The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps
-that when it writes a record of ours anew, and drops annotations of the Secret. The index is valid only for the revision that
-it names: a rollback by Helm copies the chart, and with it the index, into a revision of its own.
-
-Chunks are named by their content and never changed; a new status writes the head alone. They are written before the head,
-and the head is made their owner afterwards: a head exists only with all its chunks, and a crash can only leave chunks that
-no head names. Pure; every size is bounded.
+The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps the
+chart's metadata when it rewrites a record of ours, but drops annotations of the Secret. The index is valid only for the revision
+that it names: a rollback by Helm copies the chart, and with it the index, into a new revision. Chunks are named by their content
+and never changed; for a new status, only the head is written. Chunks are written before the head, and the head is made their
+owner afterwards. So a head exists only with all its chunks, and a crash can only leave chunks that no head names. Pure; every
+size is bounded.
 """
 
 import base64
@@ -64,7 +63,7 @@ CHUNK_BYTES: Final = 900 * 1024
 """The data in a chunk: below the limit of a Secret, and with base64 below the limit of a request to etcd."""
 MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
 STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
-"""The name of the object that stands in a head for a manifest that was cut out."""
+"""The name of the object that replaces a manifest that was cut out of a head."""
 
 _STAND_IN: Final = (
     f"# The manifest of this revision is larger than a record of Helm's can be: it is in Secrets of type {CHUNK_TYPE}.\n"
@@ -174,7 +173,7 @@ def index_of(head: Release) -> ChunkIndex | None:
         said = decode_json(text, max_bytes=MAX_RECORD_BYTES, what="it")
         digests = find_list(said, "sha256")
         if not 0 < len(digests) <= MAX_CHUNKS:
-            raise ShapeError(f"it names {len(digests)} chunks, and 1 to {MAX_CHUNKS} are allowed")
+            raise ShapeError(f"it names {len(digests)} chunks, but 1 to {MAX_CHUNKS} are allowed")
         index = ChunkIndex(
             find_int(said, "revision"),
             tuple(one for one in digests if isinstance(one, str) and _DIGEST.fullmatch(one)),
@@ -182,12 +181,14 @@ def index_of(head: Release) -> ChunkIndex | None:
     except (ShapeError, JsonError) as error:
         raise ReleaseRecordError(f"{what} cannot be read: {error}") from error
     if len(index.digests) != len(digests):
-        raise ReleaseRecordError(f"{what} names a chunk by a text that is not a SHA-256 digest")
+        raise ReleaseRecordError(f"{what}: expected SHA-256 digests of chunks, found other text")
     return index if index.revision == head.revision else None
 
 
 def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | None]) -> Release:
-    """Return the whole record. Raises ReleaseRecordError, naming the Secret, for a chunk that is missing (None) or damaged."""
+    """Return the complete record. Raises ReleaseRecordError, which names the Secret, for a chunk that is missing (None) or
+    damaged.
+    """
     what = f"release {head.namespace}/{head.name}: revision {head.revision}"
     pieces: list[bytes] = []
     for name, digest, chunk in zip(index.names(head.name), index.digests, chunks, strict=True):
@@ -210,8 +211,9 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
 
 
 def without_stand_in(release: Release) -> Release:
-    """Return a failed revision without its stand-in manifest, if a rollback by Helm copied one into it: such a revision applied
-    nothing."""
+    """Return a failed revision without its stand-in manifest. A rollback by Helm may have copied the stand-in into it, and such a
+    revision applied nothing.
+    """
     if STAND_IN not in find_str(release.document, "manifest"):
         return release
     return replace(release, document={**release.document, "manifest": "", "hooks": _own_hooks(release.document)})

@@ -1,8 +1,8 @@
 """The newest revisions of all releases of a cluster, from one watch of Helm's record Secrets.
 
 Reading them costs no request, and operations of a user's helm are noticed at once. Only labels and annotations of a record
-are read: revision, status, writer. The view is as old as the watch, so every decision made from it is checked again: a
-revision is written under its own name and over the state that was read, and is refused if another writer came first.
+are read: revision, status, writer. The view is as old as the watch, so every decision made from it is checked again: a revision
+is written under its own name and over the state that was read, and the write is refused if another writer came first.
 
 Our own changes are known by the writes (:meth:`ReleaseHeads.writing`), whether the watch reports them before the answer or
 after. All other changes are foreign, and reported: a new revision, a status that was changed (except *superseded*, which
@@ -36,7 +36,7 @@ FIELDS: Final = f"type={SECRET_TYPE}"
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHead:
-    """One revision, as its Secret's labels and annotations say. ``manager``: the field manager of the last write."""
+    """One revision, from the labels and annotations of its Secret. ``manager``: the field manager of the last write."""
 
     owner: Owner
     revision: int
@@ -49,13 +49,13 @@ class ReleaseHead:
 
     @property
     def state(self) -> tuple[str, str, str]:
-        """Return a value that differs from any other state of any record in its namespace."""
+        """Return a value that identifies this state of this record in its namespace."""
         return (self.secret, self.uid, self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignChange:
-    """Another writer wrote, or (``gone``) deleted, a revision. ``by`` names it as far as it is known."""
+    """Another writer wrote, or (``gone``) deleted, a revision. ``by`` names the writer as far as it is known."""
 
     head: ReleaseHead
     gone: bool = False
@@ -67,8 +67,8 @@ class ForeignChange:
 
     @property
     def by_helm(self) -> bool:
-        """Return whether it was a user's `helm uninstall`: helm removes the holder's name from the record when it begins the
-        uninstall.
+        """Return whether the change was a user's `helm uninstall`: helm removes the holder's name from the record when it begins
+        the uninstall.
         """
         head = self.head
         return self.gone and head.status is ReleaseStatus.UNINSTALLING and not head.holder.identity
@@ -120,20 +120,20 @@ class ReleaseHeads:
             await self._subscription.wait_first_list()
 
     def listen(self, listener: OnForeign) -> None:
-        """Report foreign changes to this listener from now on."""
+        """Report changes by other writers to this listener from now on."""
         self._listeners.append(listener)
 
     def heads(self, owner: Owner) -> tuple[ReleaseHead, ...]:
-        """Return all revisions, oldest first; () if there are none."""
+        """Return all revisions, oldest first."""
         return tuple(sorted(self._releases.get(owner, {}).values(), key=lambda head: head.revision))
 
     def newest(self, owner: Owner) -> ReleaseHead | None:
-        """Return the last revision; None if there is none."""
+        """Return the last revision; None if the release has no revisions."""
         heads = self.heads(owner)
         return heads[-1] if heads else None
 
     def state(self, owner: Owner) -> Hashable:
-        """Return a value that changes whenever any record of the release does."""
+        """Return a value that changes whenever any record of the release changes."""
         return frozenset(head.state for head in self._releases.get(owner, {}).values())
 
     def take_records(self, owner: Owner) -> tuple[bytes, ...]:
@@ -269,7 +269,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _Secret(msgspec.Struct):
-    """The fields that are read of a record's Secret; the record itself is skipped."""
+    """The fields of a record's Secret that are read; the record itself is skipped."""
 
     metadata: _Metadata
 
@@ -302,7 +302,7 @@ def read_head(text: bytes) -> ReleaseHead | None:
 
 
 def _newer(version: str, than: str) -> bool:
-    """Return whether a resourceVersion is later; if they are not numbers, whether it differs."""
+    """Return whether a resourceVersion is later; if versions are not numbers, whether it differs."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than

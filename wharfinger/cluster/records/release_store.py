@@ -1,9 +1,9 @@
 """The records of releases in a cluster: reading, writing ahead, settling, repairing, trimming.
 
 The order of writes leaves a readable history after a crash at any point: a pending record exists before anything is changed,
-it becomes deployed after the last change, and only then is the record before it superseded. A failed revision supersedes
-nothing: the last deployed one remains the one to return to. A pending record whose holder is gone is marked failed by the
-next operation (:meth:`ReleaseStore.settled`).
+it becomes deployed after the last change, and only then is the record before it superseded. A failed revision supersedes nothing:
+the last deployed revision remains the revision to return to. A pending record whose holder is gone is marked failed by the next
+operation (:meth:`ReleaseStore.settled`).
 
 With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or written
 here costs no request; any other history costs one list. Records before the last deployed one are kept in memory as summaries,
@@ -84,13 +84,13 @@ class ReleaseStore:
         self._chunks = ChunkStore(client, self._fencing)
         self._cache = RecordCache()
         self._doubtful: set[Owner] = set()
-        """The releases that another writer changed before us, which the heads may not know yet."""
+        """The releases for which another writer's change preceded ours; the heads may not know these changes yet."""
 
     # -- reading
 
     async def history(self, name: str, namespace: str) -> list[Stored]:
-        """Return all revisions, oldest first; those before the last deployed one as summaries. Raises ReleaseRecordError for a
-        record that cannot be read.
+        """Return all revisions, oldest first; revisions before the last deployed one are summaries. Raises ReleaseRecordError for
+        a record that cannot be read.
         """
         owner = Owner(name, namespace)
         texts: tuple[bytes, ...] = ()
@@ -108,7 +108,7 @@ class ReleaseStore:
         return history
 
     async def revision(self, release: Release) -> Release | None:
-        """Read the whole record of a summary in a history; None if it was deleted meanwhile. Raises ReleaseRecordError."""
+        """Read the complete record of a summary in a history; None if it was deleted meanwhile. Raises ReleaseRecordError."""
         resource = await self._client.resource_type("v1", "Secret")
         try:
             secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))
@@ -186,7 +186,7 @@ class ReleaseStore:
         return self._keep(release, secret, packed)
 
     async def update(self, stored: Stored, release: Release) -> Stored:
-        """Replace a revision by one with another ``info``. Raises ReleaseBusyError if it changed since it was read."""
+        """Replace the ``info`` of a revision. Raises ReleaseBusyError if the revision changed since it was read."""
         packed = await self._packed_again(stored, release)
         async with self._chunks.writing(packed.chunks):
             await self._chunks.write(packed.chunks)
@@ -229,7 +229,9 @@ class ReleaseStore:
         return written
 
     async def tidy(self, history: Sequence[Stored], keep: int) -> None:
-        """Trim the history, and mark deployed revisions before the newest one as superseded. The newest one was deployed."""
+        """Trim the history, and mark deployed revisions before the newest revision as superseded. The newest revision is
+        deployed.
+        """
         for earlier in await self.trim(history, keep):
             release = earlier.release
             if release.status is ReleaseStatus.DEPLOYED:
@@ -250,7 +252,7 @@ class ReleaseStore:
         return [stored for stored in history[:-1] if stored.release.revision not in numbers]
 
     async def remove(self, stored: Stored) -> None:
-        """Delete a record, then its chunks; those that are gone already are ignored."""
+        """Delete a record, then its chunks; objects that are gone already are ignored."""
         release = stored.release
         resource = await self._client.resource_type("v1", "Secret")
         key = ObjectKey(resource, release.namespace, release.secret_name)

@@ -1,4 +1,4 @@
-"""The release engine: it installs and upgrades releases, keeps them as they should be, and uninstalls them, with Helm's
+"""The release engine: it installs and upgrades releases, keeps them in their desired state, and uninstalls them, with Helm's
 semantics over server-side apply.
 
     async with open_release_engine(client, watches, options) as engine:
@@ -7,9 +7,9 @@ semantics over server-side apply.
 The desired state is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler makes the cluster match it,
 each object separately, and retries transient failures. An upgrade is a sequence of steps on that table
 (:mod:`~wharfinger.cluster.releases.upgrade`), and so is an uninstall (:mod:`~wharfinger.cluster.releases.uninstall`). Applied
-objects are then watched: fields of ours that others change are corrected (:mod:`~wharfinger.cluster.drift.monitor`), the health
-of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and changes by a user's helm are noticed and
-not undone (:mod:`~wharfinger.cluster.records.release_heads`).
+objects are then watched: fields of ours that other managers change are corrected (:mod:`~wharfinger.cluster.drift.monitor`), the
+health of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and changes by a user's helm are noticed
+and not undone (:mod:`~wharfinger.cluster.records.release_heads`).
 
 Invariants:
 
@@ -17,8 +17,8 @@ Invariants:
 * A request that equals the last applied one makes no API request, as long as no event contradicts it.
 * A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows. A prune
   deletes objects without a row only in whole releases.
-* What another tool changed in a release is not undone: after a foreign revision the release's drift is reported and not
-  corrected, until the next upgrade here.
+* Revisions of other tools are not undone: after such a revision, the release's drift is reported but not corrected, until the
+  next upgrade here.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -85,7 +85,7 @@ class ReleaseEngine:
         *,
         force: bool,
     ) -> None:
-        """Use `open_release_engine` instead."""
+        """Initialize the engine; callers use `open_release_engine`."""
         self._account = account
         self._tools = tools
         self._table = table
@@ -114,7 +114,7 @@ class ReleaseEngine:
         """Return the last result if the request equals the one that this engine applied last, and nothing has changed since as
         far as is known.
 
-        That is: no other revision was written, every row is done, and nothing has drifted. No API request is made.
+        This means that no other revision was written, every row is done, and nothing has drifted. No API request is made.
         """
         return self.as_applied(request.owner, request.fingerprint)
 
@@ -178,7 +178,7 @@ class ReleaseEngine:
         deletes nothing.
 
         ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the records,
-        and our label. If ``applied`` is False and there is no record, no object can exist, so none is searched for unless the
+        and our label. If ``applied`` is False and no record exists, no object can exist, so objects are searched only if the
         namespace is being deleted.
         """
         owner = Owner(name, namespace)
@@ -197,7 +197,7 @@ class ReleaseEngine:
         return result
 
     async def history(self, name: str, namespace: str) -> list[Release]:
-        """Return all revisions of a release, oldest first; those before the last deployed one are summaries."""
+        """Return all revisions of a release, oldest first; revisions before the last deployed one are summaries."""
         return [stored.release for stored in await self._tools.keeper.history(Owner(name, namespace))]
 
     async def whole(self, release: Release) -> Release | None:
@@ -205,7 +205,7 @@ class ReleaseEngine:
         return await self._tools.keeper.whole(release)
 
     async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
-        """Return the objects in the manifest of a release's last revision, if their kinds are served; () if there is none."""
+        """Return the objects in the manifest of a release's last revision, if their kinds are served; () without a revision."""
         owner = Owner(name, namespace)
         if (known := self._board.known.get(owner)) is not None:
             return known.result.objects
@@ -228,8 +228,8 @@ class ReleaseEngine:
         """Apply definitions that a release is going to need, and wait until they are established; they belong to no
         release.
 
-        From then on a definition that is deleted is noticed, and restored if ``drift`` says so. These definitions replace those
-        that the same ``step`` of the release applied before.
+        From then on a definition that is deleted is noticed, and restored if ``drift`` says so. These definitions replace the
+        definitions that the same ``step`` of the release applied before.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and the errors of the
         client.
@@ -245,7 +245,7 @@ class ReleaseEngine:
     async def apply_early(
         self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
     ) -> tuple[ObjectKey, ...]:
-        """Apply objects of a release before the release itself, which is going to have them in its manifest.
+        """Apply objects of a release before the release itself, whose manifest will contain them.
 
         Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and the errors of the
         client.
@@ -270,9 +270,9 @@ class ReleaseEngine:
 
         Returns the objects of the last revision, as `objects` does; None if they were not read.
 
-        Nothing is filled if the last operation failed or was a user's; the latter is reported. A pending record whose writer is
-        gone is marked failed, because a user's helm would refuse to work on the release otherwise. Objects outside of the
-        namespace of a confined release are left out.
+        Nothing is filled if the last operation failed or was a user's; a user's operation is reported. A pending record whose
+        writer is gone is marked failed, because a user's helm would refuse to work on the release otherwise. Objects outside of
+        the namespace of a confined release are left out.
         """
         owner = Owner(name, namespace)
         with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
@@ -299,7 +299,7 @@ class ReleaseEngine:
         return None
 
     async def forget(self, owner: Owner) -> None:
-        """Forget a release that has no record, or is not ours: remove its rows, and keep its objects as they are."""
+        """Forget a release that has no record, or is not ours: remove its rows, but keep its objects as they are."""
         async with self._expected_turn(owner):
             self._board.forget(owner)
             self._kept.let_go(owner)
@@ -387,7 +387,7 @@ class ReleaseEngine:
     # -- about one release
 
     def _attend(self, owner: Owner) -> None:
-        """Treat the release as ours again, whatever a user did before."""
+        """Treat the release as ours again, even if a user changed it before."""
         if owner in self._board.left_alone:
             self._board.left_alone.discard(owner)
             if owner in self._board.resting:
@@ -399,7 +399,8 @@ class ReleaseEngine:
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
         """Take the turn of an expected release.
 
-        If it fails, the release no longer holds up prunes. Nothing of it is pruned, because its rows may be incomplete.
+        If the block fails, the release no longer holds up prunes. Its own objects are not pruned, because its rows may be
+        incomplete.
         """
         async with self._board.turn(owner):
             try:

@@ -1,8 +1,8 @@
-"""Objects that a package's hooks created: marked, so that they can be collected when the package is removed.
+"""The mark of objects that a package's hooks created, by which they are collected when the package is removed.
 
-Pure. They are part of no release: drift and health ignore them, and a hook may change them freely. A mark is a label that a
-list can select, with the release's name, and an annotation with its namespace, for which a label may be too short. An object
-that existed before a hook wrote it was not created by the hook, and is not marked.
+Pure. These objects are not part of a release: drift and health ignore them, and a hook may change them freely. A mark is a label
+with the release's name, by which a list can select, and an annotation with the release's namespace, because a label may be too
+short for it. An object that existed before a hook wrote it was not created by the hook, and is not marked.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,12 @@
 """Helm's hooks: objects of a chart that are created at a point of a release's life, awaited, and deleted.
 
-Semantics are Helm's. A hook is for the events in ``helm.sh/hook``; those of one event run one after another, by
-``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; any other object is done when it
-is created. ``helm.sh/hook-delete-policy`` says when it is deleted: before the next one of its name is created (the default),
-after all hooks of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its kind would
-be deleted with it. If a hook fails, those that succeeded before it are deleted as if all had succeeded, because they would
-block the next attempt. Hooks belong to no release: they are neither pruned nor uninstalled.
+Semantics are Helm's. A hook is for the events in ``helm.sh/hook``; the hooks of one event run one after another, by
+``helm.sh/hook-weight``, then kind and name. A hook that is a Job or a Pod is done when it has succeeded; a hook with any other
+object is done when the object is created. ``helm.sh/hook-delete-policy`` says when it is deleted: before the next one of its name
+is created (the default), after all hooks of the event succeeded, or after it failed; a CustomResourceDefinition is never deleted,
+because all objects of its kind would be deleted with it. If a hook fails, the hooks that succeeded before it are deleted as if
+all had succeeded, because they would block the next attempt. Hooks do not belong to a release: they are neither pruned nor
+uninstalled.
 
 They are in the record, so a user's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
 """
@@ -58,7 +59,7 @@ class HookEvent(StrEnum):
 
 
 RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST}
-"""The events whose hooks the daemon runs; a user runs the hooks of the others with `helm` and their own rights."""
+"""The events whose hooks the daemon runs; a user runs the hooks of the other events with `helm` and their own rights."""
 
 
 class DeletePolicy(StrEnum):
@@ -70,14 +71,14 @@ class DeletePolicy(StrEnum):
 
 
 class HookFailedError(ReleaseError):
-    """A hook's Job or Pod failed, or could not be created. Another attempt creates a new one."""
+    """A hook's Job or Pod failed, or could not be created. Another attempt creates a new object."""
 
     transient = True
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook object and what its annotations say."""
+    """One hook object, with the settings from its annotations."""
 
     obj: JsonObject
     events: frozenset[HookEvent]
@@ -261,7 +262,7 @@ def _judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:
     if key.resource.group_kind not in {"Job.batch", "Pod"}:
         return Current()
     if obj is None:
-        return Failed("it was deleted before it was done")
+        return Failed("the object was deleted before it was done")
     state = readiness(obj)
     if isinstance(state, Current) and key.resource.kind == "Pod" and find_str(obj, "status", "phase") != "Succeeded":
         return InProgress("running")

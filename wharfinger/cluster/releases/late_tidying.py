@@ -1,9 +1,9 @@
 """The tidying of histories some time after their last revision: older revisions are superseded, and the oldest are removed.
 
-A change that is recorded by one write leaves the revision before it as deployed. Helm and this engine go by the newest of several
-deployed revisions, so nothing depends on the time at which the older ones are superseded. This is done after the rush of a change
-of many packages, one release after the other. A daemon that is restarted before that finds the older revisions when it reads the
-history of the release.
+A change that is recorded by one write leaves the preceding revision marked as deployed. Helm and this engine go by the newest of
+several deployed revisions, so nothing depends on the time at which the older ones are superseded. So this is done later, when
+changes of many packages at once are over, one release after the other. A daemon that is restarted before that finds the older
+revisions when it reads the history of the release.
 """
 
 import logging
@@ -44,17 +44,17 @@ class LateTidying:
         self._added = trio.Event()
 
     def add(self, owner: Owner) -> None:
-        """Have the history of a release tidied, TIDY_S from now unless it is due earlier."""
+        """Plan the tidying of a release's history, TIDY_S from now unless it is due earlier."""
         self._due.setdefault(owner, trio.current_time() + TIDY_S)
         self._added.set()
 
     def add_if_needed(self, owner: Owner, history: Sequence[Stored]) -> None:
-        """Have a history tidied if a revision before the last one is deployed, too."""
+        """Plan the tidying of a history if a revision before the last one is marked as deployed, too."""
         if any(stored.release.status is ReleaseStatus.DEPLOYED for stored in history[:-1]):
             self.add(owner)
 
     def drop(self, owner: Owner) -> None:
-        """Leave the history of a release as it is: it has none, or another daemon keeps it."""
+        """Leave the history of a release as it is, because it has no history, or another daemon keeps it."""
         self._due.pop(owner, None)
 
     def __len__(self) -> int:

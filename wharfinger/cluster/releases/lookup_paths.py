@@ -2,11 +2,11 @@
 
 Pure. Only what `lookup` needs is allowed: the version, discovery, objects, and collections. Everything else is refused,
 above all subresources (``pods/x/log``, ``services/x/proxy``) and watches. A confined release reads objects of its own
-namespace: no other namespace, no list over all namespaces, no object of a cluster-scoped kind (which looks the same as a
-path without a namespace).
+namespace: no other namespace, no list over all namespaces, no object of a cluster-scoped kind (whose path looks like a path over
+all namespaces).
 
 A path is split, each part is checked, and the requested path is assembled from the checked parts. So only judged paths are
-requested, however the client wrote them.
+requested, in whatever form the client wrote them.
 """
 
 import re
@@ -32,7 +32,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A collection (``name`` "") or an object; ``namespace`` "" for all namespaces, or for a cluster-scoped kind."""
+    """A collection (``name`` is "") or an object; ``namespace`` is "" for all namespaces, or for a cluster-scoped kind."""
 
     api_version: str
     plural: str
@@ -88,5 +88,5 @@ def _resource(
 
 
 def _is_of_namespace(api_version: str, plural: str) -> bool:
-    """Return whether ``namespaces/x/<plural>`` is a subresource of the Namespace, and no collection in it."""
+    """Return whether ``namespaces/x/<plural>`` is a subresource of the Namespace, and not a collection in it."""
     return "/" not in api_version and plural in _SUBRESOURCES_OF_NAMESPACES

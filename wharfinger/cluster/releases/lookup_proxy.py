@@ -1,6 +1,6 @@
-"""A proxy to the API for one run of Helm: it only reads, and only objects that the release may read.
+"""A proxy to the API for one run of Helm, which can only read, and only objects that the release may read.
 
-A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It gets none of the
+A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It does not get the
 daemon's credentials. It gets the address of this server, which listens on loopback for as long as the run lasts, and a token of
 that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and repeated with the daemon's own session,
 so Helm need not know how the daemon connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay in the daemon.
@@ -52,7 +52,7 @@ class Look:
     def __init__(
         self, session: HttpSession, client: ClusterClient, namespace: str | None, port: int, user: str = ""
     ) -> None:
-        """Private to `LookupAccess`, which listens on ``port``."""
+        """Initialize the access; only `LookupAccess` calls this, because it listens on ``port``."""
         self._headers = (("Impersonate-User", user),) if user else ()
         self._session = session
         self._client = client
@@ -65,7 +65,7 @@ class Look:
 
     @property
     def refusal(self) -> str:
-        """Return the lookups that were refused, with the remedy; "" if there were none."""
+        """Return the refused lookups, with the remedy; "" if no lookup was refused."""
         if not self._refused or self._namespace is None:
             return ""
         return self._words(listed(self._refused, MAX_REFUSALS), self._namespace)
@@ -133,8 +133,8 @@ class LookupAccess:
     async def open(self, namespace: str | None, user: str = "") -> AsyncGenerator[Look, None]:
         """Answer the requests of one run of Helm while the block runs; leaving the block ends the access at once.
 
-        ``namespace``: the only one whose objects may be read; None: the whole cluster. ``user``: the user that the requests are
-        made as, by impersonation; empty: the daemon itself.
+        ``namespace``: the only namespace whose objects may be read; None: the whole cluster. ``user``: the user that the requests
+        are made as, by impersonation; empty: the daemon itself.
         """
         listeners = await trio.open_tcp_listeners(0, host=HOST)
         look = Look(self._session, self._client, namespace, listeners[0].socket.getsockname()[1], user)

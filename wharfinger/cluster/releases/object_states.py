@@ -13,7 +13,9 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
-    """The state of one object. ``status`` is that of its apply, None if none is known; ``labels`` are ``key=value``, sorted."""
+    """The state of one object. ``status`` is the status of its apply, None if it is not known; ``labels`` are ``key=value``,
+    sorted.
+    """
 
     key: ObjectKey
     readiness: Readiness

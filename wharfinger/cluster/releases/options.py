@@ -31,7 +31,7 @@ def utc_now() -> datetime:
 
 
 def unattributed(_owner: Owner) -> AbstractContextManager[None]:
-    """Do nothing: the operations of the engine are attributed to no package."""
+    """Return a context that attributes the operations of the engine to no package."""
     return nullcontext()
 
 
@@ -41,10 +41,10 @@ class EngineOptions:
 
     ``holder`` is written into records. ``force`` takes fields from all other managers. ``history`` is the number of kept
     revisions. ``during`` returns the context in which an operation of a release runs, which attributes it to a package.
-    ``expressions`` evaluates packages' own health rules, which are ignored without it. ``grace_s`` is the time for which an
-    object of a healthy release may be unready without progress, ``full_s`` the time between two full comparisons, ``prune_s``
-    the time between two prunes (0: on demand only). ``confined`` returns whether a release may hold objects of its own
-    namespace only. ``account`` returns the service account that a release acts as.
+    ``expressions`` evaluates packages' own health rules, without it, these rules are ignored. ``grace_s`` is the time for which
+    an object of a healthy release may be unready without progress, ``full_s`` the time between two full comparisons, ``prune_s``
+    the time between two prunes (0: on demand only). ``confined`` returns whether a release may hold objects of its own namespace
+    only. ``account`` returns the service account that a release acts as.
     """
 
     field_manager: str = "wharfinger"
@@ -66,7 +66,7 @@ class EngineListener(Protocol):
     """A listener for events of releases. Synchronous; must not block."""
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """Receive all drift of a release, and all its fights; both are empty once there is none any more."""
+        """Receive all drift and all fights of a release; both are empty once the release has neither."""
 
     def health_changed(self, owner: Owner, health: Health) -> None:
         """Receive a change of a release's state, or of its objects that are not ready."""
@@ -86,9 +86,8 @@ class EngineListener(Protocol):
 class EngineStatistics:
     """The statistics of an engine. ``apply_health`` is the health of the reconciler, in a sentence.
 
-    ``pruned`` is the number of objects that prunes deleted; ``whole`` the number of releases all of whose objects are in
-    rows; ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or
-    waiting.
+    ``pruned`` is the number of objects that prunes deleted; ``whole`` the number of releases whose objects are all in rows;
+    ``left_alone`` the number of releases that another tool changed last; ``busy`` the number of operations under way or waiting.
     """
 
     table: TableStatistics

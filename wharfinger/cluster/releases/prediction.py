@@ -1,12 +1,12 @@
-"""A prediction of an upgrade: what it would change in the cluster, object by object, without a write.
+"""A prediction of an upgrade: the changes that it would make in the cluster, object by object, without a write.
 
 Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling
-of conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would
-leave are judged as the upgrade judges them. If the kind or the namespace of an object comes with the same upgrade, or the
+of conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
+the release are judged as the upgrade judges them. If the kind or the namespace of an object comes with the same upgrade, or the
 definition of its kind changes with it, a dry run is not possible, and the chart's object is shown instead. The notes of a
 prediction list what it does not contain:
 
-* what hooks do, and what happens after the apply (controllers, autoscalers);
+* the effects of hooks, and changes after the apply (by controllers or autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.
 """
 
@@ -61,7 +61,7 @@ class Change(StrEnum):
     CHANGE = "change"
     DELETE = "delete"
     KEEP = "keep"
-    """It left the chart, and stays in the cluster."""
+    """The object left the chart, but stays in the cluster."""
     UNCHANGED = "unchanged"
     UNKNOWN = "unknown"
 
@@ -72,7 +72,7 @@ class Source(StrEnum):
     DRY_RUN = "dry run"
     CHART = "chart"
     RULES = "rules"
-    """The rules for objects that leave, and the knowledge of what was applied."""
+    """The rules for objects that leave, and the knowledge about applied objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,16 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The predicted changes, in the order of the upgrade; unchanged objects are among them. ``notes`` are about the whole."""
+    """The predicted changes, in the order of the upgrade, including unchanged objects. ``notes`` are about the upgrade as a
+    whole.
+    """
 
     changes: tuple[ObjectChange, ...]
     notes: tuple[str, ...] = ()
 
 
 async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: bool) -> Prediction:  # noqa: FBT001
-    """Return what an upgrade of this request would change. Nothing is written.
+    """Return the changes that an upgrade of this request would make. Nothing is written.
 
     Raises the errors that the upgrade would raise before its first write.
     """
@@ -213,7 +215,7 @@ class _Foretelling:
     ) -> ObjectChange:
         name = str(row.identity)
         if live is not None and is_going(live):
-            note = "it is being deleted; the upgrade waits for that, and creates a new one"
+            note = "the object is being deleted; the upgrade waits until it is gone, and creates a new one"
             return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
         if row.key.resource.group_kind in self._changing:
             return _beside(name, wanted, live, "the definition of its kind changes with the same upgrade")
@@ -231,7 +233,7 @@ class _Foretelling:
         notes = [listed(left, SHOWN, "; ")] if left else []
         if live is not None and adoption_patch(live, self._writer.manager):
             notes.append(
-                "helm applied it last; fields that are no longer in the chart are removed, too, and not shown here"
+                "helm applied it last; fields that are no longer in the chart are removed, too, but not shown here"
             )
         note = "; ".join(notes)
         if live is None:
@@ -265,7 +267,7 @@ def _by_chart(obj: JsonObject, note: str, namespace: str) -> ObjectChange:
 
 
 def _beside(name: str, wanted: JsonObject, live: JsonObject | None, note: str) -> ObjectChange:
-    """Return the change of an object that the server cannot be asked about: its fields in the chart beside the live ones."""
+    """Return the change of an object that the server cannot predict: its fields in the chart beside its live fields."""
     if live is None:
         return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
     change = Change.UNCHANGED if is_within(wanted, live) else Change.CHANGE
@@ -301,7 +303,7 @@ def _scopes(objects: Iterable[JsonObject]) -> dict[str, bool]:
 
 
 def _place_of(obj: JsonObject, owner: Owner, scoped: dict[str, bool]) -> str:
-    """Return the namespace of an object of a kind that is not served yet; "" if it has none."""
+    """Return the namespace of an object of a kind that is not served yet; "" if the kind is cluster-scoped."""
     return (namespace_of(obj) or owner.namespace) if scoped.get(_group_kind(obj), True) else ""
 
 

@@ -1,8 +1,9 @@
 """The checks of a release before its first write.
 
-Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists is
-this release's; no definition breaks objects that are stored under the present one. Each object is read by one GET, a few at a
-time; the answers are passed on to the apply, so no object is read twice. Some objects are not read at all:
+Each kind must be known, or a definition among the objects must be about to create it; no object may occur twice; every existing
+object must belong to this release; no definition may break objects that are stored under the present definition. Each object is
+read by one GET, a few at a time; the answers are passed on to the apply, so no object is read twice. Some objects are not read at
+all:
 
 * objects that are wanted as they were applied before, if no watch has reported a change of them;
 * objects that are wanted in another way than they were applied before, if no watch has reported a change of them and no
@@ -43,10 +44,10 @@ class UnsafeDefinitionError(ReleaseError):
 class Survey:
     """The rows in install order, and the live objects beside them.
 
-    ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None if there is none.
-    ``unread``: objects that were not read, because they are known to be as wanted. ``known``: objects that were not read, because
-    they are known to be as they were applied, and without fields of other managers. ``definitions``: the live
-    definitions of ``crds/``, by name.
+    ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None for an object that does not
+    exist. ``unread``: objects that were not read, because they are known to be as wanted. ``known``: objects that were not read,
+    because they are known to be as they were applied, and without fields of other managers. ``definitions``: the live definitions
+    of ``crds/``, by name.
     """
 
     rows: tuple[DesiredObject, ...] = ()
@@ -115,12 +116,14 @@ class Surveyor:
         )
 
     def is_unchanged(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row need not be read: it was applied as the row says, and has not changed since."""
+        """Return whether the object of a row need not be read, because it was applied for this row, and has not changed since."""
         entry = self._table.snapshot().get(row.identity)
         return entry is not None and entry.row.body == row.body and self.is_as_last_applied(row)
 
     def _is_known(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row may be applied unread: it is as it was applied, and only we have fields of it."""
+        """Return whether the object of a row may be applied unread, because it is as it was applied, and only we have fields of
+        it.
+        """
         return self.is_as_last_applied(row) and not self._is_shared(row.identity)
 
     def is_as_last_applied(self, row: DesiredObject) -> bool:

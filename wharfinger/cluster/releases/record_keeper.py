@@ -30,7 +30,7 @@ from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
 SETTLE_S: Final = 10.0
 """The time limit for marking a record failed when everything else has already failed."""
 THREAD_BYTES: Final = 100_000
-"""A manifest over this is parsed in a thread."""
+"""The size above which a manifest is parsed in a thread."""
 SLACK: Final = 10
 """The number of revisions that may wait to be removed."""
 ATTEMPTS: Final = 3
@@ -63,7 +63,7 @@ class RecordKeeper:
         return last if is_ours else None
 
     async def whole(self, release: Release) -> Release | None:
-        """Return a revision of a history, with its manifest; None if it is gone. Raises ReleaseRecordError."""
+        """Return a revision of a history, with its manifest; None if the revision is gone. Raises ReleaseRecordError."""
         return release if release.whole else await patiently(partial(self._store.revision, release))
 
     async def begin(
@@ -87,7 +87,7 @@ class RecordKeeper:
         status: ReleaseStatus,
         description: str,
     ) -> Stored:
-        """Write the record of a new revision that is over. Raises ReleaseBusyError if another process was first."""
+        """Write the record of a completed new revision. Raises ReleaseBusyError if another process was first."""
         return await self._create(self._revision(request, last, hooks, status, description))
 
     def _revision(
@@ -120,15 +120,15 @@ class RecordKeeper:
         )
 
     async def mark(self, stored: Stored, status: ReleaseStatus, description: str) -> Stored:
-        """Give a record another status. Raises ReleaseBusyError if another process wrote it."""
+        """Give a record another status. Raises ReleaseBusyError if another process wrote the record."""
         return await self._update(stored, stored.release.with_status(status, description))
 
     async def label(self, stored: Stored, labels: Mapping[str, str]) -> Stored:
-        """Put labels on a record, beside those that it has. Raises ReleaseBusyError if another process wrote it."""
+        """Add labels to a record. Raises ReleaseBusyError if another process wrote the record."""
         return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
 
     async def note_wish(self, stored: Stored, wish: bytes) -> Stored:
-        """Replace the wish that a record keeps. Raises ReleaseBusyError if another process wrote it."""
+        """Replace the desired state in a record. Raises ReleaseBusyError if another process wrote the record."""
         return await self._update(stored, stored.release.with_wish(wish))
 
     async def _update(self, stored: Stored, release: Release) -> Stored:
@@ -152,7 +152,7 @@ class RecordKeeper:
         return await patiently(update)
 
     async def fail(self, stored: Stored, history: Sequence[Stored], description: str) -> None:
-        """Mark a record failed, and trim the history."""
+        """Mark a record as failed, and trim the history."""
         await self.trim([*history, await self.mark(stored, ReleaseStatus.FAILED, description)])
 
     async def trim(self, history: Sequence[Stored]) -> None:
@@ -160,7 +160,7 @@ class RecordKeeper:
         await self._store.trim(history, self._history)
 
     def is_long(self, history: Sequence[Stored]) -> bool:
-        """Return whether a history exceeds the number of kept revisions by so much that it is trimmed at once."""
+        """Return whether a history exceeds the number of kept revisions so far that it is trimmed at once."""
         return len(history) >= self._history + SLACK
 
     async def tidy(self, history: Sequence[Stored]) -> None:

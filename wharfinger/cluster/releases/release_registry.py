@@ -22,7 +22,7 @@ from wharfinger.kube.service_account import ServiceAccount
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last applied state of a release, which still exists as far as is known."""
+    """The last applied state of a release that still exists, as far as is known."""
 
     fingerprint: str
     result: ReleaseResult
@@ -44,8 +44,8 @@ class EngineBoard:
     """The releases of an engine.
 
     ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: the whole
-    releases that were restored from their records, and not upgraded since; ``left_alone``: those that another tool changed last;
-    ``resting``: those that are suspended; ``turns``: those with an operation under way.
+    releases that were restored from their records, and not upgraded since; ``left_alone``: releases that another tool changed
+    last; ``resting``: suspended releases; ``turns``: releases with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
@@ -59,7 +59,7 @@ class EngineBoard:
     accounts: dict[Owner, ServiceAccount | None] = field(default_factory=dict)
     """The account that the last successful upgrade of each release acted as; None: the daemon itself."""
     drifted: dict[Owner, tuple[tuple[Drift, ...], tuple[Fight, ...]]] = field(default_factory=dict)
-    """The drift and the fights of each release, as reported last; releases without any are missing."""
+    """The last reported drift and fights of each release; releases without drift and fights are missing."""
     missing: dict[Owner, tuple[Drift, ...]] = field(default_factory=dict)
     """The definitions that each release applied, and that are gone."""
 
@@ -70,7 +70,7 @@ class EngineBoard:
         self.restored.discard(owner)
 
     def rests(self, owner: Owner) -> bool:
-        """Return whether nothing is done for this release without a request."""
+        """Return whether the engine only acts on requests for this release, and does not correct it."""
         return owner in self.resting or owner in self.left_alone
 
     def may_prune(self, owner: Owner) -> bool:
@@ -84,7 +84,9 @@ class EngineBoard:
             listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)
 
     def drifted_fields(self, owner: Owner, identity: Identity) -> str:
-        """Return the fields of an object that are not as applied, with the managers that have them; "" if none is known."""
+        """Return the fields of an object that differ from what was applied, with the managers that have them; "" if no such field
+        is known.
+        """
         drifts, _ = self.drifted.get(owner, ((), ()))
         found = next((drift for drift in drifts if drift.identity == identity), None)
         return listed(found.fields, SHOWN) if found is not None else ""
@@ -105,7 +107,7 @@ class EngineBoard:
             listener.health_changed(owner, health)
 
     def tell_foreign(self, owner: Owner, revision: int, by: str) -> None:
-        """Report a foreign revision to the listeners (see EngineListener)."""
+        """Report a revision of another writer to the listeners (see EngineListener)."""
         for listener in self.listeners:
             listener.foreign_revision(owner, revision, by)
 

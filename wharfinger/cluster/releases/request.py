@@ -20,18 +20,19 @@ class ReleaseRequest:
 
     ``chart`` is the metadata of Chart.yaml, ``values`` are those that the user gave, ``manifest`` is the text that Helm would
     store for ``objects`` (the objects that are applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its
-    ``helm.sh/hook`` objects; ``labels`` are put on the record; ``notes`` are the chart's NOTES. A release that would lose all its
-    objects is refused unless ``prune_to_empty``: an empty manifest is more often a mistake than intended.
+    ``helm.sh/hook`` objects; ``labels`` are put on the record; ``notes`` are the chart's NOTES. A request that would leave the
+    release without objects is refused unless ``prune_to_empty`` is set, because an empty manifest is usually a mistake.
 
     ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last revision,
     without a new one. ``base`` is the source from which the caller made manifest and hooks, in a form of its own; it is kept in
     the record.
 
-    ``wish`` is what the caller needs to make the same request again; it is kept in the record, and is put on the last revision
-    without a new one if only it changes. ``rollback_to`` is the revision that the request returns to; 0: it is no rollback.
+    ``wish`` is everything that the caller needs to make the same request again. It is kept in the record; if only ``wish``
+    changes, it is put on the last revision, without a new one. ``rollback_to`` is the revision that the request returns to; 0:
+    the request is not a rollback.
 
     ``stamp`` is a short text that a new revision gets as a label (STAMP_LABEL). It does not describe the desired state, and is
-    not put on revisions that exist.
+    not put on existing revisions.
     """
 
     name: str
@@ -87,8 +88,8 @@ class Outcome(Enum):
 class ReleaseResult:
     """The result of an upgrade.
 
-    ``objects`` are all that belong to the release now; ``kept`` left the manifest but are kept, each with the reason.
-    ``left``: fields that another manager took and keeps, because the drift policy does not correct them.
+    ``objects`` are all objects that belong to the release now; ``kept`` are objects that left the manifest but are kept, each
+    with the reason. ``left``: fields that another manager took and keeps, because the drift policy does not correct them.
     """
 
     outcome: Outcome
@@ -103,7 +104,7 @@ class ReleaseResult:
 class UninstallResult:
     """The result of an uninstall.
 
-    ``found`` is False if there was no record: then objects were found by the release's label. ``kept`` are objects that are
+    ``found`` is False if there was no record, so that objects were found by the release's label. ``kept`` are objects that are
     kept, each with the reason.
     """
 

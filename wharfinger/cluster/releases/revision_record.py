@@ -1,10 +1,10 @@
 """The record of the revision that an operation makes: announced as pending before the first write, or written when it is over.
 
 A pending record says that objects of its revision may be in the cluster. An operation announces its revision if a later process
-could not find that out from the objects themselves. A change needs no announcement if each of its objects carries the digest of
-the row for which it was applied (:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`). Its record is written once,
-when the change is complete. If that takes longer than QUICK_S, the revision is announced nevertheless, so that users see that
-the release is being changed, and their helm waits.
+could not see from the objects themselves what was applied. A change needs no announcement if each of its objects carries the
+digest of the row for which it was applied (:data:`~wharfinger.cluster.objects.desired.DIGEST_ANNOTATION`). Its record is written
+once, when the change is complete. If that takes longer than QUICK_S, the revision is announced nevertheless, so that users see
+that the release is being changed, and their helm waits.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -91,7 +91,7 @@ class RevisionRecord:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether an error is nothing but a cancellation."""
+    """Return whether an error consists only of a cancellation."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(trio.Cancelled)[1] is None
     return isinstance(error, trio.Cancelled)

@@ -105,8 +105,8 @@ class ReleaseRows:
         to be as they were applied before, without fields of other managers. ``unsure``: objects that are applied in any
         case, because an attempt that did not end may have changed them.
 
-        Raises ForeignObjectError if another release came first, otherwise the error of the row that failed permanently, or
-        too often.
+        Raises ForeignObjectError if another release has one of the objects by now, otherwise the error of the row that failed
+        permanently, or too often.
         """
         for row in rows:
             check_free(self._table.snapshot(), row.identity, row.owner)
@@ -127,12 +127,12 @@ class ReleaseRows:
         )
 
     def fill(self, rows: Iterable[DesiredObject]) -> None:
-        """Insert the rows of a record, and assume that they are done, because nothing else is known of them."""
+        """Insert the rows of a record, and assume that they are done, because nothing else is known about them."""
         missing = [row for row in rows if row.identity not in self._table.snapshot()]
         self._assume(missing, {})
 
     async def remove(self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress) -> Removed:
-        """Delete the objects that are to go, in the reverse order of waves, and forget the others.
+        """Delete the objects that are to be deleted, in the reverse order of waves, and forget the others.
 
         An object that was absent is read again if an apply of ours may have created it meanwhile.
         """

@@ -53,7 +53,7 @@ async def open_release_engine(
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Serve an engine for as long as the block runs. Leaving the block ends its tasks; operations must have ended before.
 
-    ``heads`` follow the records already, for the holder in the options; they are opened here if there are none.
+    ``heads``, if given, follow the records already, for the holder in the options; without them, they are opened here.
 
     Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, and one watch
     of records.
@@ -194,6 +194,6 @@ async def _applying(
 
 
 def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:
-    """Return whether the object matches its row, as far as the last operation on it shows."""
+    """Return whether the object matches its row, according to the last operation on it."""
     status = reconciler.status(identity)
     return status is not None and status.kind is Kind.DONE

@@ -6,8 +6,8 @@ objects: none of them is deleted or waited for here, and no hook can run there. 
 label are removed: the objects are kept as they are.
 
 If an uninstall is interrupted, the next one finds the record "uninstalling", and continues. If there is no record, the
-release's objects are found by its label (:mod:`wharfinger.cluster.apply.left_objects`), because the records are deleted with
-their namespace, and objects elsewhere are not.
+release's objects are found by its label (:mod:`wharfinger.cluster.apply.left_objects`), because records are deleted with their
+namespace, but objects elsewhere are not.
 """
 
 import logging
@@ -99,7 +99,7 @@ class Uninstall:
             raise
 
     async def _rows(self, recorded: Sequence[JsonObject]) -> tuple[DesiredObject, ...]:
-        """Return the rows of all objects that may exist: those in the table, and those of the records."""
+        """Return the rows of all objects that may exist: rows in the table, and rows of the records."""
         there: dict[Identity, DesiredObject] = {row.identity: row for row in self._tools.rows.of(self._owner)}
         for row in await rows_of(self._tools.client, self._owner, recorded, _UNWATCHED):
             there.setdefault(row.identity, row)
@@ -129,7 +129,9 @@ class Uninstall:
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
 
     async def _hooks(self, last: Release) -> list[Hook]:
-        """Return the hooks of a record, without those that a confined release may not run. They must not prevent a removal."""
+        """Return the hooks of a record, without the hooks that a confined release may not run, because these must not prevent a
+        removal.
+        """
         hooks, owner = recorded_hooks(last), self._owner
         if not self._tools.confined(owner):
             return hooks
@@ -145,7 +147,7 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until these objects are gone, which the answers to their deletes did not report.
+        """Wait until objects are gone whose deletes were answered before they were gone.
 
         One read of each finds the objects that are gone already; the others are waited for.
         """

@@ -2,8 +2,8 @@
 
 Checks (as far as possible) → pending record → definitions → hooks → waves → removal of what left the manifest → hooks →
 deployed record. Nothing is written before the checks are over; from then on, the record always says how the upgrade ended,
-and unfinished rows are forgotten. The same manifest, values and chart make no new revision: the objects are checked
-nevertheless, and those that differ are repaired.
+and unfinished rows are forgotten. With unchanged manifest, values and chart, there is no new revision; the objects are checked
+nevertheless, and differing ones are repaired.
 
 A *quick change* only changes objects that exist. Each of them is applied with its digest, so a later process sees which of them
 were applied; the record is written once, when the change is complete (:mod:`~wharfinger.cluster.releases.revision_record`).
@@ -56,7 +56,7 @@ _EVENTS: Final = {
 
 
 OneWay: TypeAlias = Callable[[tuple[str, ...]], None]
-"""A function that takes the changes of an upgrade that cannot be undone, before its first write."""
+"""A function that receives the irreversible changes of an upgrade, before its first write."""
 
 
 class NamespaceMissingError(ReleaseError):
@@ -70,7 +70,7 @@ class NoWayBackError(ReleaseError):
 
 
 class EmptyReleaseError(ReleaseError):
-    """An upgrade would leave nothing of a release."""
+    """An upgrade would leave no objects of a release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class _View:
     leaving: tuple[DesiredObject, ...] = ()
 
     def read_again(self) -> "_View":
-        """Return the view without its knowledge of live objects, since hooks may have changed them."""
+        """Return the view without its knowledge of live objects, because hooks may have changed them."""
         return replace(self, survey=replace(self.survey, lives={}, unread=frozenset(), known=frozenset()))
 
     def marked(self) -> "_View":
@@ -128,7 +128,7 @@ class _View:
 class Upgrade:
     """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster are in rows.
 
-    ``anew``: every object is applied, even if it is as wanted, because the release acts as another account now.
+    ``anew``: every object is applied, even if it is as wanted, because the release now acts as another account.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Upgrade:
         return exist and all(row.identity in view.before for row in survey.rows)
 
     async def _repair(self, view: _View, last: Release) -> Done:
-        """Restore missing objects of a release that is recorded as it is wanted, without a new revision."""
+        """Restore missing objects of a release whose last revision is as wanted, without a new revision."""
         try:
             await self._tools.definitions.apply(
                 self._owner, self._request.crds, view.survey.definitions, self._progress
@@ -248,7 +248,7 @@ class Upgrade:
     # -- the way back
 
     def _one_way_changes(self, view: _View) -> tuple[str, ...]:
-        """Return a line for each object that this upgrade changes in a way that cannot be undone."""
+        """Return a line for each object that this upgrade changes irreversibly."""
         manager, found = self._tools.manager, list[str]()
         for row in view.survey.rows:
             before = view.before.get(row.identity)
@@ -390,7 +390,7 @@ async def rows_there(
 
     These are the objects that an interrupted attempt may have changed.
 
-    ``whole``: the table has them all, and no record has to be read. Raises ReleaseError, and the errors of the client.
+    ``whole``: the table has all of them, so that no record has to be read. Raises ReleaseError, and the errors of the client.
     """
     there = {row.identity: row for row in tools.rows.of(owner)}
     unsure: set[Identity] = set()
@@ -416,7 +416,7 @@ def check_not_emptied(owner: Owner, leaving: Sequence[DesiredObject]) -> None:
 async def apply_early(
     tools: Tools, owner: Owner, objects: Sequence[JsonObject], drift: DriftPolicy
 ) -> tuple[ObjectKey, ...]:
-    """Apply objects of a release that is going to have them in its manifest. Nothing is written before all were checked."""
+    """Apply objects that the release's manifest will contain. Nothing is written before all objects were checked."""
     flat = flattened(objects)
     if tools.confined(owner):
         await check_scope(tools.client, owner, flat)
@@ -435,7 +435,7 @@ async def apply_early(
 def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
     """Return whether the last revision is deployed and equal to the request.
 
-    The marks may be missing from a revision of ours, because they can be added to it.
+    Marks may be missing from a revision of ours, because they can be added later.
     """
     found = {name: value for name, value in last.labels.items() if name != STAMP_LABEL}
     marked = {**found, **request.marks} if last.holder else found

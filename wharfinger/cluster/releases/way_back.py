@@ -1,9 +1,9 @@
-"""The changes of objects that the API server refuses, or that cannot be undone, as far as the objects themselves tell. Pure.
+"""The changes of objects that the API server refuses, or that cannot be undone, as far as the objects themselves show. Pure.
 
 An upgrade may change an object in a way in which it cannot be changed back: a claim grows and never shrinks, a ConfigMap
-becomes immutable, a definition stores its objects in a new version. So the way back is judged before the upgrade, by these
-rules in the opposite direction (`one_way`), and again before a rollback, on the live objects (`refusals`). Immutable fields are
-ignored before an upgrade: the upgrade itself would be refused then, and the object would stay as it was.
+becomes immutable, a definition stores its objects in a new version. So the reverse change is judged before the upgrade, by these
+rules in the opposite direction (`one_way`), and again before a rollback, on the live objects (`refusals`). Before an upgrade,
+immutable fields are ignored: the server would refuse the upgrade itself, and the object would stay as it was.
 """
 
 import base64
@@ -36,7 +36,7 @@ _FIXED: Final[dict[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
 
 
 def refusals(present: JsonObject, wanted: JsonObject, *, manager: str = "") -> tuple[str, ...]:
-    """Return why the object ``present`` cannot be changed to ``wanted``; () if nothing is known that prevents it.
+    """Return why the object ``present`` cannot be changed to ``wanted``; () if no reason is known.
 
     A field that ``wanted`` does not have counts as unchanged. ``manager`` is the name under which objects are applied.
     """
@@ -44,7 +44,9 @@ def refusals(present: JsonObject, wanted: JsonObject, *, manager: str = "") -> t
 
 
 def one_way(before: JsonObject, after: JsonObject, *, manager: str = "") -> tuple[str, ...]:
-    """Return why a change from ``before`` to ``after`` cannot be undone; () if it can, or if the change itself is refused."""
+    """Return why a change from ``before`` to ``after`` cannot be undone; () if it can be undone, or if the change itself is
+    refused.
+    """
     if refusals(before, after, manager=manager):
         return ()
     return refusals(after, before, manager=manager)
@@ -70,7 +72,7 @@ def _refusals(present: JsonObject, wanted: JsonObject, manager: str) -> Iterator
 
 
 def _data(obj: JsonObject) -> JsonObject:
-    """Return the data as the API server stores it: ``stringData`` is encoded, and is put over ``data``."""
+    """Return the data in the form that the API server stores: ``stringData`` is encoded, and overrides ``data``."""
     texts = find(obj, "stringData")
     encoded = {
         name: base64.b64encode(text.encode()).decode()

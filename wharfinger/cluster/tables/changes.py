@@ -2,11 +2,11 @@
 
 A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports the *present* state
 of each key that changed: several changes of a row between two reads are one. It is ordered by revision, and a batch need not be
-read to its end, because one number says how far it was read.
+read to its end, because one number records how far the stream was read.
 
 * A row that was created and deleted before it was read: only the deletion is reported.
-* A row that was deleted and created again: only the row, whose :attr:`Change.created` is then later than before; a consumer that
-  keeps external state for a row recognises a new row by it.
+* A row that was deleted and created again: only the row is reported. Its :attr:`Change.created` is later than before, so a
+  consumer with external state for a row recognises a new row.
 * A row that changes again before it was taken moves to the end, and is reported once, with its latest content.
 """
 
@@ -21,7 +21,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 
 class Change(NamedTuple, Generic[K, R]):
-    """The present state of a key. ``row``: the present row, or the one that was deleted."""
+    """The present state of a key. ``row``: the present row, or the deleted one."""
 
     key: K
     row: R
@@ -81,7 +81,7 @@ class ChangeStream(Generic[K, R]):
             watch = self._watch()
 
     def close(self) -> None:
-        """Close the stream. Nothing is remembered for it any more."""
+        """Close the stream, so that deletions are no longer kept for it."""
         if not self._closed:
             self._closed = True
             self._contents.leave(self._tracker)

@@ -5,7 +5,7 @@ The cost of a commit depends on the rows and index values that it changes, not o
 Invariants, after each commit:
 
 * the log has every row of the snapshot, and every grave, once, as an unfinished version, by revision;
-* a bucket of an index has every row with its value, and there is no bucket without one;
+* a bucket of an index has every row with its value, and no bucket is empty;
 * older snapshots are unchanged.
 """
 

@@ -1,8 +1,7 @@
 """The draft of one table in a transaction: only reads of the transaction see it, and an abort drops it.
 
 A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. All that can fail (functions of the
-caller that return keys and index values, and comparisons of these) is called while the draft is written; nothing of it is called
-at the commit.
+caller that return keys and index values, and comparisons of these) is called while the draft is written, and never at the commit.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -57,7 +56,7 @@ class Draft(Generic[K, R]):
         yield from [version for version in own.values() if version.ended == PRESENT]
 
     def put(self, row: R) -> Version[K, R] | None:
-        """Insert the row; return the row with the same key that it replaces, if there is one."""
+        """Insert the row; return the replaced row with the same key, if there was one."""
         key = self.key(row)
         old = self.get(key)
         if old is not None and old.row is row:
@@ -94,7 +93,7 @@ class Draft(Generic[K, R]):
                     if other != key:
                         raise DuplicateKeyError(
                             f"{self._name}: the row {key!r} has {value!r} for {name}, as has {other!r};"
-                            " no two rows may have the same",
+                            " the values of different rows must differ",
                             other,
                         )
 
@@ -105,7 +104,7 @@ class Draft(Generic[K, R]):
                 yield version.key
 
     def _supersede(self, key: K, old: Version[K, R] | None) -> None:
-        """Remove the entry of this key, so that the next one is added at the end of ``own``."""
+        """Remove the entry of this key, so that its next entry is added at the end of ``own``."""
         if self.own.pop(key, None) is None:
             if old is not None:
                 self.ended.append((old, self._values(old.row)))

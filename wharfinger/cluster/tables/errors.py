@@ -47,7 +47,7 @@ class DuplicateKeyError(TableError):
 class TrackerExpiredError(TableError):
     """A reader fell so far behind that deletions which it had not read yet were discarded.
 
-    The reader has to open another change stream, and to compare what it knows with all the rows that the stream begins with.
+    The reader has to open another change stream, and to compare its knowledge with the rows with which the stream begins.
     """
 
 
@@ -80,4 +80,4 @@ class SameRowError(TableUseError):
 
 
 class KeyChangedError(TableUseError):
-    """A merge returned a row with another key than the one it was called for."""
+    """A merge returned a row with another key than the key that it was called for."""

@@ -1,11 +1,10 @@
-"""The deletions that still have to be reported to readers, and these readers.
+"""The deletions that are still to be reported to readers, and the progress of these readers.
 
 A deletion is kept while a tracker is behind it. At most ``limit`` deletions are kept: if there are more, the tracker that is
 furthest behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is reported by name. A row that is
 created again removes its deletion.
 
-Invariants: deletions are in the order of their revisions; each is later than what some tracker needs; there are at most
-``limit``.
+Invariants: deletions are in the order of their revisions; each is still needed by a tracker; there are at most ``limit``.
 """
 
 from collections import OrderedDict, deque
@@ -14,7 +13,7 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import FORGOTTEN, K, R, Version
 
 GRAVES: Final = 200_000
-"""The number of deletions that a table remembers, unless another number is given."""
+"""The default number of deletions that a table remembers."""
 NAMED: Final = 16
 """The number of names of expired trackers that are kept for the statistics."""
 

@@ -1,6 +1,6 @@
 """A table as it was at one revision. A snapshot is only a reference, whatever the size of the table.
 
-Rows by key are in a persistent map. Rows by revision, and those with a value of an index, are in logs which all snapshots share
+Rows by key are in a persistent map. Rows by revision and rows by index value are in logs that all snapshots share
 (:mod:`wharfinger.cluster.tables.version_log`); the revision of a snapshot determines which of them it sees.
 """
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TrackerStatistics:
-    """The progress of a reader. ``revision``: the last one that it read; ``lag``: the number of changes since then."""
+    """The progress of a reader. ``revision``: the last revision that it read; ``lag``: the number of changes since then."""
 
     name: str
     revision: int
@@ -16,8 +16,8 @@ class TrackerStatistics:
 class TableStatistics:
     """The numbers of one table, now.
 
-    ``graves``: remembered deletions; ``versions``: those in the log, ended or not; ``expired``: the last trackers that fell
-    too far behind; ``watches``: keys and index values that are watched.
+    ``graves``: remembered deletions; ``versions``: all versions in the log, ended or not; ``expired``: the last trackers that
+    fell too far behind; ``watches``: keys and index values that are watched.
     """
 
     name: str

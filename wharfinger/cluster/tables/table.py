@@ -2,15 +2,15 @@
 
 A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each
 insert and each deletion is one revision more. Readers take snapshots: a snapshot is a reference in which no later write is
-visible. Rows are immutable; that is the whole contract. A reader that follows a table uses a change stream; a reader that
-waits for a certain row or index value uses a watch.
+visible. Rows must be immutable; nothing else is required of them. A reader that follows a table uses a change stream; a reader
+that waits for a certain row or index value uses a watch.
 
 In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: a task
 that is woken reads the new rows.
 
 Invariants, held by tests/cluster/tables/test_model.py against a model that copies everything:
 
-* revisions only go up; an aborted transaction leaves no trace, nor does one that changed nothing;
+* revisions only increase; an aborted transaction leaves no trace, and neither does a transaction without changes;
 * replaying a change stream gives the snapshot; a deletion is reported to every stream that reported the row, or the stream is
   expired.
 """
@@ -91,15 +91,15 @@ class Table(Generic[K, R]):
             stream.close()
 
     def watch(self) -> Watch:
-        """Return a watch of any change, of rows or of initialization; take it before you read."""
+        """Return a watch of any change, of rows or of initialization; get it before you read."""
         return self._watches.table()
 
     def watch_key(self, key: K) -> Watch:
-        """Return a watch of the row with this key, which need not exist; take it before you read."""
+        """Return a watch of the row with this key, which need not exist; get it before you read."""
         return self._watches.key(key)
 
     def watch_index(self, index: str, value: Hashable) -> Watch:
-        """Return a watch of the rows that have this value of an index; take it before you read. Raises KeyError."""
+        """Return a watch of the rows that have this value of an index; get it before you read. Raises KeyError."""
         if index not in self._indexes:
             raise KeyError(index)
         return self._watches.value(index, value)
@@ -135,7 +135,9 @@ class Table(Generic[K, R]):
     # -- being filled
 
     def initializer(self, name: str) -> Initializer:
-        """Register a writer that has yet to fill the table. Raises TableNameError if one with this name is pending already."""
+        """Register a writer that has yet to fill the table. Raises TableNameError if an initializer with this name is pending
+        already.
+        """
         pending = self.snapshot().pending_initializers
         if not name or name in pending:
             raise TableNameError(f"{self.name}: the initializer {name!r} is pending already, or has no name")
@@ -175,7 +177,7 @@ class Table(Generic[K, R]):
             self._contents.commit(draft)
 
     def notify(self) -> None:
-        """Wake the watchers of what the draft changed."""
+        """Wake the watchers of all rows and index values that the draft changed."""
         draft = self._draft
         if draft is None or not draft.own:
             return

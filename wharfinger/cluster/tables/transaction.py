@@ -5,8 +5,8 @@
     with write(wanted, owners) as tx:
         tx.insert(wanted, row)
 
-The block does not wait, so no other task runs in between; it commits at its end, and aborts if it raises. Reads through the
-transaction see what it wrote. Snapshots that are taken meanwhile do not.
+The block must not wait, so that no other task runs in between. The transaction commits at the end of the block, and aborts if the
+block raises. Reads through the transaction see its writes; snapshots that are taken meanwhile do not.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -117,7 +117,7 @@ class Transaction:
     # -- writing; each method returns the previous row
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
-        """Insert the row, or replace the one with its key. Raises SameRowError, DuplicateKeyError."""
+        """Insert the row, or replace the row with its key. Raises SameRowError, DuplicateKeyError."""
         return self._draft(table).put(row)
 
     def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:

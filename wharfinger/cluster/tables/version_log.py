@@ -18,8 +18,9 @@ from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 SLACK: Final = 8
 """The number of ended versions that a log may have before it is tidied."""
 COPIES: Final = 8
-"""The number of versions that are examined for the successor with each version written; more than 1, or the successor would never
-catch up."""
+"""The number of versions that are examined for the successor with each version written; it must be more than 1, because the
+successor would never catch up otherwise.
+"""
 
 _revision: Final = attrgetter("revision")
 
@@ -69,7 +70,7 @@ class VersionLog(Generic[K, R]):
         return (version for version in chosen if version.ended > revision)
 
     def untold(self, after: int) -> Iterator[Version[K, R]]:
-        """Return the current rows and deletions after this revision. Do not continue reading after a write."""
+        """Iterate over the current rows and deletions after this revision. The iterator must not be used after a write."""
         start = bisect_right(self.versions, after, key=_revision)
         for index in range(start, len(self.versions)):
             version = self.versions[index]

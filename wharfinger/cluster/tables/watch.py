@@ -1,7 +1,7 @@
-"""Watches: notifications that something which was read may have changed.
+"""Watches: notifications that rows which were read may have changed.
 
-Take a watch *before* reading the rows. It fires once, after the first commit that changes what it watches, so a task that is
-woken reads the new rows. It may also fire without a change, but misses none.
+Get a watch *before* you read the rows. It fires once, after the first commit that changes what it watches, so a task that is
+woken reads the new rows. It may also fire without a change, but never misses a change.
 
 Watches of keys and of index values are held weakly: a watch is discarded once no task holds it any more.
 """
@@ -13,7 +13,7 @@ import trio
 
 
 class Watch:
-    """A notification that fires once. All readers that take it between two changes share it."""
+    """A notification that fires once. All readers that get it between two changes share it."""
 
     __slots__ = ("__weakref__", "_event")
 

@@ -1,11 +1,11 @@
-"""The signs of life of watches: when the server last sent something, and since when a watch does nothing.
+"""The signs of life of watches: when the server last sent something, and how long a watch has been inactive.
 
 Each follower of a kind (an informer, a shared stream) has a heartbeat in the register of its client. It reports when it begins an
 action (a list, a watch, a pause), with the time limit of that action, and when anything arrives from the server.
 
 A watch is *stale* if neither was reported within the limit. Each action has a limit of its own in the client, so a stale watch
-is a defect: its task hangs. An API server that is away does not make a watch stale, because the attempts of the watch fail and
-are repeated. The time since the server last sent something grows nevertheless.
+is a defect: its task hangs. An unreachable API server does not make a watch stale, because the attempts of the watch fail and are
+repeated. The time since the server last sent something grows nevertheless.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,12 +16,14 @@ from typing import Final
 import trio
 
 MARGIN_S: Final = 60.0
-"""The time in seconds by which an action may exceed its own limit before its watch is stale: a loop may be busy."""
+"""The time in seconds by which an action may exceed its own limit before its watch is stale, because the event loop may
+be busy.
+"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Followed:
-    """The objects that a watch follows; ``kind`` is its name with its group, "" means no namespace and no selector."""
+    """The objects that a watch follows; ``kind`` is the kind's name with its group. "" means all namespaces, or no selector."""
 
     kind: str
     namespace: str = ""

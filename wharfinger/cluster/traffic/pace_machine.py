@@ -23,7 +23,7 @@ from typing import Final, TypeAlias, assert_never
 BACKED_OFF: Final = 0.7
 SLOWED: Final = 0.9
 CALM_S: Final = 1.0
-"""The time in seconds after a decrease before the next one; requests of before the decrease still get their answers."""
+"""The shortest time in seconds between two decreases, because requests from before a decrease are still being answered."""
 SLOW: Final = 4.0
 SLOW_S: Final = 1.0
 """The time in seconds below which an answer never counts as slow."""

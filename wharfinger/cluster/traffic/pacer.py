@@ -54,7 +54,7 @@ class Turn:
         self._pacer.refused()
 
     def answered(self, took_s: float | None) -> None:
-        """Report an answer, and the seconds that it took; None if they say nothing about the server's load."""
+        """Report an answer, and the seconds that it took; None if the time does not depend on the server's load."""
         self._pacer.answered(took_s)
 
 
@@ -83,7 +83,7 @@ class Pacer:
         return self._limiter.available_tokens < 0
 
     async def exchange(self) -> None:
-        """Give the turn of this task back, and wait for another one. If that is cancelled, the task has no turn."""
+        """Give back the turn of this task, and wait for another turn. If the wait is cancelled, the task has no turn."""
         self._limiter.release()
         await self._limiter.acquire()
 
@@ -93,7 +93,7 @@ class Pacer:
         self._step(core.Refused(trio.current_time()))
 
     def answered(self, took_s: float | None) -> None:
-        """Record an answer, and the seconds that it took; None if they say nothing about the server's load."""
+        """Record an answer, and the seconds that it took; None if the time does not depend on the server's load."""
         busy = self._limiter.available_tokens <= 0
         self._step(core.Answered(trio.current_time(), took_s, busy))
 

@@ -27,11 +27,13 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 log = logging.getLogger(__name__)
 
 LIST_PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log says why."""
+"""The time without a first list after which the log names the reason."""
 LIST_LIMIT_S: Final = 600.0
 """The time for a list, or for one page of it, after which its watch is stale; each request has a shorter limit of its own."""
 OPENING_LIMIT_S: Final = 600.0
-"""The time until a watch is open after which it is stale: with an overloaded server, requests wait long for their turn."""
+"""The time limit for opening a watch, after which it is stale. It is long, because requests to an overloaded server wait long for
+their turn.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ class Informer:
         await self._synced.wait()
 
     async def list_anew(self) -> None:
-        """Wait for a list that begins from now on. A running watch is ended for it; failed attempts are repeated as usual."""
+        """Wait for a new list that begins after this call. A running watch is ended for it; failed attempts are repeated as
+        usual.
+        """
         listed = trio.Event()
         self._waiting.append(listed)
         self._state, effect = core.step(self._state, core.Asked())
@@ -220,7 +224,7 @@ class Informer:
         return core.WatchEnded(trio.current_time() - started, self._jitter())
 
     def _take(self, event: WatchEvent) -> None:
-        """Put one event into the cache; the machine only needs its revision."""
+        """Apply one event to the cache; the machine needs only its revision."""
         self._events += 1
         self._beat.hear()
         match event.type:
@@ -248,7 +252,7 @@ async def wait_listed(*informers: Informer, fresh_s: float = inf) -> None:
     """Wait for the first list of each informer, and log every few seconds why one is late.
 
     An informer that has received nothing from its server for ``fresh_s`` seconds lists anew, because its connection may have
-    broken unnoticed, and changes would be missing.
+    broken unnoticed, so that changes are missing.
     """
     for informer in informers:
         while True:
@@ -276,8 +280,8 @@ async def open_informer(
 ) -> AsyncGenerator[Informer, None]:
     """Yield an informer for as long as the block runs ("" for all namespaces).
 
-    ``keep`` and ``on_change`` are the cache's: the part of an object that it keeps, and a callback for each change, the
-    first list included. ``jitter`` returns a number in [0, 1).
+    ``keep`` and ``on_change`` are for the cache: the part of an object that it keeps, and a callback for each change, the first
+    list included. ``jitter`` returns a number in [0, 1).
     """
     cache = ObjectCache(resource, keep=keep, on_change=on_change)
     informer = Informer(client, resource, namespace, label_selector, field_selector, cache, jitter)

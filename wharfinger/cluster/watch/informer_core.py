@@ -1,4 +1,4 @@
-"""The reflector's machine: list once, watch from there, list again only when the server forgot our revision.
+"""The reflector's machine: it lists once, watches from that revision, and lists again only when the server forgot our revision.
 
 Pure; :mod:`wharfinger.cluster.watch.informer` and :mod:`wharfinger.cluster.watch.object_stream` perform its effects, one
 action at a time, and report the outcome as the next event::
@@ -9,7 +9,7 @@ action at a time, and report the outcome as the next event::
        │  └──gone──────────┤
        └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
 
-One broken watch is resumed at its last revision; after a second failure in a row everything is listed again. A list that the
+A broken watch is resumed at its last revision; after a second failure in a row, all objects are listed again. A list that the
 server forgot half-way, twice in a row, is requested in one piece.
 
 A caller that needs another list requests it (Asked), at any time, and gets one that begins after that: at once, instead of a
@@ -27,7 +27,7 @@ from typing import Final, assert_never
 BACKOFF_BASE_S: Final = 0.8
 BACKOFF_CAP_S: Final = 30.0
 LIVED_S: Final = 5.0
-"""A watch that ended sooner without one event counts as a failure."""
+"""The time in seconds: a watch that ends earlier, without any event, counts as a failure."""
 
 
 class Phase(Enum):
@@ -73,7 +73,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class WatchEnded:
-    """The server ended the watch after so many seconds."""
+    """The server ended the watch after this number of seconds."""
 
     lived_s: float
     jitter: float
@@ -116,7 +116,7 @@ class StartWatch:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The effect of waiting that many seconds."""
+    """The effect of waiting for this number of seconds."""
 
     delay_s: float
 
@@ -161,7 +161,7 @@ def step(state: State, event: Event) -> tuple[State, Effect | None]:
 
 
 def backoff_s(failures: int, jitter: float) -> float:
-    """Return the seconds to wait after so many failures in a row; ``jitter`` in [0, 1) shortens the wait by up to half."""
+    """Return the seconds to wait after this number of failures in a row; ``jitter`` in [0, 1) shortens the wait by up to half."""
     full = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 16))
     return full * (1 - jitter / 2)
 

@@ -1,4 +1,5 @@
-"""A reader of all objects of a kind that a selector matches. It parses one at a time, since all of them need too much memory.
+"""A reader of all objects of a kind that a selector matches. It parses one object at a time, because all parsed objects together
+would need too much memory.
 
 There is a checkpoint between two objects, so that the daemon is not blocked.
 """

@@ -24,8 +24,8 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 class ObjectChange:
     """The report that one object was added, changed, or is gone.
 
-    ``object`` is the whole object from the server: the new state, or the last one. None: a list no longer has it. An object
-    with another uid under the same key is reported as gone, and another is added.
+    ``object`` is the complete object from the server: its new state, or its last state. None: a list no longer has it. If an
+    object gets another uid under the same key, one object is reported as gone, and another as added.
     """
 
     type: WatchType
@@ -43,7 +43,7 @@ def whole(obj: JsonObject) -> JsonObject:
 
 
 def without_managers(obj: JsonObject) -> JsonObject:
-    """Keep all of an object but ``metadata.managedFields``, which takes more memory than the rest of a resource with a status."""
+    """Return an object without ``metadata.managedFields``, which takes more memory than the rest of a resource with a status."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return obj
@@ -51,7 +51,7 @@ def without_managers(obj: JsonObject) -> JsonObject:
 
 
 def told(change: ObjectChange) -> None:
-    """Ignore the change; the default of ``on_change``."""
+    """Ignore a change; this is the default of ``on_change``."""
 
 
 class Changes:
@@ -97,7 +97,7 @@ class ObjectCache:
         self._subscribers: set[Changes] = set()
 
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
-        """Return a snapshot; later changes do not show in it."""
+        """Return a snapshot, which later changes do not affect."""
         if self._snapshot is None:
             self._snapshot = MappingProxyType(self._objects.copy())
         return self._snapshot
@@ -148,7 +148,7 @@ class ObjectCache:
         return self._tell({key})
 
     def _put(self, key: ObjectKey, obj: JsonObject, state: tuple[str, str]) -> bool:
-        """Hold this state; return whether it differs from the one held before."""
+        """Hold this state; return whether it differs from the state held before."""
         old = self._objects.get(key)
         held = None if old is None else _state(old)
         if held == state:

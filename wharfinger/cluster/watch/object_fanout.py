@@ -7,10 +7,10 @@ while all other listeners only get the differences. ``told`` has the objects tha
 Invariants:
 
 * Applying all notifications of a listener gives the held state: of all objects if it is not fresh, otherwise of the
-  objects in its ``told``. So if a list breaks off and another one follows, no object is reported twice or omitted.
+  objects in its ``told``. So if a list is interrupted and another list follows, no object is reported twice or omitted.
 * An object with another uid under the same key is reported as deleted before it is added.
-* Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others
-  are notified of that object nevertheless, then the exceptions are raised to the owner of the stream, as a group.
+* Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others are
+  notified of that object nevertheless, and then the exceptions are raised to the owner of the stream, as a group.
 """
 
 from collections.abc import Iterable, Iterator
@@ -79,7 +79,7 @@ class ObjectFanout:
             listener.covered = True
 
     def take_listed(self, items: Iterable[RawObject]) -> None:
-        """Take objects of the list that was begun."""
+        """Process objects of the list that was begun."""
         for obj in items:
             self._listed.add(obj.key)
             self._put(obj)
@@ -124,7 +124,7 @@ class ObjectFanout:
             self._tell(obj)
 
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
-        """Report the changes to listeners that know the object, and the object to the covered ones that do not."""
+        """Report the changes to listeners that know the object, and the object to covered listeners that do not know it."""
         errors: list[Exception] = []
         for listener in self._listeners:
             told = listener.told

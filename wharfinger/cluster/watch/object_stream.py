@@ -4,9 +4,9 @@ The machine is :mod:`~wharfinger.cluster.watch.informer_core`, :mod:`~wharfinger
 notifications, and this is the task between them and a client. Objects are kept as the received text, and are released when
 all subscribers were notified.
 
-A list is processed page by page as it arrives. A subscriber that joins while one is under way, or later, makes the stream
-list once more; all subscribers that join before that list begins share it. While a list is under way nothing is watched:
-changes made meanwhile are reported from the list's revision on.
+A list is processed page by page as it arrives. A subscriber that joins during a list, or later, makes the stream list once more;
+all subscribers that join before that list begins share it. While a list is under way nothing is watched: changes made meanwhile
+are reported from the list's revision on.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ResourceType
 
 MIN_RELIST_S: Final = 1.0
-"""The shortest interval between lists; a request for a shorter one gets this."""
+"""The shortest interval between lists; it replaces a shorter requested interval."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,7 +46,7 @@ class WatchTarget:
 
     @property
     def followed(self) -> Followed:
-        """The target as heartbeats name it."""
+        """The target in the form for heartbeats."""
         return Followed(self.resource.group_kind, self.namespace, self.label_selector, self.field_selector)
 
 
@@ -81,7 +81,7 @@ class WatchSubscription:
             raise self._first_error
 
     def attempted(self, error: ClusterError | ShapeError | None) -> None:
-        """Record the end of a list that the subscriber shares. Only the first one counts."""
+        """Record the end of a list that the subscriber shares. Only the first such list counts."""
         if not self._attempted.is_set():
             self._first_error = error
             self._attempted.set()

@@ -1,6 +1,6 @@
 """Waits until objects are ready, or gone: by watching them, never by polling.
 
-A wait has no deadline of its own: the caller sets one, and the progress reports what was still missing.
+A wait has no deadline of its own: the caller sets a deadline, and the progress reports the objects that are still missing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 SYNC_PATIENCE_S: Final = 2.0
-"""The time without a first list after which the progress reports why there is none."""
+"""The time without a first list after which the progress reports the reason."""
 
 Laggards = Mapping[ObjectKey, InProgress | Failed]
 Progress = Callable[[Laggards], None]
@@ -62,7 +62,7 @@ async def wait_ready(client: ClusterClient, keys: Iterable[ObjectKey], *, progre
 
 
 async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, progress: Progress = silent) -> WaitReport:
-    """Wait until each of these objects (by UID; another may have taken the name) is gone."""
+    """Wait until each of these objects is gone. Objects are identified by UID, because another object may have taken the name."""
 
     def judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:
         if obj is None or find_str(obj, "metadata", "uid") != uids[key]:
@@ -74,7 +74,7 @@ async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, pro
 
 
 class _Board:
-    """The known states, and an event that is set when there is nothing more to wait for."""
+    """The known states, and an event that is set when the wait is over."""
 
     def __init__(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
         self.states: dict[ObjectKey, Readiness] = {key: InProgress("not looked up yet") for key in keys}

@@ -3,7 +3,7 @@
 Pure. The rules per kind are those of kstatus and ``kubectl rollout status``. Unknown kinds follow the conventions of
 kstatus: ``status.observedGeneration``, the conditions ``Ready``, ``Reconciling`` and ``Stalled``; an object without any of
 them is Current as soon as it exists. Unlike in kstatus, a Job is Current when it is complete, and not when it runs; a Pod
-that failed is Failed, and one whose containers crash is in progress, since its dependency may yet become available.
+that failed is Failed, and a Pod whose containers crash is in progress, because its dependency may still become available.
 docs/health.md has the table.
 """
 
@@ -33,7 +33,7 @@ class Current:
 class InProgress:
     """The object is not ready yet. ``at_work``: its own controller reports progress, and after a deadline a failure.
 
-    ``overdue``: it takes longer than it should, and the message contains a remedy. ``absent``: there is no such object.
+    ``overdue``: it takes longer than it should, and the message contains a remedy. ``absent``: the object does not exist.
     """
 
     message: str
@@ -53,7 +53,7 @@ Readiness = Current | InProgress | Failed
 
 
 def readiness(obj: JsonObject) -> Readiness:
-    """Return the readiness of one object. An object with an unexpected shape is InProgress, with a message about that."""
+    """Return the readiness of one object. An object with an unexpected shape is InProgress, with a message about its shape."""
     try:
         if find_str(obj, "metadata", "deletionTimestamp"):
             return InProgress("being deleted")
@@ -63,7 +63,9 @@ def readiness(obj: JsonObject) -> Readiness:
 
 
 def unsettled(obj: JsonObject) -> InProgress | None:
-    """Return why the status does not count: the object is being deleted, or was changed since. None: it counts."""
+    """Return why the status does not count, because the object is being deleted, or was changed since. None: the status
+    counts.
+    """
     try:
         return InProgress("being deleted") if find_str(obj, "metadata", "deletionTimestamp") else _unobserved(obj)
     except ShapeError as error:
@@ -71,7 +73,7 @@ def unsettled(obj: JsonObject) -> InProgress | None:
 
 
 def condition_words(obj: JsonObject) -> str:
-    """Return reason and message of the condition ``Ready``; "" if there is none, or it is True."""
+    """Return reason and message of the condition ``Ready``; "" if it is missing or True."""
     try:
         ready = _condition(obj, "Ready")
         return "" if find_str(ready, "status") == "True" else _words(ready, "")
@@ -112,7 +114,7 @@ def _deployment(obj: JsonObject) -> Readiness:
     if updated < wanted:
         return InProgress(f"{updated} of {wanted} replicas updated{why}", at_work)
     if total > updated:
-        return InProgress(f"{total - updated} old replicas still there", at_work)
+        return InProgress(f"{total - updated} old replicas still exist", at_work)
     if available < wanted:
         return InProgress(f"{available} of {wanted} replicas available{why}", at_work)
     return Current()
@@ -224,7 +226,7 @@ def _volume(obj: JsonObject) -> Readiness:
 
 
 def _autoscaler(obj: JsonObject) -> Readiness:
-    """Return InProgress if it cannot scale at all, else Current; missing metrics are no fault of the release."""
+    """Return InProgress if the object cannot scale at all, else Current; missing metrics are not the release's fault."""
     if (waiting := _unobserved(obj)) is not None:
         return waiting
     able = _condition(obj, "AbleToScale")
@@ -264,7 +266,7 @@ def _budget(obj: JsonObject) -> Readiness:
 
 
 def _present(obj: JsonObject) -> Readiness:  # noqa: ARG001 - the shape of a rule
-    """Return Current: there is nothing to wait for."""
+    """Return Current, because there is nothing to wait for."""
     return Current()
 
 
@@ -329,7 +331,7 @@ def _unobserved(obj: JsonObject) -> InProgress | None:
 
 
 def _condition(obj: JsonObject, name: str) -> JsonValue:
-    """Return a condition of ``status.conditions``; an empty object if there is none."""
+    """Return a condition of ``status.conditions``; an empty object if it is missing."""
     for condition in find_list(obj, "status", "conditions"):
         if find_str(condition, "type") == name:
             return condition

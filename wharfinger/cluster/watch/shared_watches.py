@@ -26,7 +26,7 @@ class SharedWatches:
     """The streams of all targets. Made by :func:`open_shared_watches`."""
 
     def __init__(self, client: ClusterClient, jitter: Callable[[], float], nursery: trio.Nursery) -> None:
-        """Use the nursery of `open_shared_watches`, which alone calls this."""
+        """Initialize the watches; only `open_shared_watches` calls this, because it owns the nursery."""
         self._client = client
         self._jitter = jitter
         self._nursery = nursery
@@ -47,8 +47,8 @@ class SharedWatches:
     ) -> Iterator[WatchSubscription]:
         """Subscribe to all selected objects of a kind for as long as the block runs ("" for all namespaces).
 
-        ``relist_s``: list everything again that many seconds after the last list; the stream uses the shortest interval of its
-        subscribers. ``metadata_only``: objects come without spec and status, if the server supports that.
+        ``relist_s``: the seconds after the last list at which everything is listed again; the stream uses the shortest interval
+        of its subscribers. ``metadata_only``: objects come without spec and status, if the server supports that.
         """
         place = namespace if resource.namespaced else ""
         target = WatchTarget(resource, place, label_selector, field_selector, metadata_only)

@@ -1,11 +1,13 @@
-"""The work queue of a controller: each key is in it at most once, some of them for a later time (after client-go's work queue).
+"""The work queue of a controller, modelled on client-go's work queue: each key is in it at most once, and some keys are planned
+for a later time.
 
 Level-triggered and coalescing: adding a key that waits already adds nothing, so the queue is bounded by the number of
 objects. A key in hand is never handed to a second worker; if it is added meanwhile, it is queued again once it is done.
 
-* ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or is queued again has no time.
+* ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or is queued again has no
+  planned time.
 * Every key added is handed out at least once after its latest `add`, in the order of arrival.
-* If a key has several times, the earliest one is used. Times are trio's clock.
+* If a key is planned for several times, the earliest time is used. Times are trio's clock.
 """
 
 import heapq
@@ -18,7 +20,7 @@ import trio
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
 _STALE: Final = 64
-"""The surplus of outdated times over valid ones at which the outdated ones are removed."""
+"""The surplus of outdated times over valid times at which outdated times are removed."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -58,7 +60,7 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     async def take(self) -> Key:
-        """Return the next key, which is being processed from now on. Not a checkpoint if a key waits."""
+        """Return the next key, which is being processed from now on. This is not a checkpoint if a key waits."""
         while True:
             next_due = self._add_due()
             if self._waiting:

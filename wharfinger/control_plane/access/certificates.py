@@ -62,7 +62,7 @@ class Authority:
 
 
 def kept_authority(folder: Path, now: datetime) -> Authority:
-    """Return the authority kept in a folder; make and keep a new one if there is none or if it expires soon.
+    """Return the authority kept in a folder; make and keep a new one if it is missing or expires soon.
 
     Raises CertificateError if the files hold anything else, and OSError.
     """

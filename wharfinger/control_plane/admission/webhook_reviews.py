@@ -30,7 +30,7 @@ _DRAWN: Final = ("uid", "creationTimestamp", "managedFields")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of a webhook; ``failed`` says why there is none, and then nothing else is set."""
+    """The answer of a webhook. If there is no answer, ``failed`` says why, and no other field is set."""
 
     allowed: bool = False
     code: int = 0

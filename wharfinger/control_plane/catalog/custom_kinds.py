@@ -95,7 +95,7 @@ def kind_of_definition(definition: JsonObject) -> Kind:
 
 
 def _converter(conversion: JsonObject) -> str:
-    """Return the webhook that converts between versions, as JSON; "" if there is none."""
+    """Return the webhook that converts between versions, as JSON; "" without a webhook."""
     is_webhook = find(conversion, "strategy") == "Webhook"
     return canonical_json(find_object(conversion, "webhook")).decode() if is_webhook else ""
 

@@ -75,7 +75,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """A value paired with its old value; if it has none, ``nearest`` is the pair of the nearest enclosing value."""
+    """A value paired with its old value; without an old value, ``nearest`` is the pair of the nearest enclosing value."""
 
     current: Pair | None
     nearest: Pair | None
@@ -121,7 +121,7 @@ def _field_path(document: JsonObject, schema: JsonObject) -> str:
 
 
 class RuleSet:
-    """The rules of a schema; it is falsy if there are none. ``root`` is set for an object with metadata."""
+    """The rules of a schema; the object is falsy if the schema has no rules. ``root`` is set for an object with metadata."""
 
     def __init__(self, schema: JsonObject, *, root: bool) -> None:
         self._node: _Node | None = None

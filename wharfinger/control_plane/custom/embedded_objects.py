@@ -16,7 +16,9 @@ from wharfinger.formats.schemas.structural import members, parts, sorted_parts
 
 
 def embeds(schema: JsonObject) -> bool:
-    """Return whether a schema has embedded objects; most schemas have none, and need no other function of this module."""
+    """Return whether a schema has embedded objects. Most schemas have no such objects, and need no other function of
+    this module.
+    """
     if schemas.EMBEDDED.encode() not in encode_json(schema):
         return False  # this takes a hundredth of the time of a walk
     return schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED))

@@ -349,7 +349,7 @@ def _object(
 
 
 def _member(pair: Pair, path: str, name: str) -> Pair | None:
-    """Return the pair of a member; ``apiVersion`` and ``kind`` have none, so their errors are always reported."""
+    """Return the pair of a member; ``apiVersion`` and ``kind`` have no pair, so their errors are always reported."""
     return None if not path and name in {"apiVersion", "kind"} else pair.member(name)
 
 

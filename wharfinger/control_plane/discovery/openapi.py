@@ -46,7 +46,7 @@ class OpenApi:
         return self._keep("index", self._index)
 
     def version_3(self, name: str) -> Document | None:
-        """Return one document (``apis/apps/v1``), or None if there is none."""
+        """Return one document (``apis/apps/v1``), or None if it does not exist."""
         if name not in self._fixed and (body := raw_document(f"v3/{name}")) is not None:
             self._fixed[name] = _made(body)
         if name in self._fixed:

@@ -30,7 +30,7 @@ def version_3_names() -> list[str]:
 
 
 def raw_document(name: str) -> bytes | None:
-    """Return a document by name: ``v2``, ``v3/<name>``, ``custom/v2`` or ``custom/v3``; None if there is none."""
+    """Return a document by name: ``v2``, ``v3/<name>``, ``custom/v2`` or ``custom/v3``; None if it does not exist."""
     index, documents = _archive()
     place = [number for number in find_list(index, name) if isinstance(number, int)] if name in index else []
     return documents[place[0] : place[0] + place[1]] if len(place) == 2 else None

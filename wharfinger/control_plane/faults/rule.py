@@ -75,12 +75,12 @@ class Partition:
     period_s: float
 
     def until(self, now_s: float) -> float | None:
-        """Return when the current partition ends; None if there is none."""
+        """Return when the current partition ends; None outside of partitions."""
         began = self._began(now_s)
         return began + self.length_s if began is not None and now_s < began + self.length_s else None
 
     def next(self, now_s: float) -> float | None:
-        """Return when the next partition begins; None if there is none."""
+        """Return when the next partition begins; None if no partition follows."""
         if now_s < self.start_s:
             return self.start_s
         began = self._began(now_s)

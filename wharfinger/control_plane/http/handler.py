@@ -52,7 +52,7 @@ class ControlPlaneHandler:
         self._authenticator = authenticator
         self.metrics = Metrics()
         self.audit: Callable[[JudgedRequest], None] | None = None
-        """An observer of answered requests; None: there is none."""
+        """An observer of answered requests; None without an observer."""
         self.commands: PodCommands | None = None
         """The commands of Pods; None if the server runs none."""
         self.documents = Documents(backend, self.metrics)

@@ -187,7 +187,7 @@ class Metrics:
 
 
 def _metric(name: str, type_: str, about: str, samples: Iterable[str]) -> list[str]:
-    """Return a metric with its samples (labels and value); an empty text if it has none."""
+    """Return a metric with its samples (labels and value); an empty text without samples."""
     lines = [f"{name}{sample}" for sample in samples]
     return [f"# HELP {name} {about}", f"# TYPE {name} {type_}", *lines] if lines else []
 

@@ -94,7 +94,7 @@ class WebhookCalls:
             known[call.key] = found if isinstance(found, str) else found[number]
 
     async def _conversion(self, calls: Sequence[ConversionCall]) -> Sequence[JsonObject] | str:
-        """Return the converted objects, or the reason why there are none."""
+        """Return the converted objects, or the reason why the conversion failed."""
         uid = str(uuid.uuid4())
         document: JsonObject = {
             "kind": CONVERSION_KIND,

@@ -19,13 +19,13 @@ MAPS: Final = ("properties", "patternProperties", "definitions")
 
 
 def text(schema: JsonObject, name: str) -> str:
-    """Return a string, "" if there is none."""
+    """Return a string, "" if it is missing."""
     found = schema.get(name)
     return found if isinstance(found, str) else ""
 
 
 def flag(schema: JsonObject, name: str) -> bool:
-    """Return a boolean, False if there is none."""
+    """Return a boolean, False if it is missing."""
     return schema.get(name) is True
 
 

@@ -134,7 +134,7 @@ class ListTypes:
     embedded: Mapping[str, str] = field(default_factory=dict)
     """The fields of a struct that belong to an embedded struct, with that struct's name: ``emptyDir`` → ``VolumeSource``."""
     closed: bool = False
-    """True if a struct has no members but its fields, even if it has none."""
+    """True if a struct has only its fields as members, even if it has no fields."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
 
     @cached_property

@@ -237,7 +237,7 @@ def _has(fields: JsonObject, path: FieldPath) -> bool:
 
 
 def _fields_as_written(entry: JsonValue) -> JsonObject | None:
-    """Return the fields of an entry; None if it has none, or is not in the form that this module writes."""
+    """Return the fields of an entry; None if they are missing, or not in the form that this module writes."""
     if not isinstance(entry, dict) or entry.get("operation") not in _OPERATIONS or not entry.get("apiVersion"):
         return None
     fields = entry.get("fieldsV1")
@@ -266,7 +266,7 @@ def managers_of_request(before: JsonObject | None, after: JsonObject, subresourc
 
 
 def managers_of(obj: JsonObject) -> Managers:
-    """Return the entries of an object; {} if there are none, or any of them cannot be read."""
+    """Return the entries of an object; {} if there are no entries, or any of them cannot be read."""
     entries = find(obj, "metadata", "managedFields")
     found: dict[Manager, Owned] = {}
     try:
@@ -352,7 +352,7 @@ def _is_reset(obj: JsonObject) -> bool:
 
 
 def plain(obj: JsonObject) -> JsonObject:
-    """Return the object without ``managedFields``; the same object if it has none."""
+    """Return the object without ``managedFields``; the same object if this field is missing."""
     if find(obj, "metadata", "managedFields") is None:
         return obj
     metadata = {**find_object(obj, "metadata")}

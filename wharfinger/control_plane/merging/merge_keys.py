@@ -52,7 +52,7 @@ def as_objects(items: Sequence[JsonValue]) -> list[JsonObject]:
 
 
 def key_of(item: JsonObject, key: str) -> bytes:
-    """Return the value of an item's merge key. Raises PatchError if it has none."""
+    """Return the value of an item's merge key. Raises PatchError if the key is missing."""
     if key not in item:
         raise PatchError(f"map: {map_text(item)} does not contain declared merge key: {key}")
     return identity_of(item[key])
@@ -69,7 +69,7 @@ def identity_of(value: JsonValue) -> bytes:
 
 
 def are_objects(*lists: list[JsonValue]) -> bool:
-    """Return whether the items of lists are objects. Raises PatchError if there are none, or if their types differ."""
+    """Return whether the items of lists are objects. Raises PatchError if there are no items, or if their types differ."""
     kinds: list[type] = []
     for item in (item for items in lists for item in items):
         kinds.append(type(item))

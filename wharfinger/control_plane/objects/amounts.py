@@ -19,7 +19,7 @@ _MAX_INT: Final = 2**63 - 1
 
 
 def number(value: JsonValue, *path: str) -> int:
-    """Return the integer at a path; 0 if there is none."""
+    """Return the integer at a path; 0 if it is missing."""
     found = find(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
@@ -31,7 +31,7 @@ def optional_number(value: JsonValue, *path: str) -> int | None:
 
 
 def text(value: JsonValue, *path: str) -> str:
-    """Return the string at a path; "" if there is none."""
+    """Return the string at a path; "" if it is missing."""
     found = find(value, *path)
     return found if isinstance(found, str) else ""
 

@@ -111,7 +111,7 @@ def _shown_term(term: JsonObject) -> JsonObject:
 
 
 def shown_labels(labels: Labels) -> JsonValue:
-    """Return labels as Go prints them: sorted, or null if there are none."""
+    """Return labels as Go prints them: sorted, or null without labels."""
     return dict[str, JsonValue](sorted(labels_of(labels).items())) if isinstance(labels, Mapping) else None
 
 

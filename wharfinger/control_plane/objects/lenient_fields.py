@@ -7,14 +7,14 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def part(obj: JsonValue, *path: str) -> JsonObject | None:
-    """Return the object at a path; None if there is none."""
+    """Return the object at a path; None if it is missing."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None
     return obj if isinstance(obj, dict) else None
 
 
 def list_at(obj: JsonValue, *path: str) -> list[JsonValue]:
-    """Return the list at a path, with items of any type; empty if there is none."""
+    """Return the list at a path, with items of any type; empty if it is missing."""
     found = _at(obj, path)
     return found if isinstance(found, list) else []
 

@@ -1,4 +1,4 @@
-"""Component statuses (deprecated since v1.19): the state of other control plane components; this server has none."""
+"""Component statuses (deprecated since v1.19): the state of other control plane components, of which this server has none."""
 
 from typing import Final
 

@@ -60,7 +60,7 @@ def _requirement_errors(requirement: JsonObject, path: str, *, labels: bool) -> 
 
 
 def evaluation_error(attributes: JsonValue) -> str:
-    """Return the message about selectors that cannot be parsed in whole or in part; "" if there are none."""
+    """Return the message about selectors that cannot be parsed completely; "" if all can be parsed."""
     said = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)

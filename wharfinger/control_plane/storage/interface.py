@@ -122,7 +122,7 @@ class Storage(Protocol):
         ...
 
     def delete(self, key: Key) -> Change:
-        """Remove the object. Raises KeyError if there is none."""
+        """Remove the object. Raises KeyError if it does not exist."""
         ...
 
     def changes(

@@ -161,7 +161,7 @@ class SqliteStorage:
 
 @contextmanager
 def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> Iterator[SqliteStorage]:
-    """Open the storage in ``path`` for the block; a new one is created if there is none. Raises StorageFileError.
+    """Open the storage in ``path`` for the block; it is created if it does not exist. Raises StorageFileError.
 
     Missing folders are created with mode 0700. ``history_limit`` bounds the changes kept in memory for watches.
     """

@@ -30,8 +30,8 @@ def as_sent(
 
 
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
-    """Return the object with the empty values that were sent; the same object if there are none. A struct that was sent but is
-    missing in the object was omitted on purpose, because empty structs are printed.
+    """Return the object with the empty values that were sent; the same object if there are no such values. A struct that was sent
+    but is missing in the object was omitted on purpose, because empty structs are printed.
     """
     changed: JsonObject = {}
     for name, value in sent.items():

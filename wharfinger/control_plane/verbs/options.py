@@ -177,7 +177,7 @@ def _given(manager: str, validation: str, *, dry_run: bool) -> tuple[tuple[str, 
 
 
 def parse_delete_options(query: Query, body: JsonObject | None) -> DeleteOptions:
-    """Return the options of a delete, from its body (``DeleteOptions``) or, if there is none, its parameters. Raises
+    """Return the options of a delete, from its body (``DeleteOptions``) or, without a body, from its parameters. Raises
     StatusError.
     """
     given: JsonObject = {} if body is None else body
@@ -334,7 +334,7 @@ def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldErr
 
 
 def resource_version_of(obj: JsonObject) -> int | None:
-    """Return the resourceVersion at which an object was read; None if it has none ("" or "0"). Raises StatusError."""
+    """Return the resourceVersion at which an object was read; None if it names no version ("" or "0"). Raises StatusError."""
     text = find(obj, "metadata", "resourceVersion")
     if text is None or text in ("", "0"):
         return None

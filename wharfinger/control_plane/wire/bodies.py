@@ -47,7 +47,7 @@ class Body(msgspec.Struct, frozen=True):
 
     value: JsonValue
     data: bytes = b""
-    """The text; empty if there was none."""
+    """The text; empty without a body."""
     encoding: Encoding = Encoding.JSON
     repeats: tuple[str, ...] = ()
     """The errors of a strict YAML reader: ``line 3: key "a" already set in map``."""

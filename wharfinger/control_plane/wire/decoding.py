@@ -82,7 +82,7 @@ class _Decoder:
         self._holders: list[tuple[ListTypes, str]] = [*holders]
         """The enclosing structs, each with the name of the field that is being decoded."""
         self._inside = inside
-        """The number of structs that enclose the outermost type with its own UnmarshalJSON; 0 if there is none."""
+        """The number of structs that enclose the outermost type with its own UnmarshalJSON; 0 if there is no such type."""
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
         """Return an object as a struct."""

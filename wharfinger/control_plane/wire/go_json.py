@@ -116,7 +116,7 @@ def repeated_members(value: JsonValue, path: str = "") -> list[str]:
 
 
 def large_number(data: bytes) -> str:
-    """Return the first number of a JSON text that is too large for a float of 64 bits; "" if there is none."""
+    """Return the first number of a JSON text that is too large for a float of 64 bits; "" if all numbers fit."""
     scanner = _Scanner(data.decode("latin-1"))
     scanner.document()
     return next((text for text in scanner.long_numbers if math.isinf(float(text))), "")

@@ -209,5 +209,5 @@ def _resource(group: str, version: str, rest: list[str]) -> Route:
 
 
 def _tail(tail: list[str]) -> tuple[str, str]:
-    """Return the name of an object and its subresource, each "" if there is none."""
+    """Return the name of an object and its subresource, each "" if it is missing."""
     return (tail[0] if tail else "", "/".join(tail[1:]))

@@ -95,7 +95,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def statistics(self) -> "StatisticsSnapshot | None":
-        """Return the daemon's counters, or None while it is starting and has none."""
+        """Return the daemon's counters, or None while it is starting."""
         from wharfinger.debug.encoding.statistics import statistics_from_json  # noqa: PLC0415
 
         answer = await self._ask("/api/v1/statistics")
@@ -184,7 +184,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def history(self, name: str) -> "HistorySnapshot | None":
-        """Return the last events of a package, or None if there are none."""
+        """Return the last events of a package, or None if no event is known."""
         from wharfinger.runtime.inspector import HistorySnapshot  # noqa: PLC0415
 
         answer = await self._ask(HISTORY, package=name)

@@ -37,7 +37,7 @@ class _Constructor(Protocol[R_co]):
 
 
 class _Field(NamedTuple):
-    """One field of a record; ``default`` is MISSING if it has none."""
+    """One field of a record; ``default`` is MISSING if the field has no default."""
 
     name: str
     key: str

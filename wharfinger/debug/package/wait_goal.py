@@ -22,7 +22,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """There is no such package any more."""
+    """The package does not exist any more."""
 
     def __str__(self) -> str:
         """Return the goal as text."""

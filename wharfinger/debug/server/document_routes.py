@@ -68,7 +68,7 @@ async def _healthz(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _livez(inspector: Inspector, _request: Request) -> Response:
-    """Answer 503 if a watch hangs, because only a restart helps then. An unreachable API server is no reason for a 503."""
+    """Answer 503 if a watch hangs, because only a restart helps then. An unreachable API server does not cause a 503."""
     stale = (await inspector.daemon()).stale_watches
     return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
 

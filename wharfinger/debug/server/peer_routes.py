@@ -46,7 +46,7 @@ def peer_route(path: str) -> Route | None:
 
 
 def _parts(request: Request) -> tuple[str, str]:
-    """Return the name in a path, "" if it has none, and its format."""
+    """Return the name in a path, "" if the path has no name, and its format."""
     path, dot, form = request.path.rpartition(".")
     if not dot or form not in {"json", "yaml", "text"}:
         path, form = request.path, "text"

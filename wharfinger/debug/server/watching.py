@@ -170,7 +170,7 @@ class _Lines:
 
 
 def items_of(document: JsonValue) -> Iterator[tuple[_Item, JsonValue]]:
-    """Yield the items of a document, each with its kind and name; the document itself if it has none; nothing for null."""
+    """Yield the items of a document, each with its kind and name; the document itself if it has no items; nothing for null."""
     if document is None:
         return
     if not isinstance(document, dict) or not document or not document.keys() <= _MAPS | _LISTS:

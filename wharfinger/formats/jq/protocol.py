@@ -60,7 +60,7 @@ class JqResults:
 
 @dataclass(frozen=True, slots=True)
 class JqText:
-    """All results of a program as one canonical JSON text: ``null`` if there are none, a single result itself, several as a
+    """All results of a program as one canonical JSON text: ``null`` for no result, a single result itself, several results as a
     list.
     """
 
@@ -95,7 +95,7 @@ _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
 def encode_request(request: JqRequest) -> bytes:
     """Return the payload of a request.
 
-    Raises JqProtocolError for a program with half a surrogate pair, and a text that is no JSON.
+    Raises JqProtocolError for a program with half a surrogate pair, and for a text that is not JSON.
     """
     if request.text is not None:
         try:
@@ -143,7 +143,8 @@ def encode_refusal(refusal: JqRefusal) -> bytes:
 
 
 def decode_answer(payload: bytes) -> JqAnswer:
-    """Read an answer. Raises JqProtocolError if it is none, JsonError if its results are no JSON within the limits.
+    """Read an answer. Raises JqProtocolError for data that are not an answer, JsonError if the results are not JSON within the
+    limits.
 
     The content of a JqText is not built, only checked to be JSON.
     """

@@ -129,7 +129,7 @@ def answer(programs: Programs, request: JqRequest) -> bytes:
 
 
 def _canonical(text: bytes) -> bytes:
-    """Sort keys, because gojq iterates over an object in that order. Raises FormatError if the text is no JSON."""
+    """Sort keys, because gojq iterates over an object in that order. Raises FormatError if the text is not JSON."""
     return canonical_json(decode_json(text, max_bytes=MAX_FRAME_BYTES, what="the object"))
 
 

@@ -225,8 +225,8 @@ def need_str(value: JsonValue, *path: str | int) -> str:
 def to_json(value: object, what: str = "value") -> JsonValue:
     """Copy plain Python data (mappings, sequences, scalars) as JSON, deeply.
 
-    Raises ShapeError for anything else: other types, keys that are no strings, NaN and infinities, and nesting beyond
-    MAX_DEPTH (which is also how a value that contains itself ends).
+    Raises ShapeError for anything else: other types, keys that are not strings, NaN and infinities, and nesting beyond MAX_DEPTH
+    (which is also how a value that contains itself ends).
     """
     return _to_json(value, what, 0)
 

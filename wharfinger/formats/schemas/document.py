@@ -44,7 +44,7 @@ class SchemaError(FormatError):
 def path_text(path: ValuePath) -> str:
     """Return a path as ``sets[2].name``; the root is ``""``.
 
-    Keys that are no plain words are quoted: ``labels["app/name"]``.
+    Keys that are not plain words are quoted: ``labels["app/name"]``.
     """
     text = ""
     for step in path:
@@ -85,7 +85,7 @@ def alternatives(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def item_schema(schema: JsonObject, index: int) -> JsonObject | None:
-    """Return the schema of a list's item; None if there is none."""
+    """Return the schema of a list's item; None if it is not defined."""
     items = schema.get("items")
     if isinstance(items, list):
         items = items[index] if index < len(items) else schema.get("additionalItems")

@@ -39,7 +39,7 @@ from wharfinger.formats.schemas.values import defaulted, has_write_only, pruned,
 class Schema:
     """A compiled schema. ``document`` is its source with references replaced, and includes extensions (``x-…``).
 
-    ``rules`` are its rules in CEL, None if it has none; ``problems`` does not evaluate them.
+    ``rules`` are its rules in CEL, None if it has no rules; ``problems`` does not evaluate them.
     """
 
     document: JsonObject

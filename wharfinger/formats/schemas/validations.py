@@ -60,7 +60,7 @@ class SchemaRules:
 
 
 def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
-    """Return the rules of an expanded schema; None if it has none.
+    """Return the rules of an expanded schema; None if it has no rules.
 
     Raises SchemaError for an invalid rule, naming its place.
     """
@@ -72,7 +72,9 @@ def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
 
 
 def escaped(name: str) -> str:
-    """Return a Kubernetes rule's name for a property that is not an identifier: ``x__dash__y``; "" if there is none."""
+    """Return a Kubernetes rule's name for a property that is not an identifier: ``x__dash__y``; "" if the property cannot be
+    named.
+    """
     if name in _RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):
@@ -91,7 +93,7 @@ class _Reading:
         return SchemaError(f"{self.what}: {path_text(path)}: {why}")
 
     def node(self, schema: JsonObject, path: ValuePath, *, correlated: bool, typed: bool) -> JsonObject | None:
-        """Return the parts of a schema that a worker needs; None if there are none."""
+        """Return the parts of a schema that a worker needs; None if it needs none of them."""
         self.refuse_unreachable(schema, path)
         rules = [*self.kubernetes(schema, path, correlated), *self.deckhouse(schema, path)]
         typed = typed or KUBERNETES in schema

@@ -50,7 +50,7 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument(
-        "--global", action="store_true", dest="is_global", help="the hooks are the operator's global hooks"
+        "--global", action="store_true", dest="is_global", help="treat the hooks as the operator's global hooks"
     )
     add_environment_option(config)
     add_output(config, "form of the configuration")
@@ -61,8 +61,8 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context = commands.add_parser(
         "context",
         help="print sample contexts for each binding of a hook",
-        description="Ask a hook for its configuration, and print a binding context for each event that can run it, with "
-        "sample objects: ready for `wharfinger hook run --context`.",
+        description="Ask a hook for its configuration, and print a binding context for each event that can run it, "
+        "with sample objects. The output can be passed to `wharfinger hook run --context`.",
     )
     context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     context.add_argument("--binding", metavar="NAME", help="only of this binding")
@@ -70,7 +70,7 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--type", metavar="TYPE", help="only of this type: Synchronization, Event, Schedule, Group, Validating, …"
     )
     context.add_argument(
-        "--global", action="store_true", dest="is_global", help="it is one of the operator's global hooks"
+        "--global", action="store_true", dest="is_global", help="treat it as one of the operator's global hooks"
     )
     add_environment_option(context)
     add_output(context, "form of the contexts")
@@ -113,7 +113,7 @@ async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 async def _ask_package(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """Return the configurations of a package's hooks, and the errors of those that have none."""
+    """Return the configurations of a package's hooks, and the errors of hooks without a valid configuration."""
     try:
         files = await trio.to_thread.run_sync(hook_files_of, path, scope)
     except (HookError, PackageError, OSError) as error:
@@ -144,7 +144,7 @@ def _context(args: argparse.Namespace) -> int:
     ]
     if not wanted:
         return refuse(
-            HookError(str(args.executable), "it has no such binding; `wharfinger hook config` lists its bindings")
+            HookError(str(args.executable), "the hook has no such binding; `wharfinger hook config` lists its bindings")
         )
     return _print(wanted, cast("str", args.output))
 
@@ -159,7 +159,7 @@ async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 def _reader(args: argparse.Namespace) -> ProcessConfigReader:
-    """Return a reader that gets the configuration of hooks in the same way as the daemon."""
+    """Return a reader of configurations, which asks hooks in the same way as the daemon."""
     asked = cast("list[AskedVariable]", args.hook_env)
     return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
 

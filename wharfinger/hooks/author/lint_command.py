@@ -70,7 +70,7 @@ def lint_command(args: argparse.Namespace) -> int:
     """Lint a package and print the findings."""
     folder = cast("Path", args.folder)
     if not folder.is_dir():
-        return _not_told(f"{folder}: no such folder; name the one that has the package's files")
+        return _not_told(f"{folder}: no such folder; name the folder with the package's files")
     helm = shutil.which(cast("str", args.helm))
     if helm is None and not args.no_templates:
         return _not_told(
@@ -143,7 +143,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _json(report: LintReport) -> str:
-    """Return the report as ASCII JSON, which contains nothing that a terminal would obey."""
+    """Return the report as ASCII JSON, which cannot contain control characters for terminals."""
     definition = report.definition
     document: JsonObject = {
         "package": None if definition is None else {"name": definition.name, "version": definition.version},

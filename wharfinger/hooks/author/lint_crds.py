@@ -1,7 +1,7 @@
 """The checks that an API server makes, for the custom resource definitions in ``crds/``.
 
-A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. So is an object
-that is not a definition, because it is applied anyway.
+A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. An object that is not
+a definition is also only a warning, because it is applied anyway.
 """
 
 import re
@@ -27,7 +27,7 @@ _SHARED: Final = {"validation": "schema"} | {
 """The parts of ``spec`` that a server reports outside of the versions, and where a version has them."""
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
-"""A function that returns what a server would refuse of a new definition: fields, each with a sentence."""
+"""A function that returns the fields of a new definition that a server would refuse, each with a sentence."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
 """A member like ``properties[spec]``, which is written ``properties.spec``."""

@@ -126,8 +126,8 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
 
 
 class _Places:
-    """A map from each problem to the value of a document that it is about. If several bindings have the same problem, each is
-    named once.
+    """A map from each problem to the value of a document that it is about. If several bindings have the same problem, each
+    binding is named once.
     """
 
     def __init__(self, printed: Printed) -> None:
@@ -143,7 +143,9 @@ class _Places:
         return self._below((), keys)
 
     def _below(self, binding: Place, keys: tuple[str, ...]) -> Place:
-        """Return the first value in a binding that has the longest prefix of these keys; () if it has none of them."""
+        """Return the path of the first value in a binding that has the longest prefix of these keys; () if it has none of the
+        keys.
+        """
         while keys:
             for path in self._lines.matching(keys):
                 if path[: len(binding)] == binding:
@@ -176,7 +178,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         return
     if _runs_never(config):
         yield printed.at(
-            _path(hook), Severity.WARNING, _named(hook, "nothing runs the hook: it has no binding that does")
+            _path(hook), Severity.WARNING, _named(hook, "no event runs the hook: none of its bindings causes a run")
         )
     if hook.kind is not HookKind.SHELL:
         return
@@ -185,7 +187,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         where: Place = ("kubernetes", number)
         name = find_str(binding, "name", default="kubernetes")
         if _is_silent(config.kubernetes[number]) and name not in included and not _has_all_snapshots(config):
-            why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: watching it has no effect"
+            why = f"no event runs the hook for {name!r}, and no binding includes its snapshot: watching it is useless"
             yield printed.at(where, Severity.WARNING, why)
     for key in ("kubernetes", "schedule"):
         for number, binding in enumerate(find_list(printed.document, key)):
@@ -208,7 +210,7 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
         seen.add(name)
     watched = key == "kubernetes" and isinstance(number, int)
     if watched and names and _is_silent(config.kubernetes[int(number)]):
-        why = "includeSnapshotsFrom: nothing runs the hook for this binding, so they are never read; leave it out"
+        why = "includeSnapshotsFrom: no event runs the hook for this binding, so the snapshots are never read; leave it out"
         yield printed.at((*where, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 

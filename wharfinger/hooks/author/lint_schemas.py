@@ -1,9 +1,9 @@
 """Checks of a package's schemas, and of its own values against them.
 
 A schema with a misspelt keyword is still valid: the unknown word is ignored, so a check that the author relies on never
-happens. Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are
-checked as the daemon checks them before it has any settings of a user. A missing value may be left to the user and is not
-reported; a wrong value is.
+happens. Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are checked
+as the daemon checks them before it has any settings of a user. Wrong values are reported; missing values are not, because they
+may be left to the user.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""A check for objects that an Application may not have unless its namespace allows them.
+"""A check for objects that an Application may have only if its namespace allows it.
 
 The scope of built-in kinds is known here. A kind from another package's definition counts as namespaced. A definition in the
 chart itself is cluster-scoped, and is reported.

@@ -1,4 +1,4 @@
-"""Checks of executable files as files: permission, first line, line ends, and the syntax of shell scripts.
+"""Checks of executable files without running them: permission, first line, line ends, and the syntax of shell scripts.
 
 Most hooks that never run have one of three faults: no permission, no first line that names the interpreter, or the line ends
 of another system, so that the first line names a program that does not exist. Shell scripts are parsed by their own shell
@@ -77,7 +77,7 @@ def _first_line_faults(text: bytes, name: str) -> Iterator[LintFinding]:
         why = "no shebang: it cannot be started (exec format error); begin it with a line such as #!/usr/bin/env bash"
         yield finding(name, 1, Severity.ERROR, why)
     elif first.endswith(b"\r"):
-        why = "its lines end with CRLF, so the program its first line names is not found; save it with LF"
+        why = "its lines end with CRLF, so the program named in the first line is not found; save the file with LF"
         yield finding(name, 1, Severity.ERROR, why)
     elif b"\r\n" in text:
         number = text[: text.index(b"\r\n")].count(b"\n") + 1
@@ -87,7 +87,7 @@ def _first_line_faults(text: bytes, name: str) -> Iterator[LintFinding]:
 
 
 async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
-    """Return what the shell reports about the script's syntax; empty if the shell is not installed."""
+    """Return the shell's findings about the script's syntax; empty if the shell is not installed."""
     program = shutil.which(shell)
     if program is None:
         return []
@@ -108,7 +108,7 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
 
 
 def _of_warning(warning: str) -> LintFinding:
-    """Return a finding for a warning of the search for hooks about a file that is not one."""
+    """Return a finding for a warning of the search for hooks, about a file that is not a hook."""
     name, _, why = warning.partition(": ")
     return finding(name, 1, Severity.WARNING, why) if why else finding(PACKAGE, 0, Severity.WARNING, warning)
 

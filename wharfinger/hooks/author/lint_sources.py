@@ -18,7 +18,7 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.files.package_files import PackageFiles
 
 PACKAGE: Final = "."
-"""The file of a finding that is about no particular file."""
+"""The file of a finding that does not concern a particular file."""
 MAX_MESSAGE: Final = 1_000
 PLACE: Final = re.compile(r"^line (\d+)(?:, column \d+)?:? ?")
 """The beginning of the messages of the YAML reader."""
@@ -96,7 +96,7 @@ class Sources:
         return finding(file, self._nearest(file, rest), severity, rest)
 
     def _file(self, head: str) -> str:
-        """Return the file that the head of a message names; "" if it names none."""
+        """Return the file that the beginning of a message names; "" if it names no file."""
         schemas = {
             "settings schema": next((name for name in SETTINGS_SCHEMAS if self.files.has_file(name)), ""),
             "values schema": VALUES_SCHEMA,

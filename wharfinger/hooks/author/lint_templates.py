@@ -52,7 +52,7 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
     try:
         request = _request(sources.files.root, definition, rendering)
     except SettingsError as error:
-        why = f"the templates were not rendered: without settings, {error}; give some with --settings"
+        why = f"the templates were not rendered: without settings, {error}; give settings with --settings"
         return [finding(PACKAGE, 0, Severity.WARNING, why)]
     with tempfile.TemporaryDirectory(prefix="wharfinger-lint-") as scratch:
         try:
@@ -71,7 +71,7 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
-    """Yield a warning, except for a package with hooks, because its templates may wait for what the hooks find out."""
+    """Yield a warning, except for a package with hooks, because its templates may need values that the hooks set."""
     if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
         return []
     return [finding(PACKAGE, 0, Severity.WARNING, "its templates render to nothing with these settings")]

@@ -45,7 +45,7 @@ def section_of_hook(hook: Path) -> str:
 def sample_identity(hook: Path) -> dict[str, str]:
     """Return the variables that name a hook's package, as for one that is installed under its own name. Blocking.
 
-    There are none for a hook outside of any package, or if the package cannot be read.
+    There are no variables for a hook outside of any package, or if the package cannot be read.
     """
     folder = package_around(hook)
     if folder is None:
@@ -72,8 +72,8 @@ class OwnValues:
 def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
     """Return the values that the daemon would give a hook of its package. Blocking.
 
-    ``config_values`` are the user's own. The result is empty if the hook is not in a package, and if nothing in its folder
-    defines values. Raises PackageError if the package is not valid.
+    ``config_values`` are the user's own. The result is empty if the hook is not in a package, or if nothing in the package's
+    folder defines values. Raises PackageError if the package is not valid.
     """
     folder = package_around(hook)
     if folder is None or not any((folder / name).exists() for name in _WITH_VALUES):
@@ -112,7 +112,7 @@ def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
 
 
 async def check_filters(hook: Hook, filters: Filters) -> None:
-    """Compile the filters of a hook. Raises HookConfigError naming each that does not compile."""
+    """Compile the filters of a hook. Raises HookConfigError, which names each filter that does not compile."""
     problems = [text for _, text in await filter_problems(hook, filters)]
     if problems:
         raise HookConfigError(hook.name, tuple(problems))

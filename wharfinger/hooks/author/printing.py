@@ -28,14 +28,14 @@ def rendered(document: JsonValue, form: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stdout in its encoding, with escapes as in `tell`."""
+    """Write to stdout in its encoding, with the escapes that `tell` uses."""
     sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str) -> None:
-    """Write a line to stderr, at once. A closed pipe is ignored, because the results still count.
+    """Write a line to stderr, at once. A closed pipe is ignored, because the results are still valid.
 
-    The line may come from a hook, so control sequences that a terminal would obey are escaped.
+    The line may come from a hook, so control sequences for terminals are escaped.
     """
     with suppress(BrokenPipeError):
         safe = printable(line, allow="\n\t")

@@ -46,7 +46,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         description="Run one hook as the daemon would, in the hook's own folder. Its output goes to stderr as it comes; "
         "its results go to stdout as one document: patches of objects and values, the values after them, metrics and "
         "responses of webhooks. Nothing is applied. "
-        "Exit code 0 if the hook succeeded, 1 if not (or its values patch is refused), 130 after Ctrl-C.",
+        "Exit code 0 if the hook succeeded, 1 if it failed or its values patch is refused, 130 after Ctrl-C.",
     )
     run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     run.add_argument(
@@ -69,7 +69,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "--batch",
         metavar="INDEX",
         type=_index,
-        help="run the hook with this index in an executable with several, as `hook config` counts them",
+        help="run the hook with this index in an executable with several hooks, as `hook config` counts them",
     )
     run.add_argument(
         "--timeout",
@@ -91,11 +91,11 @@ def _run(args: argparse.Namespace) -> int:
         environment = {**sample_identity(cast("Path", args.executable)), **given}
         outcome = trio.run(_execute, run, cast("float", args.timeout), environment)
     except PackageError as error:
-        return refuse(f"the values of the hook's package: {error}; correct that, or give values with --values")
+        return refuse(f"the values of the hook's package: {error}; correct the package, or give values with --values")
     except (FormatError, OSError) as error:
         return refuse(error)
     if outcome is None:
-        refuse("interrupted; the hook and all it started were ended")
+        refuse("interrupted; the hook and all processes that it started were ended")
         return EXIT_INTERRUPTED
     if isinstance(outcome, HookError):
         return refuse(outcome)

@@ -1,9 +1,9 @@
 """Sample binding contexts for a hook, one for each event that can run it, for authors to try the hook with.
 
-They are built by the code that builds the real ones (:mod:`~wharfinger.hooks.watching.contexts`), around one object that
-does not exist. Its kind, name and namespace are those that the binding selects; the author fills in the rest. The contexts
-contain the filter's result for this bare object. If the filter fails on it (it may expect a status, for example), the result
-is null. The reviews of webhooks come from an API server, so samples of them are written here.
+They are built by the code that builds real contexts (:mod:`~wharfinger.hooks.watching.contexts`), around one object that does not
+exist. The binding determines its kind, name and namespace; the author fills in the rest. The contexts contain the filter's result
+for this bare object. If the filter fails on it (it may expect a status, for example), the result is null. The reviews of webhooks
+come from an API server, so samples of them are written here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,9 @@ async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObj
 
 
 def _of_kubernetes(binding: KubernetesBinding, item: Item, snapshots: contexts.Snapshots) -> list[Context]:
-    """Return Synchronization and each event that runs the hook; a single context for a group, where they are all equal."""
+    """Return Synchronization and each event that runs the hook; a single context for a group, because all contexts of a group are
+    equal.
+    """
     made = []
     if binding.on_synchronization and not binding.legacy:
         made.append(contexts.synchronization(binding, (item,), snapshots))

@@ -30,7 +30,7 @@ VERSION: Final = "v1"
 MAX_ENTRIES: Final = 500
 MAX_NAME: Final = 253
 GROUP: Final = "main"
-"""The group of kubernetes bindings that name none."""
+"""The group of kubernetes bindings that do not name a group."""
 _ORDERS: Final = (
     "onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm", "beforeAll", "afterAll"
 )  # fmt: skip
@@ -83,7 +83,7 @@ def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKA
     readiness = find(found, "readiness")
     ready = None if readiness is None else _config_of(readiness, f"{hook}-readiness", scope)
     if not hooks and ready is None and checks is not True:
-        raise HookConfigError(hook, ("there is no hook in its output for `hook config`",))
+        raise HookConfigError(hook, ("its output for `hook config` contains no hook",))
     return Batch(hooks, ready, checks is True)
 
 

@@ -19,7 +19,7 @@ class HookPool(StrEnum):
     """The process in which a hook runs."""
 
     WARM = "warm"
-    """A worker that has started already, if there is one; the default."""
+    """A worker that has started already, if one is available; the default."""
     NONE = "none"
     """A new process for each run."""
     PERSISTENT = "persistent"
@@ -135,8 +135,8 @@ class HookConfig:
 
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
     None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no limit.
-    ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` are about things that the contract accepts,
-    but that the author should know about.
+    ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` name settings that the contract accepts, but
+    that the author should check.
     """
 
     on_startup: int | None
@@ -157,7 +157,7 @@ class HookConfig:
     warnings: tuple[str, ...] = ()
     pool: HookPool = HookPool.WARM
     worker_pool: str = ""
-    """The WorkerPool in a pod of which the hook runs; empty for a process of the daemon."""
+    """The WorkerPool whose pods run the hook; empty for a process of the daemon."""
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)

@@ -42,7 +42,7 @@ from wharfinger.hooks.config.webhooks import conversion_bindings, mutating_bindi
 MAIN_QUEUE: Final = "main"
 MAX_BYTES: Final = 1024 * 1024
 MAX_WATCHES: Final = 256
-"""The limit for one kubernetes binding, which has one watch for each of its names in each of its namespaces."""
+"""The limit on watches of one kubernetes binding, which has one watch for each of its names in each of its namespaces."""
 LEAST_RESYNCHRONIZATION: Final = timedelta(seconds=10)
 """The shortest ``resynchronizationPeriod``; a shorter one is raised to it, because each list costs the API server as much
 as a restart.
@@ -91,7 +91,7 @@ def _checked(document: JsonObject, scope: HookScope, problems: Problems) -> Json
     else:
         shape = VERSION_1[scope]
         if len(document) == 1:
-            problems.add("it should have at least 2 properties: there is no binding beside configVersion")
+            problems.add("it should have at least 2 properties: it has no binding beside configVersion")
     for problem in shape_problems(document, shape):
         problems.add(problem)
     problems.raise_any()
@@ -198,7 +198,7 @@ def _schedule(item: JsonValue, snapshots: Snapshots, problems: Problems, *, lega
 
 
 def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | None, int]:
-    """Return the minimum time between runs, None if there is none, and the number of runs that may come at once."""
+    """Return the minimum time between runs (None for no minimum), and the number of runs that may come at once."""
     settings = find_object(document, "settings")
     interval = problems.value_of(
         lambda: parse_duration(find_str(settings, "executionMinInterval", default="0s")),
@@ -209,7 +209,7 @@ def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | Non
 
 
 def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSelector | None:
-    """Return the selector of namespaces, by labels if there are any; None if it selects every namespace."""
+    """Return the selector of namespaces, by labels if labels are given; None if it selects every namespace."""
     if find(item, "namespace", "labelSelector") is not None:
         labels = problems.value_of(
             lambda: label_selector(find_object(item, "namespace", "labelSelector")),

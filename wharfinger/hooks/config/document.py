@@ -17,7 +17,7 @@ from wharfinger.hooks.config.webhooks import CONVERSION, MUTATING, VALIDATING
 
 
 def config_document(config: HookConfig) -> JsonObject:
-    """Return the configuration under the names of its own document; unset fields are left out."""
+    """Return the configuration with the field names of a hook's own document; unset fields are left out."""
     document: JsonObject = {
         "configVersion": config.version,
         "onStartup": config.on_startup,

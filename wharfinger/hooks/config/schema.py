@@ -1,8 +1,8 @@
 """The shapes of a hook's configuration (spec hook-protocol §1.4.1-§1.4.8), as tables. Pure.
 
 The allowed orders depend on the owner of the hook: hooks of a package run around its chart (``beforeHelm`` …), global hooks
-around all packages (``beforeAll``, ``afterAll``). An order of the wrong kind of hook is refused, with the kind of hook that may
-have it.
+around all packages (``beforeAll``, ``afterAll``). An order that this kind of hook may not have is refused, and the error names
+the kind of hook that may have it.
 """
 
 from collections.abc import Mapping
@@ -127,8 +127,8 @@ _SETTINGS: Final = Record(
 
 _AROUND_CHART: Final = ("beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
 _AROUND_ALL: Final = ("beforeAll", "afterAll")
-_OF_PACKAGES: Final = Forbidden("only hooks of a package have it; global ones run beforeAll and afterAll")
-_OF_GLOBAL: Final = Forbidden("only global hooks have it; this is a hook of a package")
+_OF_PACKAGES: Final = Forbidden("only hooks of a package may have it; global hooks run beforeAll and afterAll")
+_OF_GLOBAL: Final = Forbidden("only global hooks may have it; this is a hook of a package")
 _ORDERS: "Final[Mapping[HookScope, Mapping[str, Shape]]]" = {
     HookScope.PACKAGE: {
         **dict.fromkeys(_AROUND_CHART, Whole(_UINT32)),

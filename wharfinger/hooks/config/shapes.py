@@ -37,7 +37,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list of ``item``, ``least`` to ``most`` of them."""
+    """A list of ``item``, with ``least`` to ``most`` items."""
 
     item: "Shape"
     least: int = 0
@@ -152,7 +152,7 @@ def _mistyped(value: JsonValue, wanted: str, path: str) -> str:
 
 
 def _type(value: JsonValue) -> str:
-    """Return the type in the words of OpenAPI; every number is just "number"."""
+    """Return the type in the words of OpenAPI; the type of every number is "number"."""
     match value:
         case None:
             return "null"

@@ -1,5 +1,5 @@
-"""The snapshots that a binding gets: first the snapshots that it names, then those of its group (spec hook-protocol §1.4.7).
-Pure.
+"""The snapshots that a binding gets: first the snapshots that it names, then the snapshots of its group (spec hook-protocol
+§1.4.7). Pure.
 """
 
 from collections import Counter

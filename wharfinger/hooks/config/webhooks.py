@@ -1,7 +1,7 @@
 """The webhooks of a hook: requests to allow or change, and resources to convert (spec hook-protocol §1.4.4, §1.4.5). Pure.
 
-The documents already have the right shape. This module checks what the API server would refuse only when the webhook is
-registered, long after the hook was loaded: the rules, the name and the time limit of a validating webhook, and selectors.
+The documents already have the right shape. This module finds problems for which the API server would refuse the webhook when it
+is registered, long after the hook was loaded: the rules, the name and the time limit of a validating webhook, and selectors.
 """
 
 import re

@@ -3,11 +3,9 @@
 However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete
 file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to
 the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of the
-start of the run. The hooks of a package with a service account get a kubeconfig that impersonates it. That is no boundary
-against a hostile hook, because the credentials are still the daemon's.
-
-If the policy denies the credentials to a package, the file still names the cluster. So the cluster's API server refuses the
-requests, and they do not reach another cluster by accident.
+start of the run. The hooks of a package with a service account get a kubeconfig that impersonates it. This does not protect
+against a hostile hook, because the credentials are still the daemon's. If the policy denies the credentials to a package, the
+file still names the cluster. So the cluster's API server refuses the requests, and they do not reach another cluster by accident.
 """
 
 from collections.abc import Mapping
@@ -27,8 +25,8 @@ IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBE
 
 
 class CredentialsPolicy(StrEnum):
-    """The hooks that get the daemon's credentials: those of Modules (which are not limited to a namespace), those of all
-    packages, or none.
+    """The hooks that get the daemon's credentials: hooks of Modules (which are not limited to a namespace), hooks of all
+    packages, or no hooks.
     """
 
     MODULES = "modules"
@@ -49,7 +47,7 @@ class ClusterAccess:
 
     @property
     def host(self) -> str:
-        """The host that is reached without a proxy; empty if the connection has one."""
+        """The host that is reached without a proxy; empty if the connection has a proxy."""
         return "" if self.connection.proxy else urlsplit(self.connection.server).hostname or ""
 
     def variables(self, *, credentials: bool) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The containment of one run: the user that it has, and its command line with everything that contains it.
+"""The containment of one run: its user, and its command line with all measures that contain it.
 
 A run of a hook, for its work or for its configuration, happens in a cell::
 
@@ -48,7 +48,8 @@ class Cell:
     async def command(
         self, argv: tuple[str, ...], cwd: Path, environment: Mapping[str, str], folder: Path | None = None
     ) -> Command:
-        """Return the command that runs ``argv``, whose program is a full path; ``folder`` is the one that the run may write to.
+        """Return the command that runs ``argv``, whose program is a full path; ``folder`` is the only folder that the run may
+        write to.
 
         Raises HookError.
         """
@@ -103,9 +104,9 @@ class Cell:
         return tuple(sorted(found)) if found else tuple(sorted({program.parent, cwd}))
 
     def _socket(self) -> Path | None:
-        """Return the daemon's socket if the hook could open it.
+        """Return the daemon's socket if the hook could open it, so that it must be covered.
 
-        A user of the run's own cannot reach it, so there is no need to cover it.
+        A run with a user of its own cannot open it.
         """
         socket = self._containment.socket
         return socket if socket is not None and self.user is None and socket.is_socket() else None
@@ -118,7 +119,9 @@ class Cell:
 
 
 async def try_cell(containment: Containment) -> None:
-    """Run a program that does nothing in a cell, before any hook depends on it. Raises HookError if that fails."""
+    """Test the containment before any hook depends on it: run a program that does nothing in a cell. Raises HookError if that
+    fails.
+    """
     async with open_cell(containment, _TRIAL) as cell:
         command = await cell.command(("/bin/true",), Path("/usr"), {})
         try:

@@ -37,8 +37,8 @@ class Measure:
 class Containment:
     """The containment of hooks. ``sandbox`` is the program of bubblewrap.
 
-    ``state_dir`` is the daemon's state folder: a sandbox shows nothing of it but the hook's package and the folder of its run,
-    and hooks with users of their own can pass through it to these two. ``socket`` is the daemon's debug socket, wherever it is.
+    ``state_dir`` is the daemon's state folder: in it, a sandbox shows only the hook's package and the folder of its run, and
+    hooks with users of their own can reach only these two. ``socket`` is the daemon's debug socket, wherever it is.
     ``extra_binds`` are additional read-only mounts of a sandbox: a map from the place in the sandbox to the path that is mounted
     there.
     """
@@ -64,7 +64,7 @@ class Containment:
         )
 
     def enforced(self) -> tuple[Measure, ...]:
-        """Return the measures that the options ask for, and whether each holds; empty without any options."""
+        """Return the measures that the options ask for, and whether each is enforced; empty without any options."""
         measures: list[Measure] = []
         if self.users is not None:
             measures.append(Measure(f"each run as a user of its own ({self.users.first} to {self.users.last})"))
@@ -90,4 +90,4 @@ class Containment:
 
 
 NO_CONTAINMENT: Final = Containment()
-"""The containment of hooks that run as the daemon does."""
+"""The containment of hooks that run like the daemon itself, without any measure."""

@@ -1,4 +1,5 @@
-"""The environment of hooks: an allow-list and the variables that options name, never the daemon's own environment. Pure.
+"""The environment of hooks: variables on an allow-list and those that options name, but never the daemon's complete environment.
+Pure.
 
 The daemon's environment may contain anything that the user or unit that started it had: credentials of clouds, or a
 ``KUBECONFIG`` of a cluster other than the daemon's. Hooks get none of that. A hook gets the variables below, which describe the
@@ -39,7 +40,9 @@ PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 """The proxy variables, which exist in capital and in small letters."""
 _DIRECT: Final = ("NO_PROXY", "no_proxy")
 _OF_A_CLUSTER: Final = ("KUBE", "HELM_KUBE")
-"""The prefixes of variables that select a cluster; no pattern matches them, only the whole name does."""
+"""The prefixes of variables that select a cluster; they are passed on only if an option gives the full name, and never by a
+pattern.
+"""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _ANY: Final = "*"
 
@@ -91,8 +94,9 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="pass this environment variable to hooks, or set it for them; NAME* passes all that begin with NAME, * all except "
-        "those that select a cluster (may be repeated; default: only PATH, the language, the time zone and the like)",
+        help="pass this environment variable to hooks, or set it for them; NAME* passes all variables that begin "
+        "with NAME, * all variables except those that select a cluster (may be repeated; default: only PATH, the "
+        "language, the time zone and the like)",
     )
 
 
@@ -120,16 +124,16 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
         )
         if not found:
             warnings.append(
-                f"--hook-env {one.shown}: there is no such variable to pass on to hooks; set it, or leave the option out"
+                f"--hook-env {one.shown}: the daemon has no such variable to pass on to hooks; set it, or leave the option out"
             )
         variables |= found
     return HookEnvironment({**shell_library.environment(variables), **variables}, tuple(warnings))
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """Return ``variables`` with this host excepted from the proxies, if there are any.
+    """Return ``variables`` with this host excepted from proxies, if there are proxies.
 
-    If the daemon reaches its cluster without a proxy, hooks must, too.
+    Hooks must reach the cluster without a proxy if the daemon does.
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)

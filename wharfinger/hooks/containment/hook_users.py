@@ -1,4 +1,4 @@
-"""Users for hooks: each run gets a user that no other run has, from a range that belongs to this daemon alone.
+"""Users for hooks: each run gets a user that no other run has, from a range that only this daemon uses.
 
 A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to the
 run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that it left in public folders are removed, and so are
@@ -6,8 +6,7 @@ its objects in the kernel. Invariant: a user is assigned to a run only when no p
 killed daemon may have left running, or whose last run left processes, is checked first. Dead processes that are not reaped yet
 count towards the limit on processes, so such a user is assigned only after they are reaped, or after _REAPED_S.
 
-Packages are readable by this daemon only. `open_tree` lets such a user through to the package that it needs: it opens the
-package for reading, and nothing else.
+Packages are readable by this daemon only. `open_tree` opens the package that such a user needs for reading, and nothing else.
 """
 
 import os
@@ -52,7 +51,7 @@ class Lease:
 
 
 class HookUsers:
-    """The users from ``first`` to ``last``, each with the group of the same number."""
+    """A pool of the users from ``first`` to ``last``, each with the group of the same number."""
 
     def __init__(self, first: int, last: int) -> None:
         """Raise ValueError for a range that is empty or contains root."""
@@ -66,7 +65,9 @@ class HookUsers:
 
     @asynccontextmanager
     async def lease(self, hook: str) -> AsyncIterator[Lease]:
-        """Yield a user for a run of ``hook``; waits while all are in use. Raises HookError if its old processes do not end."""
+        """Yield a user for a run of ``hook``; wait while all users are in use. Raises HookError if old processes of the user do
+        not end.
+        """
         async with self._turns:
             uid = self._free.popleft()
             try:
@@ -96,13 +97,13 @@ def _end_all_of(hook: str, uid: int) -> None:
 
 
 def remove_remains_of(uid: int) -> None:
-    """Remove the remains of the user outside of its processes and folders. Blocking; what cannot be removed is kept."""
+    """Remove the remains of the user outside of its processes and folders. Blocking; remains that cannot be removed are kept."""
     remove_ipc_of(uid)
     remove_files_of(uid)
 
 
 def remove_files_of(uid: int, folders: Iterable[Path] = PUBLIC_FOLDERS) -> None:
-    """Remove the user's files from folders where every user may write. Blocking; what cannot be removed is kept."""
+    """Remove the user's files from folders where every user may write. Blocking; files that cannot be removed are kept."""
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:

@@ -44,7 +44,8 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         type=_users,
         default=None,
         metavar="FIRST-LAST",
-        help="give each run a user of its own from this range; nothing else on the machine may run as one of them; needs root",
+        help="give each run a user of its own from this range; nothing else on the machine may run as one of these "
+        "users; needs root",
     )
     group.add_argument(
         "--hook-sandbox",

@@ -1,11 +1,12 @@
-"""The command line of bubblewrap: what a hook in a sandbox sees of the machine. Pure, except that it lists ``/``.
+"""The command line of bubblewrap, which determines what a hook in a sandbox sees of the machine. Pure, except that it lists
+``/``.
 
 The hook sees the machine's files read-only, only its own processes, and a ``/tmp`` of its own. Of the daemon's state it sees
 only its package and the folder of its run, which it may write. It keeps the network, because hooks talk to clusters. All
 processes that it started end with it, because the first process of a PID namespace takes all others with it.
 
-A socket can be used even if it is mounted read-only, so the daemon's own is covered if it is outside of the state folder.
-Other sockets in ``/run`` are as reachable as for any program of the user that the hook runs as.
+A socket can be used even if it is mounted read-only, so the daemon's socket is covered if it is outside of the state folder. A
+hook can use other sockets in ``/run`` like any program of the same user.
 
 ``--die-with-parent`` is not used: that signal comes when the *thread* that started the child ends (prctl(2)).
 """
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Final
 
 SCRATCH_BYTES: Final = 256 * 1024 * 1024
-"""The size of each folder of the sandbox's own: they are in memory, which no other limit counts. Needs bubblewrap 0.7."""
+"""The size limit of each folder that a sandbox has for itself: these folders are in memory, which no other limit counts. Needs
+bubblewrap 0.7.
+"""
 LEAST_VERSION: Final = (0, 7)
 _MADE: Final = frozenset({"dev", "proc", "tmp"})
 _ALONE: Final = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
@@ -33,8 +36,8 @@ def sandboxed(
 ) -> tuple[str, ...]:
     """Return the command line to put before the hook's own.
 
-    ``shown`` are the hidden paths that the hook may read; none of them may be a link. ``socket`` is the daemon's; None if
-    the hook cannot see one.
+    ``shown`` are the hidden paths that the hook may read; none of them may be a link. ``socket`` is the daemon's socket; None if
+    the hook cannot see it.
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]

@@ -31,7 +31,7 @@ class SpareFolders:
         self._kept: deque[Path] = deque()
 
     def take(self, path: Path) -> bool:
-        """Rename a spare folder to ``path``, which must not exist yet; return False if no good one is left."""
+        """Rename a spare folder to ``path``, which must not exist yet; return False if no usable folder is left."""
         while self._kept:
             with suppress(IndexError, OSError):
                 spare = self._kept.popleft()

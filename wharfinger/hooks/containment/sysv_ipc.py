@@ -1,7 +1,7 @@
 """Removal of a user's objects in the kernel: memory, queues and semaphores of System V (sysvipc(7)).
 
 They outlive the processes that made them, hold memory that no limit counts, and would be visible to the next run with this
-user. A run in a sandbox has its own, which end with it. All functions here block.
+user. A run in a sandbox has objects of its own, which end with it. All functions here block.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def remove_ipc_of(uid: int) -> None:
 
 
 def _of_user(kind: str, identifier: str, uid: int) -> Iterator[int]:
-    """Yield the user's identifiers in one of the tables; none if the kernel has no such table."""
+    """Yield the user's identifiers in one of the tables; yield nothing if the kernel has no such table."""
     try:
         header, *rows = (TABLES / kind).read_text().splitlines()
     except FileNotFoundError:

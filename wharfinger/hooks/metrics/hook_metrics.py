@@ -27,12 +27,12 @@ SERIES: Final = Description(
 BYTES: Final = Description(
     "wharfinger_hook_metric_bytes",
     MetricKind.GAUGE,
-    "Size of the series that hooks publish, as text, as counted for the limits.",
+    "Size of the text of all series that hooks publish, as counted for the limits.",
 )
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",
     MetricKind.COUNTER,
-    "Operations of hooks that were refused: wrong names, kinds that do not fit, no room.",
+    "Operations of hooks that were refused: invalid names, conflicting kinds, or a limit is reached.",
 )
 HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
 """The descriptions of everything in `HookMetrics.exposition`."""
@@ -53,7 +53,9 @@ class HookMetrics:
         *,
         masked: Callable[[str], str] = str,
     ) -> tuple[str, ...]:
-        """Apply what a run of a hook published, and return the warnings. ``masked`` hides secrets in values of labels."""
+        """Apply the operations that a run of a hook published, and return the warnings. ``masked`` hides secrets in values of
+        labels.
+        """
         shown = plain_text(hook)
         ours = _labels_of(package, shown)
         expired: set[str] = set()
@@ -86,11 +88,11 @@ class HookMetrics:
         self._runs.forget(package)
 
     def exposition_hooks(self) -> str:
-        """Return what hooks publish, in Prometheus' text format."""
+        """Return the metrics that hooks publish, in Prometheus' text format."""
         return exposition(self._store.lines())
 
     def exposition(self) -> str:
-        """Return the measurements of runs of hooks and of what they publish, in Prometheus' text format."""
+        """Return the measurements of hooks' runs and of the metrics that hooks publish, in Prometheus' text format."""
         return exposition(self._own())
 
     def _own(self) -> Iterator[str]:

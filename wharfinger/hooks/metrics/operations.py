@@ -1,7 +1,7 @@
 """The metric operations that a hook wrote to METRICS_PATH (spec hook-protocol §3.2). Pure.
 
 Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which limits their size. Here each becomes a
-:data:`MetricOperation`. All of them are read before any is applied: a wrong one fails the run, and none is applied.
+:data:`MetricOperation`. All operations are read before any is applied: a wrong operation fails the run, and then none is applied.
 
 Kept from the contract: unknown keys are ignored; ``null`` means missing; ``"add": N`` and ``"set": N`` are short for an action
 with its value, and override an ``action`` beside them; ``name`` and ``value`` are required for all but ``expire``, ``buckets``
@@ -76,7 +76,9 @@ MetricOperation: TypeAlias = Publication | Expire | Unknown
 
 
 def read_metric_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[MetricOperation, ...]:
-    """Read the operations in ``documents``, in order. Raises HookError for the first wrong one; then none may be applied."""
+    """Read the operations in ``documents``, in order. Raises HookError for the first wrong document; in that case, no operation
+    may be applied.
+    """
     operations: list[MetricOperation] = []
     for number, document in enumerate(documents, 1):
         try:
@@ -139,7 +141,7 @@ def _buckets(document: JsonObject) -> tuple[float, ...]:
 
 
 def _number(value: JsonValue, what: str) -> float | None:
-    """Return a finite number; None if there is no value."""
+    """Return a finite number; None if the value is missing."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,7 +1,7 @@
 """The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with our prefix.
 
-A row is a hook, a binding and a queue. Rows are limited, for each package and in all. Runs beyond the limit are counted in one
-common row, so sums stay correct. For a failed run, only its time and its failure are counted, as in the contract.
+A row is a hook, a binding and a queue. The number of rows is limited, for each package and in total. Runs beyond the limit are
+counted in one common row, so sums stay correct. For a failed run, only its time and its failure are counted, as in the contract.
 """
 
 from collections.abc import Callable, Iterator

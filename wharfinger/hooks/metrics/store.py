@@ -11,8 +11,8 @@ Invariants:
   ``_count``.
 * No two packages have the same series, whatever labels their hooks set: the first one keeps it.
 * Every series is in exactly one group; empty groups, families and packages are not kept.
-* The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in all,
-  so no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all others continue.
+* The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in total, so
+  no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all others continue.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on what hooks publish: lines and bytes of text, of one package and of all; labels; characters of texts.
+    """The limits on published metrics: lines and bytes of text, for one package and in total; labels; characters of texts.
 
     A histogram takes a line for each bucket, and three more.
     """
@@ -169,7 +169,7 @@ class MetricStore:
         return MetricStatistics(len(self._packages), self._series, self._bytes, self._refused)
 
     def lines(self) -> Iterator[str]:
-        """Yield everything as text, sorted by name; series in the order of their creation."""
+        """Yield all metrics as text, sorted by name; series are in the order of their creation."""
         for name in sorted(self._families):
             yield from header_lines(name, self._kinds[name])
             for family in self._families[name].values():
@@ -225,7 +225,7 @@ class MetricStore:
     def _add(
         self, package: str, family: _Family, kind: MetricKind, labels: Labels, group: str, value: float | Histogram
     ) -> None:
-        """Add a new series. Raises Refused if there is no room for it."""
+        """Add a new series. Raises Refused if a limit is reached."""
         if any(labels in other.series for other in self._families.get(family.name, {}).values()):
             raise Refused(f"{family.name}: another package publishes it with the same labels")
         text = labels_text(labels)
@@ -323,7 +323,9 @@ def _published(operation: Publication, before: float | Histogram | None) -> floa
         case Observe():
             histogram = before if isinstance(before, Histogram) else Histogram(operation.buckets)
             if histogram.bounds != operation.buckets:
-                raise Refused(f"{operation.name}: its buckets differ, and cannot change while it is published")
+                raise Refused(
+                    f"{operation.name}: its buckets differ from those that are published, and cannot change now"
+                )
             histogram.observe(operation.value)
             return histogram
         case Add():

@@ -1,9 +1,9 @@
 """The reader of hooks' configurations. It runs a hook with ``--config``, or a file with several hooks with ``hook config`` (spec
 hook-protocol §1.3).
 
-A hook is foreign code, so it is contained as in a run: it has a time limit, no input, bounded output, no home, no cluster and
-none of the variables of a run. The same file is run only once, because packages are loaded far more often than they change.
-Files are the same if their content, their working folder and their variables are equal.
+A hook is foreign code, so it is contained as in a run: it has a time limit, no input, bounded output, no home, no cluster and no
+variables of a run. The same file is run only once, because packages are loaded far more often than they change. Files are the
+same if their content, their working folder and their variables are equal.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _CACHE_ENTRIES: Final = 4_096
 _BLOCK: Final = 1024 * 1024
 _ADVICE: Final = (
     "; files declared in batchHooks, and compiled files without an extension, are treated as several hooks in one executable; "
-    "give a file that answers --config an extension"
+    "if the file answers --config, give its name an extension"
 )
 
 
@@ -46,7 +46,7 @@ class ConfigReader(Protocol):
     """A reader of hooks' configurations. Raises HookError if a hook does not answer."""
 
     async def config_of(self, hook: HookFile) -> bytes:
-        """Return the configuration as the hook prints it, not parsed."""
+        """Return the unparsed text of the configuration that the hook prints."""
         ...
 
 

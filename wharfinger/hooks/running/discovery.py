@@ -3,7 +3,7 @@
 Hooks are found on disk, then run with ``--config``. A hook without a valid configuration fails the whole package, as the
 contract prescribes, because running only some of a package's hooks is worse than running none. There is one time limit for the
 answers of all hooks of a package. An executable with several hooks is run with ``hook config``, and each of its hooks is a
-separate one here. The order is the contract's and has no ties: by path, and in one executable by index.
+separate one here. The order is the contract's: by path, and in one executable by index.
 """
 
 import logging
@@ -45,7 +45,7 @@ class HookKind(StrEnum):
 class Hook:
     """A hook that can be run: ``executable`` with ``argv``, in ``cwd``, with ``environment`` added to the daemon's.
 
-    A settings check has no binding; a readiness hook has those of its document.
+    A settings check has no binding; a readiness hook has the bindings of its document.
     """
 
     name: str
@@ -73,7 +73,7 @@ async def discover_hooks(
     ``layout`` decides where they run: hooks of an addon-operator module in the package's root, others in their own folder.
     ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` are variables that
     identify the package to them. ``webhooks`` is true if webhooks are served. Raises HookError (HookConfigError for an invalid
-    configuration). If several hooks fail, it is the error of the first one by path.
+    configuration). If several hooks fail, the error of the first hook by path is raised.
     """
     try:
         found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))
@@ -107,11 +107,11 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
     for kind in (HookKind.READINESS, HookKind.SETTINGS_CHECK):
         names = [hook.name for hook in hooks if hook.kind is kind]
         if len(names) > 1:
-            raise HookError(names[1], f"a package has at most one {kind}, and {names[0]} is one already")
+            raise HookError(names[1], f"expected at most one {kind} in a package, found {names[0]} as well")
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Refuse webhooks where none are served. In addon-operator's folders they are only a warning.
+    """Refuse webhooks if the daemon serves no webhooks. In addon-operator's folders they only cause a warning.
 
     Raises HookConfigError.
     """
@@ -119,7 +119,7 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
     asked = {VALIDATING: config.validating, MUTATING: config.mutating, CONVERSION: config.conversions}
     unserved = [key for key, bindings in asked.items() if bindings]
     if unserved and layout is not Layout.MODULE_FOLDER:
-        why = "needs an admission server, and this daemon has none; start it with --admission"
+        why = "needs an admission server, but this daemon has none; start it with --admission"
         raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
     for key in unserved:
         warn(f"hook {hook.name}: {key} needs --admission, without which no request reaches it")
@@ -177,7 +177,7 @@ async def read_hook(file: HookFile, reader: ConfigReader, scope: HookScope = Hoo
 
 
 async def read_hooks(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> tuple[Hook, ...]:
-    """Read all hooks of one file: itself, or those in a batch. Raises HookError."""
+    """Read all hooks of one file: the file itself, or the hooks in a batch. Raises HookError."""
     if not file.batch:
         return (await read_hook(file, reader, scope),)
     batch = read_batch(await reader.config_of(file), hook=file.name, scope=scope)

@@ -1,7 +1,7 @@
 """The enabled script, with which a package decides whether it is enabled (spec hook-protocol §5.6, spec/runtime §4.2).
 
-It is run like a hook, with the values that it may decide by, and answers in a file: ``true`` or ``false`` and nothing else. An
-unclear answer is an error and never counts as "no", because a "no" uninstalls the package.
+It is run like a hook, with values on which its decision may depend, and answers in a file: ``true`` or ``false`` and nothing
+else. An unclear answer is an error and never counts as "no", because a "no" uninstalls the package.
 """
 
 import logging
@@ -31,7 +31,7 @@ _ANSWERS: Final = {b"true": True, b"false": False}
 
 @dataclass(frozen=True, slots=True)
 class EnabledAnswer:
-    """The answer of the script; ``reason`` is free text in one line, "" if it gave none."""
+    """The answer of the script; ``reason`` is free text in one line, "" if the script gave no reason."""
 
     enabled: bool
     reason: str
@@ -71,21 +71,21 @@ async def run_enabled_script(
 
 
 def is_without_say(script: Path) -> str:
-    """Return why an existing enabled script is not run; empty if it is run, or if there is none. Blocking."""
+    """Return why an existing enabled script is not run; empty if it is run, or if the package has no script. Blocking."""
     if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
         return ""
-    return "it is not executable, so it is ignored; chmod +x enables it"
+    return "it is not executable, so it is ignored; run chmod +x to use it"
 
 
 def _runnable(package: Path) -> Path | None:
-    """Return the script if there is one that can be run. Blocking."""
+    """Return the script if it exists and can be run. Blocking."""
     script = package.absolute() / SCRIPT
     try:
         script.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise HookError(SCRIPT, f"it cannot be looked at: {error}", transient=True) from error
+        raise HookError(SCRIPT, f"it cannot be read: {error}", transient=True) from error
     if why := is_without_say(script):
         log.warning("%s: %s", script, why)
         return None

@@ -61,7 +61,7 @@ class HookFiles:
 def find_hook_files(
     package: Path, layout: Layout, *, scope: HookScope = HookScope.PACKAGE, batch: Collection[str] = ()
 ) -> HookFiles:
-    """Return the hooks of the package in this folder; none without a ``hooks`` folder.
+    """Return the hooks of the package in this folder; without a ``hooks`` folder, there are none.
 
     Global hooks may be in the folder itself. ``batch`` are the paths, relative to the package, that it declares as batches.
     Raises HookError if one of them is not a hook, and for a tree that exceeds the limits; OSError if it cannot be read.
@@ -108,7 +108,7 @@ def hook_file(path: Path) -> HookFile:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield all non-folders below folders that are not ignored, each with its own status; links are not followed."""
+    """Yield all files below folders that are not ignored, each with its own status; links are yielded and not followed."""
     pending = [(root, 0)]
     entries = 0
     while pending:
@@ -127,7 +127,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _fault(path: Path, entry: os.stat_result) -> str | None:
-    """Return why this file is not a hook: None if it is a hook, "" if it does not even look like one."""
+    """Return why this file is not a hook: None if it is a hook, "" if nothing suggests that it should be one."""
     if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
         return ""
     try:
@@ -186,7 +186,7 @@ def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, 
 def _is_whole(venv: Path) -> bool:
     """Return whether the environment has its own standard library.
 
-    Such an environment was copied from elsewhere, and finds the library only through PYTHONHOME. One that borrows its
-    library (``python3 -m venv``) would not find it any more with PYTHONHOME set.
+    Such an environment was copied from elsewhere, and finds the library only through PYTHONHOME. An environment that uses the
+    library of another Python (``python3 -m venv``) would not find it with PYTHONHOME set.
     """
     return any((venv / "lib").glob("python3*/encodings/__init__.py"))

@@ -28,7 +28,7 @@ from wharfinger.hooks.watching.schedules import Schedules, ScheduleStatistics, o
 log = logging.getLogger(__name__)
 
 OnEvent: TypeAlias = Callable[[PackageHooks, Inbox], None]
-"""The callback with an inbox of a hook that has an occurrence now."""
+"""The callback with a hook's inbox that has got an occurrence."""
 OnTick: TypeAlias = Callable[[str], None]
 """The callback with a crontab that is due."""
 
@@ -53,7 +53,7 @@ class HookServices:
         nursery: trio.Nursery,
         schedules: Schedules,
     ) -> None:
-        """Private to `open_hook_services`, which owns the nursery."""
+        """Initialize the services; only `open_hook_services` calls this, because it owns the nursery."""
         self._client = client
         self._watches = watches
         self._filters = filters
@@ -66,18 +66,18 @@ class HookServices:
         self._rung: set[str] = set()
 
     def listen(self, on_event: OnEvent, on_tick: OnTick) -> None:
-        """Report the events of all hooks and the schedules that are due from now on; to be called before the first start.
+        """Set the callbacks for events of all hooks, and for schedules that are due.
 
-        Neither callback may block.
+        Call this before the first start. The callbacks must not block.
         """
         self._on_event, self._on_tick = on_event, on_tick
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
-        """Follow a package's bindings; return once their objects are listed. Raises HookError or ClusterError; then no
+        """Follow a package's bindings; return once their objects are listed. Raises HookError or ClusterError; in that case, no
         binding is followed.
         """
         if self._on_event is None:
-            raise AssertionError(f"the hooks of {package} are started before anything listens to their events")
+            raise AssertionError(f"the hooks of {package} were started before `listen` was called")
         await self.stop(package)
         if self._closing:
             raise HookError("hooks", f"the hooks of {package} are not started: the daemon is stopping", transient=True)

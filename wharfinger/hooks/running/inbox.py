@@ -1,6 +1,6 @@
 """The occurrences that wait for one hook in one queue, and the rule that keeps their number small. Occurrences that a busy,
 throttled or failing hook cannot get yet wait, and are passed to it later in one run (spec hook-protocol §2.3, §2.4). Up to a
-limit it gets each of them, in order. Beyond the limit they are reduced to those that still matter:
+limit, the hook gets each occurrence, in order. Beyond the limit, they are reduced to those that still matter:
 
 * For one object under one binding, at most two events remain, which together have the same effect as all of them
   (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always reported, and so is the deletion of
@@ -11,8 +11,8 @@ limit it gets each of them, in order. Beyond the limit they are reduced to those
 At most one tick of each schedule binding waits. No occurrence is ever dropped because of its age.
 
 Occurrences that are part of the present run are not changed, whatever is added meanwhile. If the run succeeds, exactly these
-are removed, so the deletion of an object that the run reported is still reported. If it fails, all of them keep waiting and
-are passed on again.
+are removed, so the deletion of an object that the run reported is still reported. If the run fails, all occurrences keep waiting
+and are passed on again.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ class Occurrence:
 
 
 class Inbox:
-    """The occurrences that wait for one hook in one queue. ``reduced`` counts those replaced by newer ones."""
+    """The occurrences that wait for one hook in one queue. ``reduced`` counts occurrences that were replaced by newer ones."""
 
     def __init__(self, hook: Hook, queue: str, *, limit: int = LIMIT) -> None:
         self.hook = hook
@@ -74,7 +74,7 @@ class Inbox:
             self._reduce_at = self._limit
 
     def waits_for(self, binding: KubernetesBinding) -> bool:
-        """Return whether an occurrence of this binding (and not of an equal one) still waits."""
+        """Return whether an occurrence of this binding still waits; bindings are compared by identity."""
         return any(occurrence.binding is binding for occurrence in self.waiting)
 
     def _untold(self) -> list[Occurrence]:

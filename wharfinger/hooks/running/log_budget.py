@@ -1,9 +1,8 @@
 """The limit on what one hook may log over all its runs: two token buckets, of lines and of characters. Pure.
 
 A failing run is retried without end, so limits for single runs do not limit the whole output. Once a bucket is empty, the
-hook's lines are left out and counted until a part of both buckets is refilled. So the log has groups of consecutive lines, and
-between them the number of missing lines, instead of one line each second. Times are in seconds, of a clock that never goes
-back.
+hook's lines are left out and counted until a part of both buckets is refilled. So the log contains groups of consecutive lines,
+with the number of missing lines between the groups, instead of one line each second. Times are in seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
 """The output of a hook as records: a line of text, or the lines that form a JSON object (spec hook-protocol §1.3).
 
 A hook may write an object in one line or over several. Lines are held back only as long as they can still become an object: the
-first one begins like an object, each further one like a part of it, and no string is open at the end of a line (which JSON does
+first line begins like an object, each further line like a part of it, and no string is open at the end of a line (which JSON does
 not allow). Each line that does not become part of an object is text, and does not affect the lines after it. Brackets are
-counted, and the whole is parsed once, when they are closed: linear in the size of the output, and bounded.
+counted, and the object is parsed once, when they are closed. So the cost is linear in the size of the output, and bounded.
 """
 
 import re

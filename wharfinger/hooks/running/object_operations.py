@@ -1,8 +1,8 @@
 """The object operations that a hook wrote to KUBERNETES_PATCH_PATH (spec hook-protocol §3.1). Pure.
 
 Documents come from :func:`~wharfinger.hooks.running.results.read_object_patches`, which limits their size and checks each
-operation's name. Here each becomes an :data:`Operation`, checked as far as that is possible without a cluster. All of them are
-read before any is applied, so that a mistake in the last document prevents the first one from being applied, too.
+operation's name. Here each document becomes an :data:`Operation`, checked as far as that is possible without a cluster. All
+documents are read before any operation is applied, so a mistake in the last document means that no operation is applied.
 
 Kept from the contract: unknown keys are ignored; ``object``, ``mergePatch`` and ``jsonPatch`` may be strings of YAML or
 JSON; creations find their target in the object itself. Not kept: a ``jsonPatch`` may begin with an operation that has no
@@ -47,7 +47,7 @@ class IfThere(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The object of an operation. ``api_version`` "" means the preferred one; ``kind`` is any name that kubectl accepts."""
+    """The object of an operation. ``api_version`` "" means the preferred version; ``kind`` is any name that kubectl accepts."""
 
     api_version: str
     kind: str
@@ -136,7 +136,9 @@ Operation: TypeAlias = Create | Delete | JqPatch | MergePatch | JsonPatch
 
 
 def read_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[Operation, ...]:
-    """Read the operations in ``documents``, in order. Raises HookError for the first wrong one; then none may be applied."""
+    """Read the operations in ``documents``, in order. Raises HookError for the first wrong document; in that case, no operation
+    may be applied.
+    """
     operations: list[Operation] = []
     for number, document in enumerate(documents, 1):
         try:
@@ -159,7 +161,9 @@ def despite_failure(operations: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def _named(document: JsonValue) -> str:
-    """Return enough to find the document, such as `` (MergePatch Pod a)``, but not all of it: hooks may write secrets."""
+    """Return a text that identifies the document, such as `` (MergePatch Pod a)``, but not its content, because hooks may write
+    secrets.
+    """
     words = [document.get(key) for key in ("operation", "kind", "name")] if isinstance(document, dict) else []
     said = [word[:60] for word in words if isinstance(word, str)]
     return f" ({' '.join(said)})" if said else ""

@@ -1,17 +1,17 @@
 """The application of a hook's object operations (spec hook-protocol §3.1), one after the other, and the report of their
 failures.
 
-There is no transaction: after a failed operation the next ones are still tried, and nothing is rolled back. All operations must
-be repeatable, because a hook that is run again writes them again. A *transient* failure means that the same operation may
+There is no transaction: after a failed operation the next operations are still tried, and nothing is rolled back. All operations
+must be repeatable, because a hook that runs again requests them again. A *transient* failure means that the same operation may
 succeed later.
 
-A write that conflicts with another one (409) is retried, :data:`ATTEMPTS` attempts in all. A deletion waits until a watch
+A write that conflicts with another write (409) is retried, up to :data:`ATTEMPTS` attempts. A deletion waits until a watch
 reports that the object is gone, at most for :data:`GONE_S`. So every operation ends in bounded time.
 
 With a ``maker``, objects that an operation creates are marked with the release, so that they are deleted together with it;
 existing objects are not marked.
 
-With ``namespace`` the hook belongs to an Application. An operation on another namespace, or on an object without one, is
+With ``namespace`` the hook belongs to an Application. An operation on another namespace, or on a cluster-scoped object, is
 refused; an operation that names no namespace gets the Application's own.
 """
 
@@ -52,7 +52,7 @@ NOT_OURS: Final = "an Application's hooks may only change objects of its own nam
 
 
 class OperationError(Exception):
-    """An operation cannot be done as asked; ``transient`` is true if the same may succeed later."""
+    """An operation cannot be done as requested; ``transient`` is true if the same operation may succeed later."""
 
     def __init__(self, why: str, *, transient: bool = False) -> None:
         super().__init__(why)
@@ -165,7 +165,7 @@ class _Patcher:
                 metadata = find_object(obj, "metadata")
             await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
         except NotFoundError as error:
-            raise ConflictError(409, "Conflict", f"{error.message}; it existed a moment ago") from error
+            raise ConflictError(409, "Conflict", f"{error.message}; the object existed a moment ago") from error
 
     async def _delete(self, operation: Delete) -> None:
         key = await self._key(operation.target)
@@ -220,7 +220,7 @@ class _Patcher:
         return ObjectKey(resource, namespace, target.name)
 
     async def _placed(self, obj: JsonObject) -> JsonObject:
-        """Return the object, in the Application's own namespace if there is one and the object names none."""
+        """Return the object; for an Application's hook, an object that names no namespace is put into the Application's own."""
         if self.namespace is None:
             return obj
         namespace = self._namespace(await self._resource(obj), namespace_of(obj))

@@ -49,7 +49,7 @@ class PackageHooks:
         namespace: str | None,
         on_event: Callable[["PackageHooks", Inbox], None],
     ) -> None:
-        """Take the parameters of `open_package_hooks`; the monitors are set later."""
+        """Store the parameters of `open_package_hooks`; the monitors are set later."""
         self.package = package
         self.hooks = hooks
         self.inboxes: dict[tuple[str, str], Inbox] = {}
@@ -92,7 +92,7 @@ class PackageHooks:
         return self._monitors[hook.name, number]
 
     def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
-        """Return whether the hook has been shown, in runs that succeeded, everything that the binding has seen."""
+        """Return whether successful runs have shown the hook everything that the binding has seen."""
         waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
         return self.monitor(hook, binding).settled and not waits
 
@@ -144,7 +144,7 @@ def _context(occurrence: Occurrence, snapshots: Mapping[str, tuple[Item, ...]]) 
     if isinstance(binding, ScheduleBinding):
         return contexts.schedule(binding, snapshots)
     if occurrence.event is None:
-        raise AssertionError(f"binding {binding.name}: an occurrence of a kubernetes binding without its event")
+        raise AssertionError(f"binding {binding.name}: an occurrence of a kubernetes binding has no event")
     return contexts.event(binding, occurrence.event, snapshots)
 
 
@@ -168,8 +168,8 @@ async def open_package_hooks(
     if wanted > MAX_WATCHES:
         raise HookError(
             "hooks",
-            f"the hooks of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package "
-            f"may have {MAX_WATCHES}; select with labels instead of names, or split the package",
+            f"the hooks of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, but "
+            f"a package may have only {MAX_WATCHES}; select with labels instead of names, or split the package",
         )
     opened = PackageHooks(package, hooks, client, shared, filters.of(package), namespace=namespace, on_event=on_event)
     failure: HookError | None = None

@@ -58,9 +58,9 @@ log = logging.getLogger(__name__)
 
 MAX_LOG_CHARS: Final = 1024 * 1024
 REMOVE_S: Final = 10.0
-"""The time that a run waits for its folder to be removed; a longer removal continues in the background."""
+"""The time for which a run waits until its folder is removed; a longer removal continues in the background."""
 REMOVE_CANCELLED_S: Final = 0.2
-"""The time that a cancelled run waits for the removal. It is short, because the work after the run must begin within a
+"""The time for which a cancelled run waits for the removal. It is short, because the work after the run must begin within a
 second.
 """
 _MAX_FILE_WORKERS: Final = 8
@@ -94,7 +94,7 @@ class ProcessHookRunner:
     ) -> None:
         """Make the folders of runs in ``scratch``; ``cluster`` is the cluster that hooks may talk to, or None.
 
-        ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that ask for it.
+        ``warm`` starts Python hooks in interpreters that run already, ``persistent`` keeps hooks running that request this.
         Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for a pod fails.
 
         ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
@@ -163,7 +163,7 @@ class ProcessHookRunner:
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
 
     def _make(self, folder: RunFolder, run: HookRun, kubeconfig: bytes) -> None:
-        """Make the folder. Blocking. Raises HookError; then nothing is left."""
+        """Make the folder. Blocking. Raises HookError, and leaves nothing behind in that case."""
         fill_run_folder(folder, run, self._spares, kubeconfig)
         if folder.user is not None:
             try:
@@ -205,9 +205,9 @@ class ProcessHookRunner:
         return replace(self._limits, wall_s=wall_s)
 
     async def _in_pod(self, run: HookRun, folder: RunFolder, lines: LogLines, make: Callable[[], None]) -> Outcome:
-        """Run the hook in a pod of its WorkerPool; its files are carried in and out."""
+        """Run the hook in a pod of its WorkerPool; its files are copied into the pod and back."""
         if self._pods is None:
-            why = f"expected WorkerPool {run.worker_pool}, but the daemon keeps no pools; start it with --worker-pools"
+            why = f"the hook needs WorkerPool {run.worker_pool}, but the daemon has no --worker-pools"
             raise HookError(run.name, why)
 
         def packed() -> PodRun:
@@ -225,8 +225,8 @@ class ProcessHookRunner:
         return outcome
 
     def _base(self, run: HookRun) -> dict[str, str]:
-        """Return the variables that are equal for all runs. Without a cluster, they keep programs from finding one by
-        themselves.
+        """Return the variables that are equal for all runs. Without a cluster, these variables keep programs from finding a
+        cluster by themselves.
         """
         access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
         return {KUBECONFIG: os.devnull, **access, **self._environment, **run.environment}
@@ -237,8 +237,8 @@ class ProcessHookRunner:
         return {**({} if named else {HOME: str(folder.path)}), **folder.variables(), **trace_variables(run)}
 
     def _persistent_run(self, run: HookRun, folder: RunFolder, command: Command) -> PersistentRun | None:
-        """Return the run for a program that keeps running; None if the hook does not ask for that, or cannot keep
-        running. It cannot if it has a user of its own or a sandbox, because both end with the run.
+        """Return the run for a program that keeps running; None if the hook does not request this, or cannot keep running. A hook
+        with a user of its own or a sandbox cannot keep running, because both end with the run.
         """
         if run.pool is not HookPool.PERSISTENT or command.user is not None or command.wrapper:
             return None

@@ -2,7 +2,7 @@
 
 The files are foreign data, even if the package is trusted. The readers limit their size, check the shape that the contract
 prescribes, and name the hook, the file and the document that is wrong. They change nothing: the code that applies an operation
-decides what it does to an object or to values. An empty file contains nothing. A file with any fault is refused as a whole,
+decides about its effect on an object or on values. An empty file contains nothing. A file with any fault is refused as a whole,
 because the contract promises that no part of such a file is applied.
 """
 
@@ -43,8 +43,8 @@ An ``add`` has the same effect as a ``replace``, and patches can still be compac
 def read_object_patches(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
     """Read KUBERNETES_PATCH_PATH (§3.1): operations as a stream of JSON objects, or as documents of YAML.
 
-    JSON is tried first. If any part is not JSON, all of it is read as YAML; if that fails too, the error has both reasons.
-    ``on``, ``no`` and ``y`` are text in this YAML, because existing hooks rely on that.
+    JSON is tried first. If any part is not JSON, the complete file is read as YAML; if that fails, too, the error has both
+    reasons. ``on``, ``no`` and ``y`` are text in this YAML, because existing hooks rely on that.
     """
     return tuple(_guarded(hook, OBJECT_PATCHES, lambda: _object_patches(data)))
 
@@ -132,7 +132,7 @@ def _known(document: JsonObject, key: str, known: frozenset[str], what: str) -> 
 
 
 def _shown(value: JsonValue) -> str:
-    """Show a foreign value in a message: strings cut and quoted, all others by their type."""
+    """Show a foreign value in a message: a string cut and quoted, any other value by its type."""
     if value is None:
         return "missing"
     return repr(value[:60]) if isinstance(value, str) else type_name(value)

@@ -1,12 +1,13 @@
-"""The files of one run of a hook (spec hook-protocol §1.6): a folder of its own, created before and always removed after.
+"""The files of one run of a hook (spec hook-protocol §1.6), in a folder of its own, which is created before the run and always
+removed afterwards.
 
-Every variable of the contract that names a file is set on every run, whether the hook has such a binding or not, and every
-file exists before the hook starts. The folder is 0700 and the files 0600, because values contain secrets. If the hook runs
-as a user of its own, they belong to that user, so only this user and root can read the folder.
+Every variable of the contract that names a file is set in every run, even if the hook has no such binding, and every file exists
+before the hook starts. The folder is 0700 and the files 0600, because values contain secrets. If the hook runs as a user of its
+own, they belong to that user, so only this user and root can read the folder.
 
-After the run the files are under the hook's control: it may have replaced them with a pipe, a link or a terabyte. So reading
-them back follows no links, does not wait, and reads at most a fixed number of bytes. The hook may also have left a tree that
-ordinary means cannot remove (:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
+After the run the files are under the hook's control: it may have replaced them with a pipe, a link or a huge file. So the reader
+follows no links, does not wait, and reads at most a fixed number of bytes. The hook may also have left a tree that ordinary
+functions cannot remove (:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
 """
 
 import errno
@@ -55,7 +56,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of one run of ``hook``; ``answers`` are the variables of its output files beside OUTPUTS.
+    """The folder of one run of ``hook``; ``answers`` are the variables of its output files in addition to OUTPUTS.
 
     ``has_kubeconfig`` is true if its inputs include a kubeconfig.
     """
@@ -99,7 +100,9 @@ class RunFolder:
         return data
 
     def _check_own(self, status: os.stat_result, variable: str) -> None:
-        """Refuse a file that only this process may read: the hook could have linked it to this name. Raises HookError."""
+        """Refuse a file that only this process may read, because the hook could have linked another file to this name. Raises
+        HookError.
+        """
         if not stat.S_ISREG(status.st_mode):
             raise HookError(self.hook, "the hook replaced it with something that is not a plain file", file=variable)
         if self.user is not None and status.st_uid != self.user.uid:
@@ -110,7 +113,7 @@ class RunFolder:
     def remove_if_plain(self, spares: SpareFolders) -> bool:
         """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called.
 
-        Never raises: `remove` reports what prevents the removal.
+        Never raises, because `remove` reports the problems of a removal.
         """
         try:
             for name in {*self.inputs().values(), *self.outputs().values()}:
@@ -157,7 +160,7 @@ def fill_run_folder(
 ) -> None:
     """Create the folder (and missing parents) with all files of the run, which belong to its user if it has one.
 
-    A folder of ``spares`` is used if there is one. Raises HookError; then nothing is left.
+    A folder of ``spares`` is used if one is available. Raises HookError, and leaves nothing behind in that case.
     """
     path, user = folder.path, folder.user
     contents: dict[str, Callable[[BinaryIO], object]] = {

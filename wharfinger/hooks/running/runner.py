@@ -24,8 +24,8 @@ Level = Literal["debug", "info", "warning", "error"]
 class LogRecord:
     """A log record of a hook: a line of text, or a JSON object (spec hook-protocol §1.3).
 
-    For an object, ``level`` and ``message`` are its ``level`` and ``msg``. ``fields`` contains its other keys, each
-    renamed to ``hook_<key>``, and ``proxyJsonLog``. A line of text has level info and no fields.
+    For an object, ``level`` and ``message`` are its ``level`` and ``msg``. ``fields`` contains its other keys, each renamed to
+    ``hook_<key>``, and also ``proxyJsonLog``. A line of text has level info and no fields.
     """
 
     stream: Literal["stdout", "stderr"]
@@ -38,12 +38,12 @@ class LogRecord:
 class HookRun:
     """One run of one hook.
 
-    ``argv`` are the arguments after the executable: none for most hooks, the hook's file if the executable is its interpreter.
-    ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are the variables of
-    further files that the run may write; their content is returned unchanged. ``wall_s`` is a time limit that is shorter than
-    the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does. ``pool`` is the kind of
-    process that the hook asks for; ``owner`` is its package, for which a persistent process is kept. If ``worker_pool`` names a
-    WorkerPool of ``namespace``, the hook runs in one of its pods.
+    ``argv`` are the arguments after the executable. Most hooks have no arguments; if the executable is an interpreter, the
+    argument is the hook's file. ``environment`` is added to the variables of all hooks; the variables of the contract override
+    it. ``answers`` are the variables of further files that the run may write; their content is returned unchanged. ``wall_s`` is
+    a time limit that is shorter than the runner's. With ``credentials``, the hook may act on the daemon's cluster with the
+    daemon's rights. ``pool`` is the kind of process that the hook asks for; ``owner`` is its package, for which a persistent
+    process is kept. If ``worker_pool`` names a WorkerPool of ``namespace``, the hook runs in one of its pods.
     """
 
     name: str
@@ -73,7 +73,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """The results of a run; ``succeeded`` is false if the hook failed; then the values patches must be dropped.
+    """The results of a run; ``succeeded`` is false if the hook failed. In that case, the values patches must be dropped.
 
     ``answers`` has the content of each answer file of a run that succeeded. ``wall_s`` is the time that the process ran,
     including its start and its end.
@@ -96,7 +96,7 @@ class HookOutcome:
 
 
 def trace_variables(run: HookRun) -> dict[str, str]:
-    """Return the environment variables that make the hook's own spans children of the run's; none if tracing is off."""
+    """Return the environment variables that make the hook's own spans children of the run's span; empty if tracing is off."""
     return {TRACEPARENT: run.traceparent} if run.traceparent else {}
 
 

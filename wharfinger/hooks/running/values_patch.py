@@ -7,7 +7,7 @@ There are three functions (spec hook-protocol §3.3), all pure:
 `compacted` stores all changes so far as a list that does not grow with the number of runs. For each path only the last
 operation is kept, and an operation on a parent replaces all operations below it. This rule holds for members of objects only.
 In a list ``add`` inserts and ``remove`` shifts, so operations in one list are kept in their order; when they become too many,
-they are replaced by one operation that sets the whole list. Objects and lists can be distinguished only by the values that the
+they are replaced by one operation that sets the complete list. Objects and lists can be distinguished only by the values that the
 patch was made for. ``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation depends on others
 that may be dropped.
 
@@ -43,7 +43,7 @@ class ValuesPatchError(FormatError):
 
 
 def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str, flags: bool = False) -> JsonObject:
-    """Apply ``patch``. It may write only below ``/<root>`` and, if ``flags`` is true, to ``/<moduleName>Enabled``.
+    """Apply ``patch``. The patch may write only below ``/<root>`` and, if ``flags`` is true, to ``/<moduleName>Enabled``.
 
     Raises ValuesPatchError.
     """
@@ -156,7 +156,9 @@ class _Entry:
 
 
 def _list_at(document: JsonValue, path: _Path) -> _Path | None:
-    """Return the path of the first list on the path; if a part is missing, a step that could be an index counts as one."""
+    """Return the path of the first list on the path; if a part of the path is missing, a step that could be an index counts as an
+    index.
+    """
     for depth, step in enumerate(path):
         if isinstance(document, list):
             return path[:depth]
@@ -189,7 +191,7 @@ def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
 
 
 def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
-    """Replace the operations of lists that have too many by one that sets the whole list."""
+    """For each list with too many operations, replace these by one operation that sets the complete list."""
     counts = Counter(entry.list_at for entry in kept.entries() if entry.list_at is not None)
     for place, count in counts.items():
         found, value = value_at(document, place)

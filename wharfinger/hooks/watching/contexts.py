@@ -1,7 +1,7 @@
 """Binding contexts: the reason of a run, field for field as in the contract (spec hook-protocol §2.1). Pure.
 
-Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly
-if a binding includes some, ``filterResult`` exactly if it has a filter, and the context of a binding with a group contains
+Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly if a
+binding includes snapshots, ``filterResult`` exactly if it has a filter, and the context of a binding with a group contains
 nothing but its snapshots.
 
 The caller selects the snapshots (§2.2); this module only puts them in place. A version 0 binding has its own, older form.
@@ -88,7 +88,9 @@ def event(binding: KubernetesBinding, told: MonitorEvent, snapshots: Snapshots) 
 
 
 def validating(binding: AdmissionBinding, review: JsonObject, snapshots: Snapshots) -> Context:
-    """Return the context of a request to be allowed; ``review`` is the AdmissionReview. A group does not change the type."""
+    """Return the context of a request that is to be allowed or refused; ``review`` is the AdmissionReview. A group does not
+    change the type.
+    """
     return {"binding": binding.name, "type": "Validating", "review": review, **_included(binding, snapshots)}
 
 
@@ -100,7 +102,7 @@ def mutating(binding: AdmissionBinding, review: JsonObject, snapshots: Snapshots
 def conversion(
     binding: ConversionBinding, versions: tuple[str, str], review: JsonObject, snapshots: Snapshots
 ) -> Context:
-    """Return the context of objects to be converted. ``versions`` are one pair of the binding, and ``review`` is the
+    """Return the context of objects to be converted. ``versions`` is one pair of versions of the binding, and ``review`` is the
     ConversionReview.
     """
     return {

@@ -14,8 +14,8 @@ _SHOWN_CHARACTERS: Final = 120
 class FilterError(ProgramError):
     """A filter gave no result.
 
-    ``transient``: a retry without a change can help (its worker died, or it ran out of time). ``at_once``: it can help right
-    now, which is true only if the worker died. ``late``: it ran out of time.
+    ``transient``: a retry without a change can help, because the worker died or the program ran out of time. ``at_once``: an
+    immediate retry can help, because the worker died. ``late``: the program ran out of time.
     """
 
     def __init__(
@@ -38,11 +38,12 @@ class Filters(Protocol):
         ...
 
     async def check(self, program: str) -> None:
-        """Compile a program. Raises FilterError; an empty one is an error too."""
+        """Compile a program. Raises FilterError, also for an empty program."""
         ...
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Run a program on a value, which is not changed. Return None for no result, a single result itself, several as a list.
+        """Run a program on a value, which is not changed. Return None for no result, a single result itself, several results as a
+        list.
 
         Raises FilterError; the first error of a program makes the whole call fail.
         """

@@ -1,14 +1,14 @@
 """Filters in warm worker processes: started on demand, kept, killed if they take too long or answer too much.
 
 libjq blocks the interpreter and cannot be interrupted, and filters are foreign programs; :mod:`wharfinger.formats.jq.worker`
-has more about this. A start costs some fifty milliseconds, a filter in a warm worker well below one, and every object of a
-watch is filtered.
+has more about this. Starting a worker costs some fifty milliseconds, a filter in a warm worker costs well below one millisecond,
+and every object of a watch is filtered.
 
 Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer. So
 callers wait for a free slot, and requests do not accumulate in the pool. Invariants:
 
-* An exchange is finished or its worker is gone: if a caller is cancelled, the slot reads the answer to its end and drops it,
-  within the same time limit. No worker is ever asked with an old answer still in its pipe.
+* Either an exchange is finished, or its worker is terminated: if a caller is cancelled, the slot reads the answer to its end and
+  drops it, within the same time limit. No worker gets a request while an old answer is still in its pipe.
 * If a request ends its worker (it takes too long, answers too much, or crashes the worker), only that request fails.
 * Only one request of each owner (`JqPool.of`) is in a slot at a time, until it ends, even if its caller was cancelled. So a
   package with a filter that loops takes one slot from others, and not the whole pool; callers without an owner are not limited.
@@ -51,9 +51,9 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time for a worker to end; it has nothing to clean up."""
+"""The time limit for the end of a worker, which has nothing to clean up."""
 _SHUT_DOWN: Final = "the filters were shut down"
-_OTHER_ANSWER: Final = "its worker sent another kind of answer than requested"
+_OTHER_ANSWER: Final = "its worker sent an answer of an unexpected kind"
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
 
 
@@ -214,7 +214,7 @@ class JqPool:
         self._jobs.close()
 
     async def ask(self, request: JqRequest, owner: _Owner | None) -> JqResults | JqText:
-        """Return the answer to a request, in the owner's turn. Raises FilterError, also for a refusal."""
+        """Return the answer to a request, in the owner's turn. Raises FilterError, even if the program was refused."""
         program, size = request.program, len(request.text or b"")
         if len(program) > self._limits.program_characters:
             raise FilterError(program, f"longer than {self._limits.program_characters} characters")
@@ -270,7 +270,7 @@ class JqPool:
         self._replaced += 1
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
-        """Send one request and read its answer; return False if the worker cannot be asked again."""
+        """Send one request and read its answer; return False if the worker cannot be used again."""
         self._requests += 1
         payload = None
         with trio.move_on_after(self._limits.seconds):
@@ -297,7 +297,7 @@ class JqPool:
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
         """Send a message and return the answer.
 
-        Raises FrameError for too large an answer, trio.BrokenResourceError if the worker ends.
+        Raises FrameError if the answer is too large, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
         answer = FrameReader(self._limits.answer_bytes)
@@ -313,7 +313,7 @@ class JqPool:
 async def open_jq_pool(
     ledger: ProcessLedger | None, *, workers: int = 2, limits: JqLimits = JqLimits()
 ) -> AsyncGenerator[JqPool, None]:
-    """Open a pool of at most ``workers`` processes, for the block. Raises nothing of its own."""
+    """Open a pool of at most ``workers`` processes, for the block. This function itself raises no errors."""
     pool = JqPool(ledger, limits)
     try:
         async with trio.open_nursery() as slots:

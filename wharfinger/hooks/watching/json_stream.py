@@ -21,9 +21,9 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]', re.DOTALL)
 
 
 def read_json_stream(data: bytes, *, what: str) -> list[JsonValue]:
-    """Return the objects and lists in ``data``, in order; ``what`` names it in errors.
+    """Return the objects and lists in ``data``, in order; ``what`` names the data in errors.
 
-    Raises JsonError for anything else in it, more than MAX_BYTES, or more than MAX_DOCUMENTS.
+    Raises JsonError for other content, for more than MAX_BYTES, and for more than MAX_DOCUMENTS.
     """
     if len(data) > MAX_BYTES:
         raise JsonError(f"{what}: {len(data)} bytes is over the limit of {MAX_BYTES}")

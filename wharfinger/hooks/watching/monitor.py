@@ -1,6 +1,6 @@
 """The monitor of one ``kubernetes`` binding of a hook, which keeps its objects up to date (spec hook-protocol §2.2, §4). A
-monitor finds the kind, lists what the binding selects, runs its filter over all objects, and from then on follows the changes.
-Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's form and order. The
+monitor finds the kind, lists the selected objects, runs its filter over all of them, and from then on follows the changes. Its
+*table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's form and order. The
 events of an object are decided one object at a time (:mod:`~wharfinger.hooks.watching.monitor_core`).
 
 A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be repeated).
@@ -12,8 +12,8 @@ Objects are watched, kept and passed on as text; this process never parses one. 
 
 Invariants:
 
-* One task takes changes from the inbox and puts them through the filter, one after the other: events of a monitor come in the
-  order of the watch. Only the first list is filtered several objects at a time.
+* One task takes changes from the inbox and filters them, one after the other: events of a monitor come in the order of the watch.
+  Only the first list is filtered several objects at a time.
 * Table, lock and gathered events change in plain functions, without an await: no event is reported twice or lost between
   locked and unlocked.
 * The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes
@@ -64,7 +64,7 @@ LIST_FILTERS: Final = 8
 """The number of objects of the first list that are filtered at a time."""
 
 PLAIN: Final = 64
-"""The number of changes that wait for the filter unpacked; further ones are packed."""
+"""The number of changes that wait for the filter unpacked; further changes are packed."""
 
 _VERBS: Final = {
     WatchType.ADDED: WatchVerb.ADDED,
@@ -135,7 +135,7 @@ class Monitor:
     # -- public state
 
     async def wait_listed(self) -> None:
-        """Wait until the snapshot is complete. Raises HookError if that fails; then open another monitor.
+        """Wait until the snapshot is complete. Raises HookError if that fails; in that case, open another monitor.
 
         The error is transient, unless the API or the isolation of Applications refuses the binding itself: a kind that is
         not served may be served later, and an object that the filter fails on may change.
@@ -172,7 +172,7 @@ class Monitor:
         return listed and not self._locked and not self._taking and not len(self._inbox)
 
     def checksum(self) -> str:
-        """Return ``sha256:…`` of the objects that the hook would be shown, which is the same in any process.
+        """Return ``sha256:…`` of the objects that the hook would be shown. It is the same in any process.
 
         It covers the binding and, for each object, the content whose change is an event.
         """
@@ -241,7 +241,7 @@ class Monitor:
             )
         if not resource.namespaced and (selector := _namespace_selector(self.binding)):
             raise self._error(
-                f"{resource.group_kind} is cluster-scoped, so {selector} cannot select any of them; leave it out, and "
+                f"{resource.group_kind} is cluster-scoped, so {selector} cannot select any such object; leave it out, and "
                 "select by labelSelector or nameSelector of the binding",
                 transient=False,
             )
@@ -298,7 +298,7 @@ class Monitor:
         self._table, self._snapshot = table, None
 
     async def _take(self, change: Change[Sighting | None]) -> None:
-        """Put one change through the filter and into the table."""
+        """Filter one change, and put the result into the table."""
         try:
             entry = None if change.payload is None else await self._entry(change.payload)
         except FilterError as error:
@@ -312,12 +312,12 @@ class Monitor:
             self._enter(change.key, Seen(entry))
 
     async def _entry(self, seen: Sighting) -> Entry:
-        """Return what the hook may see of an object. Raises FilterError."""
+        """Return the part of an object that the hook may see. Raises FilterError."""
         program = self.binding.jq_filter
         return entry_of(self.binding, seen, await self._filtered(program, seen.plain()) if program else None)
 
     async def _filtered(self, program: str, text: bytes) -> bytes:
-        """Return the filter's result for an object; if the worker died, it is asked once more. Raises FilterError."""
+        """Return the filter's result for an object; if the worker died, the filter is run once more. Raises FilterError."""
         try:
             return await self._filters.apply_text(program, text)
         except FilterError as error:
@@ -366,7 +366,7 @@ def _namespace_selector(binding: KubernetesBinding) -> str:
 
 
 def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:
-    """Return the parts of a binding that decide what its hook is shown."""
+    """Return the parts of a binding that determine the objects shown to its hook."""
     namespaces = binding.namespaces
     return [
         *(binding.name, binding.group, binding.kind, binding.api_version, binding.jq_filter, binding.keep_full_objects),

@@ -1,10 +1,10 @@
 """Changes of objects that wait for their turn, in order, with a limit on their number.
 
-Up to a limit every change is kept, so a hook that was busy for a moment gets each one. Beyond the limit, only those changes of
-*each object* are kept that still matter: at most the first and the last one. An object that was created and deleted in between
-is forgotten altogether. The reduction is done when the limit is exceeded, and again each time the number of remaining changes
-has doubled. So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. A
-burst over names that never return costs nothing; an object that changes a thousand times a second costs two places.
+Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only those changes of
+*each object* are kept that still matter: at most the first and the last change. An object that was created and deleted in between
+is forgotten. The reduction is done when the limit is exceeded, and again each time the number of remaining changes has doubled.
+So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. Objects that
+were created and deleted meanwhile take no place; an object that changes a thousand times a second takes two places.
 
 A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only after it was Added or known.
 It contains only requested verbs: without modifications, the last addition takes the place of the first.
@@ -57,7 +57,7 @@ class Backlog(Generic[Payload]):
             self._reduce_at = max(self._limit, 2 * len(self._changes))
 
     def take(self) -> Change[Payload]:
-        """Return and remove the oldest change. Raises IndexError if there is none."""
+        """Return and remove the oldest change. Raises IndexError if no change waits."""
         change = self._changes.popleft()
         if not self._changes:
             self._reduce_at = self._limit

@@ -1,10 +1,10 @@
 """The event of a hook for a change of a watched object (spec hook-protocol §4.5). Pure.
 
-For each object there is an :class:`Entry`, the last state that passed the filter, or none. A change is an event only if the
-visible part of the object changed: the ``filterResult``, or without a filter the whole object. So a status that is written
-every second causes no events for a hook that filters the spec. The verb of an event follows from the entries, not from the
-watch: an object without an entry is Added, one with an entry that is gone is Deleted. Hence Added and Deleted of one object
-always alternate, even if a filter failed or a broken watch missed changes.
+Each object may have an :class:`Entry`, the last state that passed the filter. A change is an event only if the visible part of
+the object changed: the ``filterResult``, or without a filter the whole object. So a status that is written every second causes no
+events for a hook that filters the spec. The verb of an event follows from the entries, not from the watch: an object without an
+entry is Added, an object with an entry that is gone is Deleted. Hence Added and Deleted of one object always alternate, even if a
+filter failed or a broken watch missed changes.
 
 No object is parsed here: objects arrive as text, and are kept as text.
 """
@@ -36,7 +36,7 @@ class Item:
 class Sighting:
     """An object as it was seen, before a filter: its text, and an identifier of this state.
 
-    ``state`` is "" if the server gives none; then the text is compared.
+    If the server gives no identifier, ``state`` is "", and the text is compared.
     """
 
     state: str
@@ -56,7 +56,9 @@ class Sighting:
 
 
 def sighting_of(obj: RawObject) -> Sighting:
-    """Return a sighting of an object. Its state is uid and resourceVersion, if it has both: no two states share them."""
+    """Return a sighting of an object. Its state is uid and resourceVersion, if it has both, because no two states have the same
+    pair.
+    """
     state = f"{obj.uid} {obj.resource_version}" if obj.uid and obj.resource_version else ""
     return Sighting(state, obj.text)
 
@@ -78,7 +80,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The object is deleted. ``last`` is its last form; None if its entry is the best that is known."""
+    """The object is deleted. ``last`` is its last form; None if only its entry is known."""
 
     last: Entry | None
 
@@ -88,7 +90,7 @@ Observation = Seen | Gone
 
 @dataclass(frozen=True, slots=True)
 class MonitorEvent:
-    """An event for a hook: what happened, to which object, and the object's item at that time."""
+    """An event for a hook: the verb, the object, and the object's item at that time."""
 
     verb: WatchVerb
     key: ObjectKey
@@ -96,7 +98,7 @@ class MonitorEvent:
 
 
 def step(key: ObjectKey, entry: Entry | None, seen: Observation) -> tuple[Entry | None, MonitorEvent | None]:
-    """Return the object's next entry, and the event if there is one."""
+    """Return the object's next entry, and the event; None if the change is not an event."""
     match seen:
         case Seen(new):
             if entry is None:

@@ -4,8 +4,8 @@ If namespaces are selected by label, watches are opened and closed as namespaces
 that begins to match are reported as added, and objects in a namespace that ceases to match (or to exist) as deleted. So a hook
 that follows events knows the same objects as a hook that reads snapshots.
 
-A watch is shared with other subscribers that need the same one, but the API server may have to hold it open for this binding
-alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match later
+A watch is shared with other subscribers that need the same watch, but the API server may have to keep it open only for this
+binding. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match later
 and exceed the limit are logged, and followed once there is room.
 
 All changes of all watches are passed to one :data:`~wharfinger.cluster.api.raw_object.OnRawChange`, in the order of each
@@ -39,8 +39,8 @@ class TooManyWatchesError(Exception):
 
     def __init__(self, kind: str, wanted: int) -> None:
         super().__init__(
-            f"{wanted} watches of {kind} would be needed, one for each namespace and name, and a binding may have "
-            f"{MAX_WATCHES}; select fewer, or all with labels"
+            f"{wanted} watches of {kind} would be needed, one for each namespace and name, but a binding may have "
+            f"only {MAX_WATCHES}; select fewer, or use labels"
         )
 
 
@@ -70,7 +70,7 @@ class Selection:
 
 
 def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
-    """Return what a binding selects; ``namespace`` is the only namespace that an Application's hook sees."""
+    """Return the selection of a binding; ``namespace`` is the only namespace that an Application's hook sees."""
     asked = binding.namespaces
     if namespace is not None:
         asked = NamespaceSelector((namespace,), "")
@@ -133,7 +133,7 @@ class Sources:
         on_change: OnRawChange,
         nursery: trio.Nursery,
     ) -> None:
-        """Private to `open_sources`, which owns the nursery."""
+        """Initialize the watches; only `open_sources` calls this, because it owns the nursery."""
         self._client = client
         self._watches = watches
         self._resource = resource
@@ -150,7 +150,7 @@ class Sources:
         return sum(len(sources) for sources in self._sources.values())
 
     async def wait_listed(self) -> None:
-        """Begin; return when everything selected was listed once. Call it only once.
+        """Begin the watches, and return when all selected objects were listed once. Call this only once.
 
         Raises the first ClusterError or ShapeError, and TooManyWatchesError.
         """
@@ -204,7 +204,9 @@ class Sources:
     async def _follow_namespaces(
         self, namespaces: ResourceType, *, task_status: trio.TaskStatus[_Unlistable | None]
     ) -> None:
-        """Open and close watches as namespaces match; report the error as started value if they cannot be listed."""
+        """Open and close watches as namespaces begin and cease to match. If namespaces cannot be listed, the error is the task's
+        started value.
+        """
         labels = self._selection.namespace_labels
         with self._watches.subscribe(namespaces, "", labels, "", self._namespace_changed) as subscription:
             error: _Unlistable | None = await _first_list(subscription)
@@ -231,7 +233,7 @@ class Sources:
             self._follow()
 
     def _follow(self) -> None:
-        """Open watches for matching namespaces that have none, as far as there is room."""
+        """Open watches for matching namespaces without a watch, up to the limit."""
         for namespace in sorted(self._matching - self._sources.keys()):
             if self._has_room():
                 self._left_out.discard(namespace)
@@ -239,7 +241,8 @@ class Sources:
             elif namespace not in self._left_out:
                 self._left_out.add(namespace)
                 log.error(
-                    "namespace %s is selected and its %s are not watched: a binding may have %d watches; select fewer",
+                    "namespace %s is selected, but its %s are not watched, because a binding may have only %d "
+                    "watches; select fewer namespaces",
                     namespace,
                     self._resource.kind,
                     MAX_WATCHES,

@@ -1,8 +1,8 @@
 """The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2). Each crontab is one
-*entry*, even if several owners (packages) use it. A tick names only the crontab; the owners know which bindings have it. One
-task sleeps until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The
-sleep is by trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the
-wall clock at least every :data:`LOOK_S`:
+*entry*, even if several owners (packages) use it. A tick names only the crontab; the owners know its bindings. One task sleeps
+until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The sleep is by
+trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the wall clock at
+least every :data:`LOOK_S`:
 
 * If it is later than an entry's time, the entry ticks *once*, and continues from now. Missed times are not made up, so a
   machine that wakes on Monday runs its hourly hooks once, not sixty times.
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 30.0
 """The longest sleep between two checks of the wall clock."""
 SET_BACK: Final = timedelta(seconds=1)
-"""The least step back that counts as a clock set back; a smaller step comes from a clock that is being corrected gradually."""
+"""The smallest backward step at which the clock counts as set back; smaller steps come from gradual corrections of a clock."""
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ def _after(cron: Cron, moment: datetime) -> datetime | None:
 
 
 def _tell_dropped(crontab: str) -> None:
-    log.warning("schedule %r: it has no next time before the year 10000; it is dropped", crontab)
+    log.warning("schedule %r: dropped, because it has no next time before the year 10000", crontab)
 
 
 @asynccontextmanager
@@ -148,8 +148,8 @@ async def open_schedules(
 ) -> AsyncGenerator[Schedules, None]:
     """Run schedules while the block runs.
 
-    ``on_tick`` is called with each crontab that is due and must not block; ``now`` is the wall clock, aware; ``zone`` is the
-    zone of crontabs that name none.
+    ``on_tick`` is called with each crontab that is due, and must not block; ``now`` is the wall clock, with a time zone; ``zone``
+    is the zone of crontabs that do not name one.
     """
     schedules = Schedules(on_tick, now, zone)
     async with trio.open_nursery() as nursery:

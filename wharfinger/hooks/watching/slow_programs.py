@@ -29,7 +29,7 @@ class SlowPrograms:
     def refused(self, program: OwnedProgram, now: float) -> bool:
         """Return whether a program must not run now.
 
-        After REFUSED_S it may be tried once, and once more after each time it is late.
+        It may be tried once REFUSED_S after its last late run.
         """
         known = self._late.get(program)
         return known is not None and now < known.until

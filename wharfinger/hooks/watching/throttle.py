@@ -1,6 +1,6 @@
 """The limit on how often a hook may run (``settings``, spec hook-protocol §1.4): a token bucket. Pure.
 
-Times are in seconds, of a steady clock.
+Times are in seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass
@@ -28,5 +28,5 @@ class Throttle:
         self._full_at = max(self._full_at, now) + self.interval.total_seconds()
 
     def give_back(self) -> None:
-        """Return the token of a run that did not begin after all."""
+        """Give back the token of a run that did not begin after all."""
         self._full_at -= self.interval.total_seconds()

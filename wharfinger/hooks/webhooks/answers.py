@@ -62,7 +62,7 @@ class AdmissionAnswer:
 def read_admission_answer(answers: Mapping[str, bytes], *, hook: str, mutating: bool) -> AdmissionAnswer:
     """Read the response file of an admission hook: the first of the two names in ``answers`` that has content.
 
-    Raises HookError: the file is empty or faulty, or a hook that may not change the object returned a patch.
+    Raises HookError if the file is empty or faulty, or if a hook that may not change the object returned a patch.
     """
     file, data = _content(answers, ADMISSION)
     try:
@@ -85,8 +85,8 @@ def read_conversion_answer(
 ) -> tuple[JsonObject, ...]:
     """Read the response file of a conversion hook: the converted ``objects`` in their order, all in ``to_version``.
 
-    Raises HookError: the hook reported a failure, or its answer is empty or faulty. A faulty answer has another number of
-    objects, an object in another version, or one whose kind, name, namespace or uid changed.
+    Raises HookError if the hook reported a failure, or if its answer is empty or faulty. A faulty answer has another number of
+    objects, an object in another version, or an object whose kind, name, namespace or uid changed.
     """
     file, data = _content(answers, (CONVERSION,))
     try:

@@ -20,7 +20,7 @@ _CLUSTER = "Cluster"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionWebhook:
-    """One binding of a hook; ``webhook`` is its name in URLs."""
+    """One webhook binding of a hook; ``webhook`` is its name in URLs."""
 
     hook: Hook
     binding: AdmissionBinding
@@ -49,7 +49,7 @@ class BoundWebhooks:
         return bool(self.validating or self.mutating or self.conversions)
 
     def admission(self, kind: ReviewKind, webhook: str) -> AdmissionWebhook | None:
-        """Return the webhook of a kind by its name in URLs; None if there is none."""
+        """Return the webhook of a kind by its name in URLs; None if it does not exist."""
         found = self.validating if kind is ReviewKind.VALIDATING else self.mutating
         return next((one for one in found if one.webhook == webhook), None)
 
@@ -70,10 +70,14 @@ def _admission(hooks: Sequence[Hook], key: str, namespace: str | None) -> Iterat
         for binding in hook.config.validating if key == VALIDATING else hook.config.mutating:
             webhook = safe_name(binding.name)
             if not webhook or webhook in taken:
-                other = f"the name of one in {taken[webhook].name} is equal in URLs" if webhook else "it has no letters"
+                other = (
+                    f"the name of a webhook in {taken[webhook].name} is equal in URLs"
+                    if webhook
+                    else "it has no letters"
+                )
                 raise _refused(hook, f"{key}.name is invalid: {binding.name[:80]!r}: {other}; choose another name")
             if namespace is not None and any(rule.scope == _CLUSTER for rule in binding.rules):
-                why = "a hook of an Application judges only objects of its namespace; use Namespaced, or install it as a Module"
+                why = "an Application's hooks judge only objects of its namespace; use Namespaced, or install a Module"
                 raise _refused(hook, f"{key}.rules.scope is invalid: {_CLUSTER}: {why}")
             taken[webhook] = hook
             yield AdmissionWebhook(hook, binding, webhook)
@@ -85,7 +89,7 @@ def _conversions(hooks: Sequence[Hook], namespace: str | None) -> Mapping[str, C
         if namespace is not None and hook.config.conversions:
             raise _refused(
                 hook,
-                f"{CONVERSION} concerns the whole cluster, so an Application must not use it; install it as a Module",
+                f"{CONVERSION} concerns the whole cluster, so an Application must not use it; install the package as a Module",
             )
         for binding in hook.config.conversions:
             pairs = found.setdefault(binding.crd_name, {})

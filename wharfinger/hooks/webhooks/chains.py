@@ -15,14 +15,15 @@ MAX_LENGTH: Final = 32
 
 
 def versions_match(one: str, other: str) -> bool:
-    """Return whether two versions are the same; a short one is the same as that version in any group."""
+    """Return whether two versions are the same; a short version is the same as that version in any group."""
     if "/" in one and "/" in other:
         return one == other
     return one.rpartition("/")[2] == other.rpartition("/")[2]
 
 
 def find_chain(pairs: Iterable[Pair], source: str, target: str) -> tuple[Pair, ...] | None:
-    """Return the shortest chain from ``source`` to ``target``, found breadth first; of several, the one declared first.
+    """Return the shortest chain from ``source`` to ``target``, found breadth first; if several are equally short, the first
+    declared one.
 
     Return an empty chain for two versions that match, and None if there is no chain of at most MAX_LENGTH conversions.
     """

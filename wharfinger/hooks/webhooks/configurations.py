@@ -2,7 +2,7 @@
 
 A package has at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration of its own, so they are removed
 together with the package. Every webhook excludes the objects that the daemon itself needs to start and to remove the package
-again. Otherwise a hook with wide rules could stop the daemon that runs it, for good.
+again. Otherwise a hook with wide rules could permanently stop the daemon that runs it.
 """
 
 import base64
@@ -54,7 +54,8 @@ _HASH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The admission server as API servers reach it: the ``service`` (namespace, name, port), or the base ``url`` without one.
+    """The address by which API servers reach the admission server: the ``service`` (namespace, name, port), or without a Service
+    the base ``url``.
 
     ``bundle`` are the authorities to trust, in PEM form.
     """
@@ -84,7 +85,7 @@ def configuration_name(package: str) -> str:
 def configurations(
     package: str, bound: BoundWebhooks, server: Server, system_namespace: str, group: str
 ) -> dict[ReviewKind, JsonObject]:
-    """Return the configurations of a package, by their kind; none for a kind without webhooks.
+    """Return the configurations of a package, by their kind; a kind without webhooks has no configuration.
 
     ``system_namespace`` is the daemon's namespace, and ``group`` the API group of its own kinds: webhooks exclude both.
     """

@@ -28,7 +28,7 @@ class ArgoError(FormatError):
 
 
 def tool_of(source: JsonObject, folder: Path) -> str:
-    """Return ``helm``, ``kustomize`` or ``directory``: the tool that the source names, else the one that fits the folder.
+    """Return ``helm``, ``kustomize`` or ``directory``: the tool that the source names, else the tool that fits the folder.
 
     Blocking. Raises ArgoError for plugins, and for several tools at once.
     """
@@ -36,7 +36,7 @@ def tool_of(source: JsonObject, folder: Path) -> str:
     if "plugin" in named:
         raise ArgoError("plugin: plugins are not run; render the source beforehand")
     if len(named) > 1:
-        raise ArgoError(f"names several tools: {', '.join(named)}; leave all but one out")
+        raise ArgoError(f"names several tools: {', '.join(named)}; name only one of them")
     if named:
         return named[0]
     if (folder / "Chart.yaml").is_file():

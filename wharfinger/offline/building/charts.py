@@ -88,7 +88,7 @@ class ChartRenders:
         return await (self.render_installed(request) if crds else self.render_request(request))
 
     async def render_request(self, request: RenderRequest) -> Rendered:
-        """Render a request that was made elsewhere. Raises PackageError."""
+        """Render a prepared request. Raises PackageError."""
         return await self._renderer.render(request)
 
     async def render_installed(self, request: RenderRequest) -> Rendered:

@@ -29,7 +29,7 @@ class TemplateError(Exception):
 
 
 class EngineMissingError(TemplateError):
-    """There is no engine that executes templates."""
+    """No engine that executes templates is available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,14 @@ def _read(executed: Executed) -> list[JsonObject]:
     try:
         documents = read_yaml_documents(executed.text, what=field)
     except FormatError as error:
-        raise TemplateError(f"{field}: it makes no YAML: {str(error).removeprefix(f'{field}: ')}") from error
+        raise TemplateError(f"{field}: its output is not YAML: {str(error).removeprefix(f'{field}: ')}") from error
     found: list[JsonObject] = []
     for document, _ in documents:
         for obj in flattened(document):
             if not isinstance(obj, dict) or not is_manifest(obj):
-                raise TemplateError(f"{field}: it makes a document that is no object: it needs apiVersion and kind")
+                raise TemplateError(
+                    f"{field}: it makes a document that is not an object: apiVersion and kind are needed"
+                )
             found.append(obj)
     if not isinstance(executed.template.content, str) and len(found) != 1:
         raise TemplateError(f"{field}: it makes {len(found)} objects; use resourcesTemplate for more than one")

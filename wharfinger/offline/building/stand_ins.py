@@ -31,7 +31,9 @@ def may_have_stand_in(obj: JsonObject) -> bool:
 
 
 def stand_in(obj: JsonObject, namespace: str) -> JsonObject | None:
-    """Return the Secret that a cluster makes from an object; None if it makes none. ``namespace`` is that of the object."""
+    """Return the Secret that a cluster makes from an object; None if the cluster makes no Secret. ``namespace`` is the object's
+    namespace.
+    """
     kind = kind_id(group_of(find_str(obj, "apiVersion")), find_str(obj, "kind"))
     if kind not in MAKERS:
         return None

@@ -1,4 +1,4 @@
-"""The findings of a check, and those that a build itself makes."""
+"""The findings of a check, and the findings of a build itself."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong; ``place`` is the file and line of the object, or of its producer."""
+    """One problem; ``place`` is the file and line of the object, or of its producer."""
 
     rule: Rule
     severity: Severity
@@ -64,7 +64,7 @@ def build_findings(result: Result) -> Iterator[Finding]:
 
 
 def places_of(result: Result) -> dict[Id, Place]:
-    """Return the place of each object: its own file, or that of the producer that rendered it."""
+    """Return the place of each object: its own file, or the file of the producer that rendered it."""
     found: dict[Id, Place] = {}
     for producer in sorted(result.manifests):
         place = result.places.get(producer)

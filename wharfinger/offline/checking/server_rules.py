@@ -88,7 +88,7 @@ async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -
 
 
 def _appliable(manifest: Manifest) -> JsonObject:
-    """Return an object as it would be applied, without a status; one with ``generateName`` gets the name in its id."""
+    """Return an object as it would be applied, without a status; an object with ``generateName`` gets the name in its id."""
     obj: JsonObject = {key: value for key, value in manifest.object.items() if key != "status"}
     if not find_str(obj, "metadata", "name"):
         obj["metadata"] = {**find_object(obj, "metadata"), "name": manifest.id.name}

@@ -84,7 +84,7 @@ class ArgoApplicationController:
         """Build all sources of an Application; if two make the same object, the later source wins. Raises ReconcileError."""
         sources = argo_sources(stored.object)
         if not sources:
-            raise ReconcileError("spec: needs source or sources, which name what to build")
+            raise ReconcileError("spec: expected source or sources, which name the files to build")
         namespace = find_str(stored.object, "spec", "destination", "namespace")
         fetched: list[tuple[ArgoSource, _Files]] = []
         for source in sources:
@@ -279,7 +279,7 @@ def _git_request(source: ArgoSource) -> SourceRequest:
 
 
 def _own_kustomization(folder: Path) -> JsonObject | None:
-    """Return the ``kustomization.yaml`` of a folder; None if there is none. Blocking. Raises FormatError, OSError."""
+    """Return the ``kustomization.yaml`` of a folder; None if the folder has none. Blocking. Raises FormatError, OSError."""
     path = kustomization_file(folder)
     return None if path is None else as_object(read_kustomization(path) or {}, path.name)
 

@@ -69,7 +69,7 @@ class ArtifactGeneratorController:
         """Return the files of a source, as a cluster has them. Blocking. Raises ReconcileError."""
         artifact = self._desk.artifacts.get(who)
         if artifact is None:
-            raise ReconcileError(f"spec.sources: {shown(who)} has no files: it is suspended, or no source of files")
+            raise ReconcileError(f"spec.sources: {shown(who)} has no files: it is suspended, or not a source of files")
         chart = artifact.folder / "Chart.yaml"
         if who.kind != OCI_REPOSITORY or not chart.is_file():
             return artifact.folder

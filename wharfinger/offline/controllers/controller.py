@@ -19,9 +19,9 @@ from wharfinger.runtime.fixpoint.model import Id
 class Produced:
     """The result of one run of a node.
 
-    ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is the default for objects that name
-    none. ``internal`` are objects that only other nodes read: a controller makes them in a cluster, so they are not printed.
-    ``skipped`` is the reason why nothing was done ("": it was done). ``warnings`` are for the report.
+    ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is the default for objects that do not
+    name a namespace. ``internal`` are objects that only other nodes read: a controller makes them in a cluster, so they are not
+    printed. ``skipped`` is the reason why the node was skipped, "" if it was built. ``warnings`` are for the report.
     """
 
     objects: tuple[JsonObject, ...] = ()
@@ -55,7 +55,7 @@ class Desk:
     """The policy for fetches of charts and packages."""
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
     unsearched: set[Id] = field(default_factory=set)
-    """Releases that may make nodes: a survey cannot know it, because their charts would have to be fetched first."""
+    """Releases that may make nodes: a survey cannot decide this, because their charts would have to be fetched first."""
     texts: ParsedTexts = field(default_factory=ParsedTexts)
     paths: RealPaths = field(default_factory=RealPaths)
     """The real paths of the files that kustomizations name, cached for this run."""

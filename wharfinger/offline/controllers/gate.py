@@ -31,7 +31,9 @@ MOST_SHOWN: Final = 5
 
 
 class ReconcileError(Exception):
-    """An object cannot be reconciled: a primary failure. ``place`` is that of the cause, if it is not the object itself."""
+    """An object cannot be reconciled: a primary failure. ``place`` is the place of the cause, if the cause is not the object
+    itself.
+    """
 
     def __init__(self, message: str, place: Place | None = None) -> None:
         super().__init__(message)
@@ -72,10 +74,10 @@ class Need:
 
 @dataclass(slots=True)
 class Gate:
-    """The gate of one run of one node. ``reads`` collects everything that the node looked at.
+    """The gate of one run of one node. ``reads`` collects everything that the node has read.
 
-    ``selected`` are objects that the node found through a selection. ``reads`` has the selection in their place: a change of the
-    selection wakes the node, so the objects need not wake it.
+    ``selected`` are objects that the node found through a selection. Instead of them, ``reads`` has the selection: a change of
+    the selection wakes the node, so the objects need not wake it.
     """
 
     who: Id
@@ -87,7 +89,7 @@ class Gate:
     selected: set[Id] = field(default_factory=set)
 
     def require(self, needs: Iterable[Need]) -> None:
-        """Return if everything needed is ready. Raises BlockedError, DependencyFailedError or ReconcileError."""
+        """Check that everything needed is ready. Raises BlockedError, DependencyFailedError or ReconcileError."""
         lacks: list[Id] = []
         failed: list[Id] = []
         missing: list[Need] = []
@@ -152,7 +154,9 @@ class Gate:
         return f"{told}; did you mean {close.namespace}/{close.name}?" if close is not None else told
 
     def _similar(self, who: Id) -> Id | None:
-        """Return the object that was probably meant: one with a similar name, or of the same name in another namespace."""
+        """Return the object that was probably meant: an object with a similar name, or with the same name in another
+        namespace.
+        """
         known = [each.id for each in self.store.list(who.kind) if each.id != self.who]
         elsewhere = [each for each in known if each.name == who.name]
         if elsewhere:

@@ -1,8 +1,8 @@
-"""The inputs of a release: everything that it is rendered from, as one digest.
+"""The inputs of a release: a digest of everything that it is rendered from.
 
-The digest is computed without fetching and without rendering anything, so that two versions of a tree can be compared first.
-Two releases with the same inputs render to the same objects: the options of both builds are the same, and a source outside of
-the tree is fetched once for both.
+The digest is computed before anything is fetched or rendered, so that two versions of a tree can be compared first. Two releases
+with the same inputs render to the same objects: the options of both builds are the same, and a source outside of the tree is
+fetched once for both.
 """
 
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ from wharfinger.offline.store.store import Stored
 from wharfinger.runtime.fixpoint.model import Id
 
 _ORDER_ONLY = frozenset({HELM_RELEASE, KUSTOMIZATION, ARGO_APPLICATION})
-"""A release reads nothing of these; it names them in ``dependsOn``."""
+"""The kinds that a release only names in ``dependsOn``, without reading them."""
 
 
 def inputs_digest(desk: Desk, stored: Stored, gate: Gate, more: Iterable[JsonValue]) -> str:
     """Return the digest of an object, of the objects that its gate has read, and of ``more``, such as digests of folders.
 
-    Labels and annotations of an object are no inputs.
+    Labels and annotations of an object do not count as inputs.
     """
     read = {each for each in gate.reads if each.kind not in _ORDER_ONLY}
     read |= {secret for each in read if each.kind in SOURCES and (secret := _login_of(desk, each)) is not None}

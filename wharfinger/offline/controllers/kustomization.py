@@ -84,7 +84,7 @@ class KustomizationController:
         artifact = self._desk.artifacts.get(source)
         if artifact is None:
             raise ReconcileError(
-                f"spec.sourceRef: {shown(source)} has no files: it is suspended, or no source of files"
+                f"spec.sourceRef: {shown(source)} has no files: it is suspended, or not a source of files"
             )
         text = find_str(spec, "path", default=".")
         relative = normal_path(text)
@@ -112,7 +112,7 @@ class KustomizationController:
         return variables | {key: value for key, value in written.items() if isinstance(value, str)}
 
     def _reference(self, who: Id, field: str, gate: Gate, *, optional: bool) -> Stored | None:
-        """Return a ConfigMap or Secret; one that the Kustomization itself makes is read from its file."""
+        """Return a ConfigMap or Secret; if the Kustomization itself makes it, it is read from its file."""
         try:
             gate.require([Need(who, field)])
         except MissingError:

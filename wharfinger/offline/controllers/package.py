@@ -1,4 +1,4 @@
-"""The controller of Wharfinger's Applications and Modules: it turns settings into manifests as the daemon does.
+"""The controller of Wharfinger's Applications and Modules, which turns settings into manifests in the same way as the daemon.
 
 The package is resolved, stored and read as the daemon does it. Its settings are converted, checked and merged as in the daemon's
 Configure operation, and the daemon's code makes the request for the render (:mod:`wharfinger.runtime.resources.manifests`). Hooks
@@ -77,7 +77,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSour
 MODULES: Final = Id(ENABLED_MODULES, "", "")
 """The id of the set of enabled Modules, which every package sees under ``global``."""
 _ANYWHERE: Final = (Path("/"),)
-"""An offline build runs as its user, and so reads any folder that a PackageRepository names."""
+"""The folders from which packages may be read: all, because an offline build runs as its user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class PackageController:
         return with_secrets(repository, secrets)
 
     def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
-        """Return the sources of ``settingsFrom``; None for a missing one, which the daemon's own code then handles."""
+        """Return the sources of ``settingsFrom``; None for a missing source, which the daemon's own code handles."""
         found: dict[ObjectKey, JsonObject | None] = {}
         for number, entry in enumerate(spec.settings_from):
             who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)

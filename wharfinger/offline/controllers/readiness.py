@@ -1,8 +1,8 @@
 """The expressions in ``spec.dependsOn[].readyExpr``, which decide in CEL whether a dependency is ready.
 
-Nothing runs here, so a built object gets the status of a ready one: its generation was observed, and its condition ``Ready`` is
-true. An expression about anything else in a status cannot be evaluated without a cluster: the dependency counts as ready, and a
-warning reports it. An expression that does not read the status is as true or false as in a cluster.
+No cluster runs here, so a built object gets the status of a ready object: its generation was observed, and its condition
+``Ready`` is true. An expression about other parts of a status cannot be evaluated without a cluster, so the dependency counts as
+ready, and a warning reports this. An expression that does not read the status has the same value as in a cluster.
 """
 
 import re

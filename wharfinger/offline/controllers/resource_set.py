@@ -1,6 +1,6 @@
 """The controller of the Flux Operator's ResourceSets: templates of objects, executed for each of their inputs.
 
-Inputs are those of the set itself and those of the ResourceSetInputProviders that it names or selects. A provider of type Static
+The inputs come from the set itself, and from the ResourceSetInputProviders that it names or selects. A provider of type Static
 has its inputs in its spec. All other providers get their inputs from a service; here they are read from the provider's
 ``status.exportedInputs``, if the file has it.
 """
@@ -34,7 +34,7 @@ from wharfinger.runtime.fixpoint.model import Id
 API_VERSION: Final = "fluxcd.controlplane.io/v1"
 COPY_FROM: Final = "fluxcd.controlplane.io/copyFrom"
 COMPUTED: Final = ("fluxcd.controlplane.io/convertKubeConfigFrom", "fluxcd.controlplane.io/checksumFrom")
-"""Annotations for which the operator computes something from the cluster."""
+"""Annotations whose effect the operator computes from the cluster."""
 MAX_STEPS: Final = 20
 STATIC: Final = "Static"
 _FLUX_GROUPS: Final = (".toolkit.fluxcd.io", ".fluxcd.controlplane.io")
@@ -107,7 +107,7 @@ class ResourceSetController:
             try:
                 work.gate.require([need])
             except MissingError:
-                work.warnings.append(f"{need.field}: {shown(need.id)} is not in the tree; it is taken to exist")
+                work.warnings.append(f"{need.field}: {shown(need.id)} is not in the tree; it is assumed to exist")
         for need, entry in zip(needs, entries, strict=True):
             expression = find_str(entry, "readyExpr")
             found = self._desk.store.get(need.id)
@@ -183,7 +183,7 @@ class ResourceSetController:
 
 
 def _readable(found: Stored, reader: Stored) -> Stored:
-    """Return a dependency without data that an expression must not read: that of a Secret of another namespace."""
+    """Return a dependency without data that an expression must not read, namely the data of a Secret in another namespace."""
     if found.id.kind != SECRET or found.id.namespace == reader.id.namespace:
         return found
     return replace(found, object={key: found.object[key] for key in found.object if key not in {"data", "stringData"}})

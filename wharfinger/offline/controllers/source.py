@@ -45,7 +45,9 @@ class SourceController:
         return Produced(revision=artifact.revision)
 
     def secret_of(self, stored: Stored, gate: Gate) -> dict[str, bytes] | None:
-        """Return the data of the Secret that a source names; None if it names none, or if only the cluster has the Secret."""
+        """Return the data of the Secret that a source names; None if it does not name a Secret, or if only the cluster has the
+        Secret.
+        """
         name = find_str(stored.object, "spec", "secretRef", "name")
         if not name:
             return None

@@ -28,7 +28,7 @@ class ReleaseController(Controller, Protocol):
     """A controller that can name the inputs of its releases."""
 
     async def inputs(self, stored: Stored, gate: Gate, /) -> str | None:
-        """Return the digest of the inputs; None if the release must be rendered. Raises as `reconcile`."""
+        """Return the digest of the inputs; None if the release must be rendered. Raises the same errors as `reconcile`."""
         ...
 
 

@@ -28,7 +28,7 @@ class Declared:
     is_bootstrap: bool = False
     """True if the document is loaded although a Kustomization builds its file."""
     is_synced: bool = False
-    """True if it is made from a FluxInstance: it is not printed, because in a cluster the Flux Operator makes it."""
+    """True if the document is made from a FluxInstance. It is not printed, because in a cluster the Flux Operator makes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The documents of one YAML file, each with the line on which it starts.
 
-The items of a ``List`` are separate objects at the place of the list. Documents without ``apiVersion`` and ``kind`` are no
-manifests, such as values for a chart, and are skipped. A Secret that SOPS encrypted is recognised: its values are replaced
-by placeholders, because nothing here can decrypt them.
+The items of a ``List`` are separate objects at the place of the list. Documents without ``apiVersion`` and ``kind``, such as
+values for a chart, are not manifests, and are skipped. A Secret that SOPS encrypted is recognised: its values are replaced by
+placeholders, because nothing here can decrypt them.
 """
 
 import base64
@@ -51,7 +51,7 @@ class FileContent:
 
 
 def read_documents(data: bytes, file: str, texts: ParsedTexts | None = None) -> FileContent:
-    """Read the objects of a file; ``file`` names it in places. Raises nothing: problems are part of the result."""
+    """Read the objects of a file; ``file`` names it in places. No errors are raised, because problems are part of the result."""
     try:
         read = read_yaml_documents(data, what=file) if texts is None else texts.documents(data, what=file)
     except FormatError as error:

@@ -69,7 +69,9 @@ class Reach:
         return self._files[bisect_left(self._files, f"{folder}/") : bisect_left(self._files, f"{folder}0")]
 
     def _topmost(self, file: str, folder: str) -> str | None:
-        """Return the topmost folder with a kustomization between a folder and a file below it; None if there is none."""
+        """Return the topmost folder with a kustomization between a folder and a file below it; None if there is no such
+        folder.
+        """
         between = [each.as_posix() for each in PurePosixPath(file).parents]
         inside = between[: between.index(folder)]
         return next((each for each in reversed(inside) if each in self._lists), None)

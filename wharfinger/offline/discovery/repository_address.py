@@ -13,16 +13,18 @@ _ADDRESS: Final = re.compile(r"(?:[a-z+]+://)?(?:[^@/]+@)?(?P<host>[^/:]+)(?::\d
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The addresses of a repository's remotes, as `plain_address` writes them, and the branch that is checked out ("": none)."""
+    """The addresses of a repository's remotes, in the form of `plain_address`, and the branch that is checked out ("" if there is
+    none).
+    """
 
     addresses: frozenset[str] = frozenset()
     branch: str = ""
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the addresses and the branch of the git repository at ``root``; empty if there is none. Blocking.
+    """Return the addresses and the branch of the git repository at ``root``; empty if there is no repository. Blocking.
 
-    ``root`` may be a worktree of the repository, too, in which ``.git`` is a file.
+    ``root`` may also be a worktree of the repository, in which ``.git`` is a file.
     """
     try:
         own, common = _git_folders(root / ".git")
@@ -42,7 +44,7 @@ def repository_of(root: Path) -> Repository:
 
 
 def _git_folders(git: Path) -> tuple[Path, Path]:
-    """Return the folder of a worktree, and the one with the configuration of its repository. Raises OSError."""
+    """Return the folder of a worktree, and the folder with the configuration of its repository. Raises OSError."""
     if git.is_dir():
         return git, git
     folder = git.parent / git.read_text(errors="replace").removeprefix("gitdir:").strip()

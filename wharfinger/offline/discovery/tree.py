@@ -63,7 +63,7 @@ class Tree:
     local_sources: frozenset[Id]
     """The GitRepositories that stand for the tree itself."""
     local_addresses: frozenset[str] = frozenset()
-    """The addresses of the tree's own repository, as `plain_address` writes them."""
+    """The addresses of the tree's own repository, in the form of `plain_address`."""
     namespace: str = DEFAULT_NAMESPACE
     reach: Reach = field(default_factory=lambda: Reach({}, ()))
     """The files that the builds of folders read."""
@@ -88,8 +88,8 @@ def discover(
     """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
     By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. All loaded files must lie
-    in the folder ``limit``: by default that of the git repository, else the root. ``texts`` has the files that were parsed
-    before. Blocking. Raises TreeError.
+    in the folder ``limit``, which is by default the folder of the git repository, else the root. ``texts`` has the files that
+    were parsed before. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
@@ -168,7 +168,7 @@ class _Scan:
         self.documents[relative] = tuple(found)
 
     def follow(self) -> None:
-        """Read the folders and files that builds of the tree need, until there are no further ones."""
+        """Read the folders and files that builds of the tree need, until no further ones are found."""
         while True:
             wanted = sorted(each for each in self._built() | self.listed if not is_below_any(each, self.seen))
             if not wanted:
@@ -186,7 +186,7 @@ class _Scan:
         return f"{self.root}/{relative}"
 
     def _mode(self, relative: str) -> int:
-        """Return the mode of a file or folder; 0 if there is none."""
+        """Return the mode of a file or folder; 0 if it does not exist."""
         try:
             return os.stat(self._path(relative)).st_mode  # noqa: PTH116 - texts are faster
         except (OSError, ValueError):
@@ -255,7 +255,7 @@ class _Scan:
                     plain.append(Problem(each.document.place, wrong))
                     continue
                 if (other := seen.get(each.id)) is not None:
-                    told = f"{shown(each.id)} is declared in {other} already; leave one of them out"
+                    told = f"{shown(each.id)} is declared in {other} already; remove one of the two"
                     plain.append(Problem(each.document.place, told))
                     continue
                 seen[each.id] = each.document.place
@@ -330,19 +330,19 @@ class _Scan:
         return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
-        """Return the revisions that stand for the tree if no bootstrap names one."""
+        """Return the revisions that stand for the tree if no bootstrap names a revision."""
         return [{"branch": branch} for branch in (self.repository.branch, *_DEFAULT_BRANCHES)]
 
 
 def _url_of(declared: Declared) -> str:
-    """Return the address of a source; "" if it has no valid one, which its controller reports."""
+    """Return the address of a source; "" if it has no valid address, which its controller reports."""
     spec = declared.document.object.get("spec")
     url = spec.get("url") if isinstance(spec, dict) else None
     return url if isinstance(url, str) else ""
 
 
 def _ref_of(declared: Declared) -> JsonObject:
-    """Return the revision that a source names; empty if it names no valid one."""
+    """Return the revision that a source names; empty if it names no valid revision."""
     spec = declared.document.object.get("spec")
     ref = spec.get("ref") if isinstance(spec, dict) else None
     return {key: value for key, value in ref.items() if value} if isinstance(ref, dict) else {}
@@ -390,7 +390,7 @@ def root_of(*paths: Path) -> Path:
         if common != Path(common.anchor):  # otherwise a tree could load every file of the machine
             return common
     named = ", ".join(f"{path} ({_own_root(folder)})" for path, folder in zip(paths, folders, strict=True))
-    raise TreeError(f"{named}: have different roots; name one with --root, or build them one after the other")
+    raise TreeError(f"{named}: have different roots; name one root with --root, or build the paths one after the other")
 
 
 def _own_root(path: Path) -> Path:
@@ -413,7 +413,7 @@ def _own_root(path: Path) -> Path:
 
 
 def repository_above(path: Path) -> Path | None:
-    """Return the git repository that a path lies in; None if there is none. Blocking."""
+    """Return the git repository in which a path lies; None if there is none. Blocking."""
     return next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
 
 

@@ -1,8 +1,8 @@
 """The files of a tree in a fixed order, independent of the file system.
 
-Folders of charts and packages are listed but not entered: they are input for renders, not manifests. A folder with a manifest in
-a file such as ``package.yaml`` is an ordinary one. Hidden folders, ignored paths, links to folders, links that leave the tree,
-pipes and devices are skipped.
+Folders of charts and packages are listed but not entered: they are input for renders, not manifests. A folder in which a file
+such as ``package.yaml`` is a manifest counts as an ordinary folder. Hidden folders, ignored paths, links to folders, links that
+leave the tree, pipes and devices are skipped.
 """
 
 import os

@@ -1,10 +1,9 @@
 """The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
 
 A body publishes nothing before it is done. Then its objects are stored and emitted with its outcome, without an await in between,
-so that no other body sees only some of them. Objects that it made in its last run and not in this one are removed.
-
-If two producers make the same object, the one with the lower id owns it, whichever came first, and a warning names both. A
-rendered object replaces one that a file declares.
+so that no other body sees only some of them. Objects that it made in its last run but not in this run are removed. If two
+producers make the same object, the producer with the lower id owns it, whichever came first, and a warning names both. A rendered
+object replaces one that a file declares.
 """
 
 from collections.abc import Mapping
@@ -97,7 +96,7 @@ class TreeBodies:
             self._loops.setdefault(each, loop)
         gate = Gate(who, level, loop, self._store, self._tree)
         if has_nul(stored.object):
-            told = "has a NUL character in a text, which no file or program can take; remove it"
+            told = "a text has a NUL character, which no file or program accepts; remove it"
             return self._failed(who, gate, Status(State.FAILED, told))
         self.places.pop(who, None)
         try:
@@ -125,7 +124,9 @@ class TreeBodies:
         return False
 
     def _keep(self, kinds: set[str]) -> None:
-        """Put objects of these kinds into the store from now on, because a node waits for one; add objects made before."""
+        """Put objects of these kinds into the store from now on, because a node waits for such an object; also add earlier
+        objects.
+        """
         new = kinds - self._kept
         if not new:
             return
@@ -200,7 +201,7 @@ class TreeBodies:
         made: dict[Id, JsonObject] = {}
         for obj in (*produced.objects, *produced.internal):
             if not is_manifest(obj):
-                raise FormatError("it renders a document without apiVersion or kind")
+                raise FormatError("it renders a document that lacks apiVersion or kind")
             each = object_id(obj, produced.namespace or self._tree.namespace)
             if wrong := naming_problem(each):
                 raise FormatError(f"it renders {shown(each)} with {wrong}")

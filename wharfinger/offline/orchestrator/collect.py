@@ -103,11 +103,11 @@ def _failures(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
         yield Failure(who, exhausted.message, _place(who, tree, store, bodies))
     for who, unresolved in report.unresolved.items():
         named = ", ".join(map(shown, unresolved.lacks))
-        yield Failure(who, f"never gets what it lacks: {named}", _place(who, tree, store, bodies))
+        yield Failure(who, f"never gets the objects that it lacks: {named}", _place(who, tree, store, bodies))
 
 
 def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place | None:
-    """Return the place of a failure: that of its cause if known, else of the object, else of the object's producer."""
+    """Return the place of a failure: the place of its cause if it is known, else of the object, else of the object's producer."""
     if (found := bodies.places.get(who)) is not None:
         return found
     if (declared := tree.declared.get(who)) is not None:
@@ -123,7 +123,8 @@ def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place
 def _orphans(tree: Tree, store: ObjectStore) -> dict[Id, Place]:
     """Return the nodes that files declare and that are not in the store, because nothing builds these files.
 
-    A node is no orphan if a build reads its file: the build may have changed the name or namespace, or may have failed.
+    A node does not count as an orphan if a build reads its file, because the build may have changed the name or namespace, or may
+    have failed.
     """
     lost = {
         who: document.place
@@ -145,11 +146,11 @@ def _warnings(manifests: dict[Id, tuple[Manifest, ...]], bodies: TreeBodies) -> 
         counts = Counter(manifest.id for manifest in several_made)
         for who, count in sorted(counts.items()):
             if count > 1:
-                yield Notice(f"made {count} times by {shown(producer)}; the first one counts", who)
+                yield Notice(f"made {count} times by {shown(producer)}; the first object counts", who)
         for manifest in several_made:
             if producer not in producers.setdefault(manifest.id, []):
                 producers[manifest.id].append(producer)
     for who, several in sorted(producers.items()):
         if len(several) > 1:
             named = ", ".join(map(shown, several))
-            yield Notice(f"made by {named}; the object of the first one counts", who)
+            yield Notice(f"made by {named}; the object of the first producer counts", who)

@@ -1,7 +1,7 @@
 """The confinement of Applications to their namespaces, by the rules that the daemon enforces before it writes anything.
 
-An Application may hold objects of its own namespace only, unless its Namespace in the tree has the label that allows more, or
-the daemon is run with ``--application-scope cluster``. An Application that asks for more is not applied, so it fails here.
+An Application may have only objects of its own namespace, unless its Namespace in the tree has the label that allows more, or the
+daemon is run with ``--application-scope cluster``. An Application that asks for more is not applied, so it fails here.
 """
 
 from collections.abc import Mapping

@@ -51,7 +51,7 @@ class Filter:
 
     @property
     def names_nodes(self) -> bool:
-        """True if it chooses only kinds that are built themselves. An object of another kind can be made by any node."""
+        """True if the filter chooses only kinds that are built themselves. An object of another kind can be made by any node."""
         kinds = dict(self.terms).get("kind", ())
         return bool(kinds) and all(each.casefold() in _NODES for each in kinds)
 
@@ -60,7 +60,7 @@ class Filter:
         return all(any(_has(candidate, key, value) for value in values) for key, values in self.terms)
 
     def nearest(self, candidates: Iterable[Candidate]) -> str:
-        """Return why the filter chooses none of these objects, with the most similar values of the objects."""
+        """Return why the filter does not choose any of these objects, with the most similar values of the objects."""
         left = list(candidates)
         applied: list[str] = []
         for key, values in self.terms:
@@ -108,7 +108,7 @@ def _named(text: str) -> Filter:
 
 
 def unmatched(filters: Sequence[Filter], candidates: Sequence[Candidate]) -> tuple[Filter, ...]:
-    """Return the filters that choose none of these objects."""
+    """Return the filters that do not choose any of these objects."""
     return tuple(each for each in filters if not any(map(each.matches, candidates)))
 
 

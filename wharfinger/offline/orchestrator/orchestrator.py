@@ -108,12 +108,12 @@ class Config:
     repository: Repository | None = None
     """The repository of the tree; None finds it at the root."""
     limit: Path | None = None
-    """All files that kustomizations load must lie in this folder; None: that of the git repository, else the root."""
+    """The folder in which all files that kustomizations load must lie; None: the folder of the git repository, else the root."""
     others: tuple[Path, ...] = ()
     pack: tuple[Path, ...] = ()
-    """The paths whose pack in the cache is used; if empty, those of the tree. Several versions of a tree can share a pack."""
+    """The paths whose pack in the cache is used; if empty, the paths of the tree. Several versions of a tree can share a pack."""
     filters: tuple[Filter, ...] = ()
-    """The filters of the result; if empty, it has everything."""
+    """The filters of the result; if empty, the result has everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Orchestrator:
 
     @property
     def filter(self) -> tuple[Filter, ...]:
-        """The filters of the result; if there are none, it has everything."""
+        """The filters of the result; without filters, the result has everything."""
         return self._config.filters
 
     @property
@@ -201,7 +201,7 @@ class Orchestrator:
     async def bootstrap(self) -> None:
         """Discover the tree, unless that was done. Raises TreeError, after which it can be called again."""
         if self._stopped:
-            raise StoppedError("the orchestrator was stopped; make another one")
+            raise StoppedError("the orchestrator was stopped; make another orchestrator")
         if self._tree is not None:
             return
         config = self._config

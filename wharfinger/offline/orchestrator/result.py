@@ -25,7 +25,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed node. ``blockers`` are the failed nodes that caused it; a failure without any is a root cause."""
+    """A failed node. ``blockers`` are the failed nodes that caused it; a failure without blockers is a root cause."""
 
     id: Id
     message: str
@@ -93,7 +93,9 @@ class Result:
 
     @property
     def objects(self) -> tuple[Manifest, ...]:
-        """Return every object once, sorted by id. If several producers make an object, that of the first one is returned."""
+        """Return every object once, sorted by id. If several producers make an object, the object of the first producer is
+        returned.
+        """
         found: dict[Id, Manifest] = {}
         for producer in sorted(self.manifests):
             for manifest in self.manifests[producer]:
@@ -102,7 +104,7 @@ class Result:
 
 
 def merged(results: Sequence[Result]) -> Result:
-    """Return several results as one. No two of them have a producer in common."""
+    """Return several results as one. Their producers must all differ."""
     return Result(
         manifests=_united([each.manifests for each in results]),
         failed=_united([each.failed for each in results]),

@@ -1,4 +1,4 @@
-"""The scope of kinds: namespaced or not, if Kubernetes or a definition in the tree defines the kind."""
+"""The scope of kinds (namespaced or not) that Kubernetes or a definition in the tree defines."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -42,7 +42,7 @@ def check_filters(filters: Sequence[Filter], *results: Result) -> None:
     candidates = [each for result in results for each in candidates_of(result)]
     if lost := unmatched(filters, candidates):
         failed = [each for result in results for each in result.failed.values() if each.is_primary]
-        why = f"; what failed may have made it, first {failed[0]}" if failed else ""
+        why = f"; failed nodes may have made it, first {failed[0]}" if failed else ""
         raise SelectionError(f"filter {lost[0].text!r} selects nothing: {lost[0].nearest(candidates)}{why}")
 
 
@@ -133,7 +133,7 @@ class _Files:
         return next(iter(named)) if len(named) == 1 else ""
 
     def above(self, who: Id, makers: Mapping[Id, Id]) -> str:
-        """Return the file of an object, or else of the nearest node above it that has one."""
+        """Return the file of an object, or else of the nearest node above it with a file."""
         seen: set[Id] = set()
         above: Id | None = who
         while above is not None and above not in seen:

@@ -1,8 +1,8 @@
 """The builds of two versions of a tree, in which releases with the same inputs on both sides are not rendered.
 
 Both trees are surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`). Then releases that
-exist on one side only, or whose inputs differ, are rendered on both. If a survey is not sufficient, both trees are built as a
-whole.
+exist on one side only, or whose inputs differ, are rendered on both sides. If a survey is not sufficient, both trees are built as
+a whole.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """The build of one package that no resource requests: a chart, a package folder, or an archive of a chart.
 
 The values that the caller gives are the package's settings, and the namespace and the name of the release are options. Nothing is
-added to the rendered objects, so those of a chart are the same as from ``helm template``.
+added to the rendered objects, so the objects of a chart are the same as from ``helm template``.
 """
 
 import re
@@ -50,7 +50,8 @@ _CHART_PLACE: Final = re.compile(
 class PackageRequest:
     """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name.
 
-    The targets of all links must lie in the folder ``limit``: by default that of the git repository, else the package's own.
+    The targets of all links must lie in the folder ``limit``, which is by default the folder of the git repository, else the
+    package's own.
     """
 
     path: Path
@@ -68,7 +69,7 @@ def is_package(path: Path) -> bool:
 
 
 async def build_package(request: PackageRequest, tools: Tools, options: RunOptions) -> Result:
-    """Build one package; a failure is part of the result. Raises TreeError if there is no package."""
+    """Build one package; a failure is part of the result. Raises TreeError if the path is not a package."""
     try:
         folder = await trio.to_thread.run_sync(_folder, request.path, tools.scratch)
         if await trio.Path(request.path).is_dir():  # an archive is checked when it is unpacked
@@ -96,7 +97,7 @@ async def build_package(request: PackageRequest, tools: Tools, options: RunOptio
 
 
 def _folder(path: Path, scratch: Path) -> Path:
-    """Return the folder of a package, unpacked from its archive if it is one. Blocking. Raises ArtifactError."""
+    """Return the folder of a package; an archive is unpacked first. Blocking. Raises ArtifactError."""
     if path.is_dir():
         return path.resolve()
     try:

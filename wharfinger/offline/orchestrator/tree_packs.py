@@ -2,11 +2,9 @@
 
 A build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of the tree. With a
 pack, it reads one entry, and only compares files with their digests. Everything in a pack has the same key as outside of it: a
-digest of all that it depends on. So an old pack, or one of another tree, may be of little use, but is never wrong.
-
-A pack is written at the end of a build that used more than a few entries which are not in it. Results that are not in a pack are
-read from the cache one by one. A pack with an old value of an entry would hide the new value, so such a pack is always written
-again.
+digest of all that it depends on. So an old pack, or the pack of another tree, may be of little use, but is never wrong. A pack is
+written at the end of a build that used more than a few entries outside of the pack. Results that are not in a pack are read from
+the cache one by one. A pack with an old value of an entry would hide the new value, so such a pack is always written again.
 """
 
 import hashlib

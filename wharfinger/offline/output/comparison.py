@@ -1,9 +1,8 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made nothing there. So all of its objects would look added or deleted, and so would objects
-that these objects make in turn. They are left out, and the comparison names the producers instead.
-
-The values of Secrets are never shown: only whether they differ.
+A producer that failed on one side made no objects there. So all of its objects would look added or deleted, and so would objects
+that these objects make in turn. All of them are left out, and the comparison names the producers instead. Of the values of
+Secrets, it is only shown whether they differ.
 """
 
 from collections.abc import Iterator, Mapping
@@ -51,8 +50,8 @@ class Comparison:
     """All objects that differ, sorted by id.
 
     ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that exist on one side only, and
-    that the incomparable ones make, directly or not. ``unsearched`` are releases with equal inputs whose charts were not fetched,
-    and may make nodes.
+    that incomparable producers make, directly or not. ``unsearched`` are releases with equal inputs whose charts were not
+    fetched, and may make nodes.
     """
 
     changes: tuple[ObjectChange, ...]

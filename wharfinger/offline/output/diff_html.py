@@ -42,14 +42,14 @@ def diff_html(comparison: Comparison) -> str:
 def _page(comparison: Comparison) -> Iterator[str]:
     yield _HEAD
     counts = ", ".join(f"{comparison.count(verb)} {verb}" for verb in Verb)
-    none = "No differences in what was compared." if comparison.incomparable else "No differences."
+    none = "No differences in the compared objects." if comparison.incomparable else "No differences."
     yield f"<p>{counts if comparison.changes else none}</p>"
     old, new = changed_images(comparison.changes)
     yield from _list("Dangers", dangers_of(comparison.changes), "dangers")
     yield from _list("New images", new, "images")
     yield from _list("Images no longer used", old, "images")
     yield from _list("Not compared, because they failed", map(shown, comparison.incomparable), "incomparable")
-    yield from _list("Not compared, because what makes them failed", map(shown, comparison.unknown), "incomparable")
+    yield from _list("Not compared, because their producers failed", map(shown, comparison.unknown), "incomparable")
     for change in comparison.changes:
         yield from _object(change)
     yield "</body>\n</html>"

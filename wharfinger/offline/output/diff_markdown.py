@@ -22,7 +22,7 @@ def diff_markdown(comparison: Comparison) -> str:
 
 def _document(comparison: Comparison) -> Iterator[str]:
     if not comparison.changes:
-        yield "**No differences in what was compared.**" if comparison.incomparable else "**No differences.**"
+        yield "**No differences in the compared objects.**" if comparison.incomparable else "**No differences.**"
     else:
         yield f"**{', '.join(f'{comparison.count(verb)} {verb}' for verb in Verb)}**"
     old, new = changed_images(comparison.changes)
@@ -30,7 +30,7 @@ def _document(comparison: Comparison) -> Iterator[str]:
     yield from _list("New images", new)
     yield from _list("Images no longer used", old)
     yield from _list("Not compared, because they failed", [shown(who) for who in comparison.incomparable])
-    yield from _list("Not compared, because what makes them failed", [shown(who) for who in comparison.unknown])
+    yield from _list("Not compared, because their producers failed", [shown(who) for who in comparison.unknown])
     for change in comparison.changes:
         yield from ("", "<details>", f"<summary>{escape(printable(shown(change.id)))}: {change.verb}</summary>", "")
         yield from _block(change)
@@ -57,5 +57,5 @@ def _code(text: str) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """Return a fence: a longer run of backticks than any in the text."""
+    """Return a fence: a run of backticks that is longer than any run in the text."""
     return "`" * max(least, 1 + max((len(found) for found in _TICKS.findall(text)), default=0))

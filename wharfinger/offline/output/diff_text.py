@@ -28,14 +28,14 @@ def unified(comparison: Comparison, *, coloured: bool = False) -> str:
 def summary_lines(comparison: Comparison) -> list[str]:
     """Return the summary: counts, images, dangers, and the objects that could not be compared."""
     counts = ", ".join(f"{comparison.count(verb)} {verb}" for verb in Verb)
-    none = "no differences in what was compared" if comparison.incomparable else "no differences"
+    none = "no differences in the compared objects" if comparison.incomparable else "no differences"
     lines = [f"objects: {counts}" if comparison.changes else none]
     old, new = changed_images(comparison.changes)
     lines += [f"image no longer used: {image}" for image in old]
     lines += [f"new image: {image}" for image in new]
     lines += [f"danger: {line}" for line in dangers_of(comparison.changes)]
     lines += [f"not compared, because it failed: {shown(who)}" for who in comparison.incomparable]
-    lines += [f"not compared, because what makes it failed: {shown(who)}" for who in comparison.unknown]
+    lines += [f"not compared, because its producer failed: {shown(who)}" for who in comparison.unknown]
     if comparison.unsearched:
         named = listed(map(shown, comparison.unsearched), MOST_NAMED)
         lines.append(

@@ -1,7 +1,7 @@
 """The nodes of a tree after a build: the state, the maker and the dependencies of each node. Pure.
 
-A node is an object that is built: a source, a Kustomization, a release, a package. Objects that are only printed are no nodes;
-they appear as dependencies where a node reads them.
+A node is an object that is built: a source, a Kustomization, a release, a package. Objects that are only printed are not nodes;
+they appear as dependencies of the nodes that read them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -8,10 +8,10 @@ from wharfinger.formats.version_constraint import ConstraintError, parse_constra
 
 
 def newest(versions: Iterable[str], wanted: str) -> str | None:
-    """Return the newest version that a constraint allows, as it is written; None if there is none.
+    """Return the newest version that a constraint allows, as it is written; None if it allows no version.
 
-    "" and ``*`` allow any release. A prerelease counts only if the constraint names one. If one of the
-    versions is written exactly as the constraint, it is chosen. Raises ConstraintError for a text that is no constraint.
+    "" and ``*`` allow any release. A prerelease counts only if the constraint names one. If one of the versions is written
+    exactly as the constraint, it is chosen. Raises ConstraintError for a text that is not a constraint.
     """
     written = list(versions)
     if wanted in written:

@@ -7,9 +7,9 @@ CRDs), and checks ``values.yaml`` as for a user without settings. Then it goes f
 conversion, converts the examples in the package, and checks given settings as it would check an Application's. It does not
 run hooks; ``wharfinger hook config`` runs one.
 
-The result is a list of `CheckFinding`. A bad package raises no error; an error is raised only if the answer cannot be determined
-now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, because the machine may be busy,
-but the author has to fix it.
+The result is a list of `CheckFinding`. Problems of the package are never raised as errors; an error is raised only if the answer
+cannot be determined now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, because the
+machine may be busy, but the author has to fix it.
 """
 
 from collections.abc import Callable, Iterator
@@ -224,7 +224,7 @@ def _cases(folder: Path, definition: Definition) -> tuple[ConversionCase, ...]:
 
 
 def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iterator[CheckFinding]:
-    """Yield a finding for each part that works, but is likely to break with the next change."""
+    """Yield a finding for each part that works now, but is likely to break with the next change."""
     chain = definition.conversions
     if not chain.declared:
         message = f"has no {X_CONFIG_VERSION}, but conversions lead to version {chain.current}; add it beside its type"
@@ -236,5 +236,5 @@ def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iter
 
 
 def _error(message: str) -> CheckFinding:
-    """Return a finding for an error whose message already names its place."""
+    """Return a finding for an error whose message names the place of the problem."""
     return CheckFinding(Severity.ERROR, "", " ".join(message.split()))

@@ -29,10 +29,10 @@ MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
 """The largest size of all files together, in bytes; Helm has the same limit for an archive."""
 MAX_PATHS: Final = 50_000
-"""The largest number of files and folders, links followed: a few links to folders can make more paths than can be walked."""
+"""The largest number of files and folders when links are followed: a few links to folders can make too many paths to visit."""
 MAX_FOLDERS_DEEP: Final = 64
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
-"""The files that determine the kind of a chart's folder; they are always packed."""
+"""The files that determine the layout of a package's folder; they are always packed."""
 _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "crds",
     "enabled",
@@ -42,7 +42,7 @@ _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "values.yaml",
     "version.json",
 }
-"""The files that belong to a package even if ``.helmignore`` lists them: it only hides them from Helm."""
+"""The files that belong to a package even if ``.helmignore`` lists them, because ``.helmignore`` only hides them from Helm."""
 
 # The versions that Masterminds/semver's NewVersion accepts, as Helm does: with a leading v, leading zeros, or missing parts.
 _PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -94,7 +94,7 @@ def read_chart(folder: Path) -> Chart:
         with path.open("rb") as file:
             data = file.read(MAX_CHART_FILE + 1)
     except FileNotFoundError as error:
-        raise ArtifactError(f"{folder}: no {CHART_FILE}; this is not a chart folder") from error
+        raise ArtifactError(f"{folder}: expected a chart's folder, found no {CHART_FILE}") from error
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
     return read_chart_file(data, folder)
@@ -145,7 +145,7 @@ def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
 def pack_chart(folder: Path) -> bytes:
     """Pack the folder as a Helm chart archive (gzipped tar, everything below ``<chart name>/``).
 
-    Raises ArtifactError if the folder is no chart, contains something that cannot be packed, or is too big.
+    Raises ArtifactError if the folder is not a chart, contains something that cannot be packed, or is too big.
     """
     return pack_folder(folder, prefix=f"{read_chart(folder).name}/")
 
@@ -247,7 +247,8 @@ def _rules(root: Path) -> tuple[Rule, ...]:
 
 
 def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the files to pack: the name from the root with ``/``, and the path of the content with links followed.
+    """Yield the files to pack: each with its name relative to the root, with ``/``, and the path of its content with links
+    followed.
 
     Files in ``always`` are never ignored.
     """
@@ -299,7 +300,7 @@ def _inside(path: Path, root: Path) -> Path:
 
 
 def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
-    """Return the content, and whether its owner may execute the file.
+    """Return the content of a file, and whether its owner may execute it.
 
     Links in the path must have been followed before; a file that has become a link since then is refused.
     """

@@ -1,11 +1,11 @@
 """The fields of a ``Chart.yaml`` as Helm decodes them.
 
-Helm reads the file into a typed document, and is lenient: a number or a boolean in place of a string becomes a string, keys
-match in any case, unknown keys and later documents are ignored, and of several equal keys the last one is used. A chart that
+Helm reads the file into a typed document, and is lenient: a number or a boolean in place of a string becomes a string, keys match
+in any case, unknown keys and later documents are ignored, and if a key occurs several times, the last value is used. A chart that
 Helm renders is accepted here, too; each of these cases gives a warning, because it is usually a mistake.
 
-The result has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose chart
-has a number as its version, and then cannot list the other releases either.
+The result has Helm's types throughout, whatever the file had. Release records need these types: Helm cannot read a record whose
+chart has a number as its version, and such a record even keeps Helm from listing other releases.
 """
 
 import difflib
@@ -105,7 +105,7 @@ class _Warnings:
 def read_metadata(data: bytes, what: str) -> tuple[JsonObject, tuple[str, ...]]:
     """Decode the bytes of a ``Chart.yaml``, and warn of oddities; ``what`` names the file in errors.
 
-    Raises FormatError if Helm could not decode them either: no YAML, or a list in place of a string.
+    Raises FormatError if Helm could not decode them either, because they are not YAML, or a list is in place of a string.
     """
     document, repeats = read_first_yaml(data, what=what, exact_floats=True)
     warnings = _Warnings()
@@ -147,7 +147,7 @@ def _item(value: JsonValue, shape: _List, where: str, warnings: _Warnings) -> Js
     if value is not None:
         return _decoded(value, shape.of, where, warnings)
     if not shape.nulls:
-        raise ShapeError(f"{where}: expected an object, found null; take the empty item out")
+        raise ShapeError(f"{where}: expected an object, found null; remove the empty item")
     return None if shape.of is _Leaf.ANY else ""
 
 
@@ -190,7 +190,7 @@ def _text(value: JsonValue, where: str, warnings: _Warnings) -> str:
 
 
 def _float_text(value: float) -> str:
-    """Format a float as Go prints a 32-bit one in the fewest digits: 1.0 is 1, and 1.10 is 1.1."""
+    """Format a float as Go prints a 32-bit float in the fewest digits: 1.0 is 1, and 1.10 is 1.1."""
     text = float_key(value)
     return {".inf": "+Inf", "-.inf": "-Inf", ".nan": "NaN"}.get(text, text)
 

@@ -58,7 +58,7 @@ def _rule(line: str, number: int) -> Rule:
     if len(line) > MAX_PATTERN:
         raise ArtifactError(f"{where}: {len(line)} characters; a pattern has at most {MAX_PATTERN}")
     if "**" in line:
-        raise ArtifactError(f"{where}: {line!r}: Helm knows no '**'; write one line for each level")
+        raise ArtifactError(f"{where}: {line!r}: Helm does not support '**'; write one line for each level")
     negated = line.startswith("!")
     pattern = line.removeprefix("!")
     folders_only = pattern.endswith("/")
@@ -72,7 +72,7 @@ def _rule(line: str, number: int) -> Rule:
 
 
 def _translate(pattern: str) -> str:
-    """Translate a ``filepath.Match`` pattern into a regular expression. Raises ValueError for one that is cut short."""
+    """Translate a ``filepath.Match`` pattern into a regular expression. Raises ValueError for an incomplete pattern."""
     parts: list[str] = []
     position = 0
     while position < len(pattern):

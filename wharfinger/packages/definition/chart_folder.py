@@ -1,9 +1,9 @@
 """The chart in a package, as a folder of links for one run of Helm.
 
 A package has more than its chart: hooks, schemas, a description of itself. Helm would read all of it into memory for
-``.Files``, and refuse files that are too big for a chart (a hook may be a program of fifty megabytes). It would also merge
-the package's ``values.yaml`` under values that are complete already, which restores values that a hook removed. So Helm gets
-a separate folder: a ``Chart.yaml``, and links to the chart's files, but not to files that only Wharfinger uses.
+``.Files``, and refuse files that are too big for a chart (a hook may be a program of fifty megabytes). It would also merge the
+package's ``values.yaml`` under values that are complete already, which would restore values that a hook removed. So Helm gets a
+separate folder: a ``Chart.yaml``, and links to the chart's files, but not to files that only Wharfinger uses.
 
 CRDs are not included: Helm's rules do not apply to ``crds/`` of a package (:mod:`wharfinger.packages.definition.crd_files`).
 """

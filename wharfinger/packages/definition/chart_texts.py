@@ -1,4 +1,4 @@
-"""The files of a chart and of all charts in it, folders and archives alike, as Helm would find them.
+"""The files of a chart and of all charts in it (folders and archives), as Helm would find them.
 
 Nothing is written: an archive is read in memory. A file that cannot be read is left out, because Helm could not use it
 either. Links are followed, as Helm does.
@@ -32,7 +32,9 @@ class TooMuchTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChartFile:
-    """One file. ``path`` is its path in the chart: ``charts/<folder>/…`` for a sub-chart's file, packed or not."""
+    """One file. ``path`` is its path in the chart: ``charts/<folder>/…`` for a file of a sub-chart, even if the sub-chart is
+    packed.
+    """
 
     path: tuple[str, ...]
     data: bytes
@@ -101,7 +103,7 @@ def _found(chart: Path, *, is_package: bool) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _content(path: Path) -> bytes:
-    """Return the content, at most one byte more than MAX_FILE."""
+    """Return the content, cut one byte after MAX_FILE."""
     try:
         if not path.is_file():
             return b""

@@ -11,7 +11,7 @@ each version to the next, as in modules of Deckhouse::
     description: {en: auth.enable is called auth.enabled}
 
 Settings are converted if the resource says which version they are written for (``spec.settingsVersion``). Without a version, they
-count as written for the newest.
+count as written for the newest version.
 
 Invariants. The chain must be gapless from 2 to the newest version, else the package is refused when it is read, with the name of
 the missing file. Every program's result must be an object, else nothing is converted, and the error names the program and its
@@ -54,7 +54,7 @@ _SHOWN: Final = 5
 
 
 class JqRunner(Protocol):
-    """A runner of jq programs, each within bounds of its own. Its errors are ProgramErrors, and quote no value."""
+    """A runner of jq programs, which bounds each program. Its errors are ProgramErrors, and quote no value."""
 
     async def check(self, program: str) -> None:
         """Compile a program. Raises ProgramError."""
@@ -63,14 +63,14 @@ class JqRunner(Protocol):
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
         """Run a program on a value. Raises ProgramError.
 
-        No result is None, one result is returned as it is, several as a list.
+        Returns None for no result, a single result as it is, and several results as a list.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The step to ``version`` from the version before; ``description`` describes the changes, by language."""
+    """The step from the preceding version to ``version``; ``description`` describes the changes, by language."""
 
     version: int
     programs: tuple[str, ...]
@@ -124,7 +124,7 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
     if max(found, default=1) > current:
         raise ArtifactError(
             f"{CONVERSIONS_FOLDER}/v{max(found)}.yaml: leads beyond {X_CONFIG_VERSION}: {current} of {schema_file}; "
-            "raise that, or remove the file"
+            "raise that version, or remove the file"
         )
     return ConversionChain(
         current, tuple(found[version] for version in sorted(found)), declared=bool(said) or not found
@@ -164,8 +164,8 @@ async def convert(
 ) -> tuple[JsonObject, int]:
     """Convert a user's settings to the newest version, and return them with that version.
 
-    ``from_version`` 0 is the newest. Raises ConversionError naming version and program, or a version that the package does
-    not have.
+    ``from_version`` 0 is the newest version. Raises ConversionError, which names the version and the program, or a version that
+    the package does not have.
     """
     if from_version not in range(chain.current + 1):
         raise ConversionError(
@@ -180,7 +180,7 @@ async def convert(
 async def convert_between(
     chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int, to_version: int
 ) -> JsonObject:
-    """Convert settings of one version to a later one, both of the chain. Raises ConversionError."""
+    """Convert settings of one version of the chain to a later version of it. Raises ConversionError."""
     found: JsonObject | None = None
     with trio.move_on_after(CONVERT_S):
         found = await _run(chain, jq, settings, range(from_version + 1, to_version + 1))
@@ -225,7 +225,7 @@ def _one_line(error: ProgramError) -> str:
 
 
 def _read_file(files: PackageFiles, name: str) -> Conversion | None:
-    """Read one file of the folder. Returns None if it is no conversion. Raises ArtifactError."""
+    """Read one file of the folder. Returns None if the file is not a conversion. Raises ArtifactError."""
     path = f"{CONVERSIONS_FOLDER}/{name}"
     if name in CASES_FILES or not name.endswith((".yaml", ".yml")) or not files.has_file(path):
         return None
@@ -263,7 +263,7 @@ def _program(value: JsonValue, where: str) -> str:
     if not isinstance(value, str):
         raise ShapeError(f"{where}: expected a jq program, found {type_name(value)}; put it in quotes")
     if not value.strip():
-        raise ShapeError(f"{where}: an empty program; use '.' to change nothing")
+        raise ShapeError(f"{where}: expected a program, found an empty text; use '.' to change nothing")
     if len(value) > MAX_PROGRAM:
         raise ShapeError(f"{where}: expected at most {MAX_PROGRAM} characters, found {len(value)}")
     return value

@@ -1,7 +1,7 @@
 """The CRDs of a package: ``crds/`` is read directly, without Helm (spec hook-protocol §5.7).
 
 Helm could read the CRDs of a chart. But the ``.helmignore`` of a module folder often leaves ``crds/`` out, because its
-operator applies them itself, and the folder also has files that are no CRDs; their names begin with ``doc-`` or ``_``.
+operator applies them itself, and the folder also has files that are not CRDs; their names begin with ``doc-`` or ``_``.
 """
 
 import os

@@ -61,9 +61,11 @@ from wharfinger.packages.errors import ArtifactError, DigestError
 from wharfinger.packages.files.package_files import PackageFiles, open_files
 
 DEFAULT_WEIGHT: Final = 999
-"""The weight of Applications, of Modules that are not critical, and of module folders without a number: they come last."""
+"""The weight of Applications, of Modules that are not critical, and of module folders without a number. These come last."""
 UNNUMBERED_WEIGHT: Final = 1
-"""The weight of module folders without a number in a modules directory: there they come first (spec hook-protocol §5.4)."""
+"""The weight of module folders without a number in a modules directory. These folders come first there (spec
+hook-protocol §5.4).
+"""
 MAX_IMAGES: Final = 10_000
 
 SETTINGS_SCHEMAS: Final = ("openapi/settings.yaml", "openapi/config-values.yaml")
@@ -117,18 +119,19 @@ class Definition:
     batch_hooks: tuple[str, ...] = ()
     """Executables that contain several hooks, as paths in the package. The package declares them itself."""
     exclusive_group: str = ""
-    """Its group of Modules; only one Module of a group may be on. "" if it is in no group."""
+    """The group of the Module; only one Module of a group may be on. "" if it is not in a group."""
 
     @property
     def camel(self) -> str:
-        """The key of the package's values, as hooks and templates see it."""
+        """The key under which hooks and templates see the package's values."""
         return camel_name(self.name)
 
     @property
     def recorded_chart(self) -> JsonObject:
         """The chart's metadata for the record of a release: with the package's version, which ``helm list`` shows.
 
-        Templates see the chart's own version. That is the version of a plain chart; any other package chooses it freely.
+        Templates see the chart's own version. In a plain chart the two are the same; any other package chooses its chart's
+        version freely.
         """
         if self.chart is None:
             return {}
@@ -150,9 +153,9 @@ class Definition:
 def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool = False) -> Definition:
     """Read the package in ``tree``, which was requested by ``name`` (a path's last part) and ``version`` ("": any).
 
-    Both must be the same as the package's own name and version, and stand in for a missing one. A plain chart always keeps its
-    own name and version. A tree in a directory of module folders (``in_modules_dir``), or with a weight in its name, is a module
-    folder, even if it is a chart. Blocking. Raises ArtifactError naming a file relative to the package.
+    Both must be the same as the package's own name and version, and replace these if they are missing. A plain chart always keeps
+    its own name and version. A tree in a directory of module folders (``in_modules_dir``), or with a weight in its name, is a
+    module folder, even if it is a chart. Blocking. Raises ArtifactError naming a file relative to the package.
     """
     name = name.rpartition("/")[2]
     files = open_files(tree, name)
@@ -170,7 +173,7 @@ def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool
     if is_kustomization(files) or is_manifest_folder(files):
         return _manifests(files, own_name, version)
     raise ArtifactError(
-        f"package {name[:80]!r}: it is no package: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), a module "
+        f"package {name[:80]!r}: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), a module "
         f"folder ({HOOKS_FOLDER}/, openapi/, {ENABLED_SCRIPT}, {TEMPLATES_FOLDER}/ or {CRDS_FOLDER}/), or manifests "
         f"(*.yaml); add a {PACKAGE_FILE}"
     )
@@ -293,7 +296,7 @@ def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None
 
 
 def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart: Chart | None) -> str:
-    """Return the package's own version, else the requested one. All that can be compared must be the same.
+    """Return the package's own version, else the requested version. All versions that can be compared must be the same.
 
     A chart's version is independent of the package's, and is used only if nothing else is a version.
     """
@@ -324,7 +327,7 @@ def _comparable(version: str) -> str | None:
 
 
 def _flat_or_scoped(files: PackageFiles, name: str) -> JsonObject:
-    """Return the values of a ``package.yaml`` package: flat, or all of them in a section named after it."""
+    """Return the values of a ``package.yaml`` package: they are flat, or all in one section named after the package."""
     values = files.read_object(VALUES_FILE) or {}
     key = camel_name(name)
     beside = values.keys() - {key, f"{key}Enabled", "global"}
@@ -358,7 +361,7 @@ def _conversions(files: PackageFiles, settings: Schema | None) -> ConversionChai
 
 
 def _images(files: PackageFiles, name: str) -> Mapping[str, str]:
-    """Return digests by image name from ``{"image": "sha256:…"}``, or from the same below the package's name."""
+    """Return digests by image name from ``{"image": "sha256:…"}``, or from such an object below the package's name."""
     found = files.read_object(IMAGES_FILE) or {}
     for key in (camel_name(name), name):
         section = found.get(key)

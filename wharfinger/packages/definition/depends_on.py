@@ -1,4 +1,4 @@
-"""Requirements in the resource of a package, in addition to those of the package itself: ``spec.dependsOn``.
+"""Requirements in the resource of a package (``spec.dependsOn``), in addition to those of the package itself.
 
 ::
 
@@ -42,7 +42,7 @@ def read_depends_on(value: JsonValue, *, own: str, namespace: str, where: str = 
         here = at(where, index)
         one = _read_one(closed_object(entry, here, _KEYS), namespace, here)
         if one.package == own:
-            raise ShapeError(f"{here}: this is the {one.kind} itself; a package cannot depend on itself")
+            raise ShapeError(f"{here}: this names the {one.kind} itself; a package cannot depend on itself")
         if one.package in found:
             raise ShapeError(f"{here}: {one} is listed twice; join its versions with a comma")
         found[one.package] = one
@@ -50,7 +50,7 @@ def read_depends_on(value: JsonValue, *, own: str, namespace: str, where: str = 
 
 
 def depends_on_checksum(depends_on: Sequence[DependsOn]) -> str:
-    """Return a canonical checksum: the order of entries does not matter; "" for none."""
+    """Return a canonical checksum, in which the order of entries does not matter; "" without entries."""
     entries: list[JsonValue] = [
         [each.package, each.constraint.text] for each in sorted(depends_on, key=lambda each: each.package)
     ]

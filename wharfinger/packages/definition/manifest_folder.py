@@ -1,8 +1,8 @@
-"""Packages without a chart: a folder of plain manifests, or one with a ``kustomization.yaml`` at its top.
+"""Packages without a chart: a folder of plain manifests, or a folder with a ``kustomization.yaml`` at its top.
 
-Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below. As in Flux, JSON files are not. Names that begin with
-a dot are left out. Each document must be an object: silently skipping a file could lose an object. Kustomize builds a folder with
-a ``kustomization.yaml``, and decides which files belong to it.
+Files that end in ``.yaml`` or ``.yml`` are manifests, in all folders below. As in Flux, JSON files are not read. Names that begin
+with a dot are left out. Each document must be an object: silently skipping a file could lose an object. Kustomize builds a folder
+with a ``kustomization.yaml``, and decides which files belong to it.
 """
 
 import os
@@ -73,7 +73,7 @@ def _manifest_names(root: Path) -> list[str]:
         above = Path(here).relative_to(root)
         if here != os.fspath(root) and (markers := _MARKERS.intersection(listed)):
             raise ArtifactError(
-                f"{above}: has a {min(markers)}, so it is no folder of manifests; make it a package of its own, or name it in a "
+                f"{above}: expected only manifests, found {min(markers)}; make it a package of its own, or name it in a "
                 f"{KUSTOMIZATION_FILES[0]} at the top"
             )
         names += [(above / name).as_posix() for name in listed if _is_manifest(name)]

@@ -73,9 +73,9 @@ def kebab_name(camel: str) -> str:
 
 
 def own_section(values: JsonObject, name: str) -> JsonObject:
-    """Return the module's own values from its ``values.yaml``, written in either way.
+    """Return the module's own values from its ``values.yaml``, with or without a section for the module.
 
-    With a section, the keys beside it are the operator's. Raises ArtifactError if the section is no object.
+    The keys beside a section are the operator's. Raises ArtifactError if the section is not an object.
     """
     key = camel_name(name)
     if values.keys().isdisjoint((key, f"{key}{ENABLED_SUFFIX}", GLOBAL_NAME)):
@@ -94,7 +94,7 @@ def section_of(values: JsonObject, key: str, what: str = VALUES_FILE) -> JsonObj
 
 
 def enabled_flag(values: JsonObject, name: str, what: str = VALUES_FILE) -> bool | None:
-    """Return the value of ``<key>Enabled``; None if it is missing. Raises ArtifactError if it is no boolean."""
+    """Return the value of ``<key>Enabled``; None if it is missing. Raises ArtifactError if it is not a boolean."""
     key = f"{camel_name(name)}{ENABLED_SUFFIX}"
     flag = values.get(key)
     if flag is not None and not isinstance(flag, bool):

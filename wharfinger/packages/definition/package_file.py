@@ -1,7 +1,8 @@
 """``package.yaml``, and ``module.yaml`` of older packages: the package's description of itself.
 
 An unknown key is refused, and the error suggests the key that was probably meant: if a misspelt ``requirements`` were skipped, a
-package would be installed where it must not be. The rules are those of spec runtime §10.2, in both of its spellings.
+package could be installed although its requirements are not met. The rules are those of spec runtime §10.2, in both of its
+spellings.
 
 ``module.yaml`` has rules of its own: it always belongs to a Module, and may have keys for catalogues and other tools; these
 are known by name and ignored.
@@ -153,7 +154,7 @@ def _type(written: str) -> PackageType:
 def _refuse_module_keys(entry: JsonObject) -> None:
     for key in _ONLY_MODULES:
         if entry.get(key) not in (None, False, ""):
-            raise ShapeError(f"{key}: only a Module has it; remove it, or set type: Module")
+            raise ShapeError(f"{key}: only a Module can have this field; remove it, or set type: Module")
 
 
 def _name(entry: JsonObject) -> str:
@@ -176,7 +177,7 @@ def _version(entry: JsonObject) -> str:
 
 
 def _description(entry: JsonObject) -> str:
-    """Return the English description, or else the first one."""
+    """Return the English description, or else the first description."""
     told = _texts(entry.get("descriptions"), "descriptions")
     return told.get("en") or next((each for each in told.values() if each), "")
 
@@ -220,7 +221,9 @@ def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
             raise ShapeError(f"{where}: expected a string, found {type_name(path)}")
         first, *steps = path.split("/")
         if first != HOOKS_FOLDER or not steps or not {"", ".", ".."}.isdisjoint(steps) or not path.isprintable():
-            raise ShapeError(f"{where}: {path[:130]!r} is no path of a hook; write one such as {HOOKS_FOLDER}/main")
+            raise ShapeError(
+                f"{where}: {path[:130]!r} is not the path of a hook; write a path such as {HOOKS_FOLDER}/main"
+            )
         if path in written[:index]:
             raise ShapeError(f"{where}: {path} is listed twice; keep one of them")
     return tuple(str(path) for path in written)

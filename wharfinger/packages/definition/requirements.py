@@ -1,8 +1,8 @@
 """The requirements of a package: versions of Kubernetes and of the platform, modules, and applications.
 
-:mod:`~wharfinger.packages.definition.requirements_reader` reads them as they are written. An application without a namespace is
-in the namespace in which the package is installed. Only the caller that installs the package knows that namespace, so the reader
-keeps names as they are written, and `resolved` turns them into the scheduler's names: a module's own name,
+:mod:`~wharfinger.packages.definition.requirements_reader` reads them as they are written. An application that is named without a
+namespace is in the namespace in which the package is installed. Only the caller that installs the package knows that namespace,
+so the reader keeps names as they are written, and `resolved` turns them into the scheduler's names: a module's own name,
 ``<namespace>.<instance>`` of an application. The requirements of the resource itself, ``spec.dependsOn``, are added
 (`with_depends_on`).
 
@@ -57,7 +57,7 @@ class ApplicationNeeds:
 class Requirements:
     """All requirements of a package. A version of None means that any version is accepted.
 
-    The four lists have only modules; those of `resolved` requirements have applications, too.
+    The four lists have only modules; in `resolved` requirements they have applications, too.
     """
 
     kubernetes: VersionConstraint | None = None
@@ -67,7 +67,7 @@ class Requirements:
     any_of: tuple[DependencyGroup, ...] = ()
     none_of: tuple[DependencyGroup, ...] = ()
     applications: ApplicationNeeds | None = None
-    """None if there are none, or once they are `resolved`."""
+    """None if no applications are required, or once the requirements are `resolved`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,13 @@ def resolved(requirements: Requirements, namespace: str) -> Requirements:
 
 
 def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn]) -> Requirements:
-    """Return `resolved` requirements with those of the resource added, all of them mandatory.
+    """Return `resolved` requirements with the resource's requirements added as mandatory ones.
 
     If the package requires the same package as well, both constraints apply. A package that it excludes stays excluded: the
     requirement is never met, and the gates of the package report the reason.
     """
     if requirements.applications is not None:
-        raise AssertionError("requirements are resolved before what a resource depends on is added")
+        raise AssertionError("expected resolved requirements before those of a resource are added")
     wanted = {each.package: each.constraint for each in depends_on}
     if not wanted:
         return requirements
@@ -185,7 +185,7 @@ def check_buckets(
         for name in names:
             other = places.setdefault(name, bucket)
             if other != bucket:
-                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; keep it in one of them")
+                raise ShapeError(f"{at(where, bucket)}: {name} is also in {other}; keep it in one of the two")
 
 
 def _check_once(where: str, *lists: tuple[str, Iterable[Dependency]]) -> None:

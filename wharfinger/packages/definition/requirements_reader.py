@@ -56,7 +56,7 @@ def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_
     known = ("kubernetes", "platform", "deckhouse", "modules", "bootstrapped" if legacy else "applications")
     entry = closed_object(value, where, known)
     if entry.get("platform") is not None and entry.get("deckhouse") is not None:
-        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is set too; keep one of them")
+        raise ShapeError(f"{at(where, 'deckhouse')}: means the same as platform, which is also set; keep one of them")
     modules = open_object(entry.get("modules"), at(where, "modules"))
     # A bucket is never a string; a module's constraint in the short form always is.
     has_texts = any(isinstance(each, str) for each in modules.values())
@@ -117,7 +117,9 @@ def _long_form(entry: JsonObject, where: str, members: _Members) -> _Needs:
     for number, each in enumerate(conditional):
         if not each.constraint.text:
             path = at(at(where, "conditional"), number)
-            raise ShapeError(f"{path}.constraint: required for {each.name}: without one it has no effect")
+            raise ShapeError(
+                f"{path}.constraint: required for {each.name}, because a requirement without a constraint has no effect"
+            )
     any_of = _groups(entry, "anyOf", where, members)
     none_of = _groups(entry, "noneOf", where, members)
     check_buckets(where, mandatory, conditional, any_of, none_of)
@@ -209,5 +211,5 @@ def _check_application(name: str, path: str, *, of_module: bool) -> None:
         raise ShapeError(f"{path}: {name[:130]!r} cannot be an application; write instance, or namespace/instance")
     if of_module and not slash:
         raise ShapeError(
-            f"{path}: {name}: a Module has no namespace, so it must name the application's; write namespace/{name}"
+            f"{path}: {name}: a Module has no namespace, so it must name the namespace of the application; write namespace/{name}"
         )

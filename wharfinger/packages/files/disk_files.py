@@ -87,14 +87,16 @@ def sync_tree(folder: Path) -> None:
 def publish(temporary: Path, final: Path) -> None:
     """Rename complete and synced content to its final name, atomically.
 
-    A file or link replaces one with that name; for a folder the name must be free.
+    A file or link replaces an existing one of that name; for a folder, the name must be free.
     """
     temporary.rename(final)
     sync_folder(final.parent)
 
 
 def replace_tree(temporary: Path, final: Path, trash: Path) -> None:
-    """`publish` a folder in place of another, which is moved to ``trash``. The name is missing between the two renames."""
+    """`publish` a folder instead of another one, which is moved to ``trash``. Between the two renames, the name does
+    not exist.
+    """
     with suppress(FileNotFoundError):
         final.rename(trash)
     publish(temporary, final)
@@ -131,7 +133,7 @@ def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop =
 def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
     """Return the sha256 over every name below a folder: kind, whether it is executable, and content (a link's target).
 
-    Returns None for more names than MAX_NAMES, or deeper ones than MAX_DEEP; no unpacked package has so many. A file with
+    Returns None for more than MAX_NAMES names, or more than MAX_DEEP nested folders, which no unpacked package has. A file with
     several names is read once. Raises ExtractionStoppedError.
     """
     whole = hashlib.sha256()
@@ -157,7 +159,9 @@ def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None
 
 
 def changed_since(folder: Path, record: Path) -> list[str]:
-    """Return the sorted names below a folder that were written, renamed or given another mode after the file ``record``."""
+    """Return the sorted names below a folder that were written or renamed, or whose mode was changed, after the file
+    ``record``.
+    """
     written = record.stat().st_mtime_ns
     try:
         return sorted("/".join(name) for _, name, status in _below(folder) if status.st_ctime_ns > written)
@@ -166,7 +170,7 @@ def changed_since(folder: Path, record: Path) -> list[str]:
 
 
 def delete(path: Path, trash: Path) -> bool:
-    """Delete a file, link or folder; return False if there is none.
+    """Delete a file, link or folder; return False if it does not exist.
 
     A folder is renamed first, so it is never seen half deleted.
     """
@@ -202,11 +206,13 @@ def _digest(file: BinaryIO, should_stop: ShouldStop) -> str:
 
 
 class _TooManyError(Exception):
-    """More names than MAX_NAMES, or deeper ones than MAX_DEEP."""
+    """More than MAX_NAMES names, or more than MAX_DEEP nested folders."""
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]]:
-    """Yield everything below a folder: its path, its name from there, and its status; links are not followed."""
+    """Yield everything below a folder, each with its path, its name relative to the folder, and its status; links are not
+    followed.
+    """
     count = 0
     pending: list[tuple[Path, tuple[str, ...]]] = [(folder, ())]
     while pending:

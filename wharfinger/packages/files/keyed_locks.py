@@ -1,4 +1,4 @@
-"""One lock for each key, made when it is first wanted and dropped when no task holds it or waits for it."""
+"""One lock for each key, which is made when it is first needed, and dropped when no task holds it or waits for it."""
 
 from dataclasses import dataclass, field
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""Files of an unpacked package for its readers: each is small, regular and inside the package, or it is missing.
+"""Files of an unpacked package for its readers. Readers get only files that are small, regular and inside the package.
 
 A tree comes from a registry or a user's folder. A link is followed only if its target is inside the tree, a pipe is never
 waited for, and nothing is read beyond its limit. Errors name a file relative to the package.
@@ -36,7 +36,9 @@ class PackageFiles:
         return path is not None and path.is_dir()
 
     def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
-        """Return the sorted names in a folder; () if there is none. Raises ArtifactError for more than ``limit``."""
+        """Return the sorted names in a folder; () if the folder does not exist. Raises ArtifactError for more than ``limit``
+        names.
+        """
         path = self._inside(folder)
         if path is None or not path.is_dir():
             return ()
@@ -50,7 +52,9 @@ class PackageFiles:
         return tuple(sorted(found))
 
     def read(self, name: str, *, limit: int = MAX_FILE) -> bytes | None:
-        """Return the content of a file; None if there is none. Raises ArtifactError if it is no file, or over ``limit``."""
+        """Return the content of a file; None if it does not exist. Raises ArtifactError if it is not a regular file, or over
+        ``limit``.
+        """
         path = self._inside(name)
         if path is None:
             return None
@@ -67,9 +71,9 @@ class PackageFiles:
         return data
 
     def read_object(self, name: str) -> JsonObject | None:
-        """Return the object in a YAML or JSON file; {} for an empty file, None if there is no file.
+        """Return the object in a YAML or JSON file; {} for an empty file, None for a missing one.
 
-        Raises ArtifactError naming file and line.
+        Raises ArtifactError, which names the file and the line.
         """
         data = self.read(name)
         if data is None:
@@ -102,7 +106,7 @@ class PackageFiles:
 
 
 def open_files(tree: Path, name: str) -> PackageFiles:
-    """Open the files of the package ``name`` in ``tree``, which may be a link. Raises ArtifactError if it is no folder."""
+    """Open the files of the package ``name`` in ``tree``, which may be a link. Raises ArtifactError if it is not a folder."""
     try:
         root = tree.resolve(strict=True)
     except (OSError, RuntimeError) as error:

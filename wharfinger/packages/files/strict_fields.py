@@ -1,8 +1,8 @@
 """Accessors for hand-written documents that refuse unknown keys, so that a misspelt key is not silently ignored.
 
 The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. The accessors here know the whole path,
-so that a message leads to the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError; the reader of the file adds
-its name.
+so that a message helps to find the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError; the reader of the file
+adds its name.
 """
 
 import difflib
@@ -25,7 +25,7 @@ def at(where: str, key: str | int) -> str:
 
 
 def closed_object(value: JsonValue, where: str, known: Collection[str]) -> JsonObject:
-    """Return the value as an object with only ``known`` keys; null is an empty one."""
+    """Return the value as an object with only ``known`` keys; null counts as an empty object."""
     found = open_object(value, where)
     for key in found:
         if key not in known:
@@ -36,7 +36,7 @@ def closed_object(value: JsonValue, where: str, known: Collection[str]) -> JsonO
 
 
 def open_object(value: JsonValue, where: str) -> JsonObject:
-    """Return the value as an object with any keys; null is an empty one."""
+    """Return the value as an object with any keys; null counts as an empty object."""
     if value is None:
         return {}
     if not isinstance(value, dict):

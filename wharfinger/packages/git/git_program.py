@@ -1,8 +1,8 @@
 """Runs of ``git``, without the user's configuration, hooks and prompts, and within limits.
 
-A login is passed in the environment, never on the command line, where every user of the machine could read it. It is for one
-server: with a login, no redirect is followed. A key for ssh is in a file that only this user can read. With such a key, ssh uses
-no configuration, no agent and no other keys, and accepts only the given host keys.
+A login is passed in the environment, never on the command line, where every user of the machine could read it. A login is for one
+server, so with a login no redirect is followed. A key for ssh is in a file that only this user can read. With such a key, ssh
+uses no configuration, no agent and no other keys, and accepts only the given host keys.
 """
 
 import base64
@@ -125,8 +125,8 @@ def failure(verb: str, outcome: Outcome) -> RegistryError:
         shown = _FINGERPRINT.search(text)
         key = f"the key {shown.group()}" if shown else "a key"
         text = (
-            f"the server has {key}, which is none of its known ones; compare it with what the server's owner publishes, and "
-            "correct known_hosts"
+            f"the server has {key}, which is not one of its known keys; compare it with the keys that the server's "
+            "owner publishes, and correct known_hosts"
         )
     said = text[:MAX_MESSAGE] or outcome.describe()
     said = "".join(character if character.isprintable() else " " for character in said)

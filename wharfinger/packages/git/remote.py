@@ -38,9 +38,9 @@ async def list_tags(git: GitProgram, url: str, access: GitAccess = ANYBODY) -> d
 
 
 async def read_files(git: GitProgram, url: str, tag: str, commit: str, path: str, access: GitAccess = ANYBODY) -> bytes:
-    """Return the files of a folder of a commit as a tar. ``tag`` points at the commit; "" if there is none.
+    """Return the files of a folder of a commit as a tar. ``tag`` points at the commit; "" if the commit has no tag.
 
-    Raises RegistryError, ArtifactNotFoundError if there is no such commit or folder.
+    Raises RegistryError, and ArtifactNotFoundError if the commit or the folder does not exist.
     """
     with tempfile.TemporaryDirectory(prefix="wharfinger-git-", ignore_cleanup_errors=True) as made:
         place = Path(made)

@@ -60,7 +60,7 @@ class BuildCache:
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
         self.locks = entries.locks
-        """A caller holds the lock of its key's digest while it looks for objects and builds them."""
+        """The locks by the digest of a key: a caller holds the lock while it looks for objects and builds them."""
 
     async def get(self, key: BuildKey) -> tuple[JsonObject, ...] | None:
         """Return the objects that a build would return now; None if they are not cached."""

@@ -2,7 +2,7 @@
 
 The engine has kustomize's own library, and returns the same as ``kubectl kustomize``, without starting a program. It builds
 kustomizations only if its library has the version of ``kubectl``'s kustomize, or if there is no ``kubectl``, so both builders
-give the same result. The engine has no network: ``kubectl`` builds a kustomization that names something remote.
+give the same result. The engine has no access to the network, so ``kubectl`` builds a kustomization that names something remote.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ _PLACE: Final = ".wharfinger-overlay"
 """The name of the folder for the files of a build; it exists only in the engine."""
 FORBIDDEN: Final = "a package is built without a network"
 """The reason in messages of a builder that may not access anything outside of a package."""
-_REMOTE: Final = f"{FORBIDDEN}, and its kustomization names something that is not in it; copy that into the package"
+_REMOTE: Final = f"{FORBIDDEN}, but its kustomization names something outside of the package; copy it into the package"
 _NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 
 

@@ -1,6 +1,7 @@
 """The inputs of a kustomize builder: a folder with a ``kustomization.yaml``, or a kustomization generated for a build.
 
-A generated kustomization lies in a folder of its own, the *place*, which the builder chooses. It need not be on the disk.
+A generated kustomization lies in a folder of its own, the *place*, which the builder chooses. This folder need not exist on the
+disk.
 """
 
 import os

@@ -39,7 +39,7 @@ MISSING: Final = "this kustomization needs kubectl, which is not on PATH; instal
 
 
 class KustomizeError(Exception):
-    """A folder cannot be built. If ``transient``, the program was terminated, so another attempt may succeed."""
+    """A folder cannot be built. ``transient`` is True if the program was terminated, so that another attempt may succeed."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class KubectlKustomize:
     """A builder that runs ``kubectl kustomize`` for each build.
 
     If ``program`` is None, every build fails, with the message ``missing``. ``scratch`` is a folder for generated kustomizations;
-    at most ``at_once`` builds run at the same time. Without ``network``, messages give the reason ``forbidden``.
+    at most ``at_once`` builds run at the same time. If ``network`` is False, messages give the reason ``forbidden``.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class KubectlKustomize:
         return self._program is not None
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
-        """Build a kustomization. Raises KustomizeError, also without a program."""
+        """Build a kustomization. Raises KustomizeError; always, if there is no program."""
         check_patches(what)
         if self._program is None:
             raise KustomizeError(self._missing)

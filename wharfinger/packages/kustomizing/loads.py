@@ -1,9 +1,10 @@
 """Check the files that a kustomization or a chart loads, before a build: they must lie in the source, and not be too large.
 
-Flux builds each source in a file system of its own, so a kustomization cannot load what lies outside. Builders here see the whole
-disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is checked, and
-so are the targets of links, and the files of its generators and transformers. Kustomize resolves ``..`` in a path before it
-follows links, but the operating system resolves it afterwards. If these lead to two files, both are checked.
+Flux builds each source in a file system of its own, so a kustomization cannot load files outside of the source. Builders here can
+read the whole disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is
+checked, and so are the targets of links, and the files of its generators and transformers. Kustomize resolves ``..`` in a path
+before it follows links, but the operating system resolves it afterwards. If the two ways lead to two files, both files are
+checked.
 """
 
 import os
@@ -23,7 +24,9 @@ from wharfinger.packages.files.disk_files import read_start
 MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
 MAX_LOADED: Final = 16 * 1024 * 1024
 _PLUGINS: Final = ("generators", "transformers", "validators")
-"""Lists of files that may name files themselves, relative to the kustomization. An entry may also be such a file's text."""
+"""The fields with lists of files, relative to the kustomization, that may name further files. An entry may also be the text of
+such a file.
+"""
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -94,14 +97,14 @@ def check_loads(
             continue
         for text in _texts_of(path, texts):
             if not remote and _ADDRESS.match(text):
-                raise LoadError(f"names {text!r}, and a package is built without a network", path)
+                raise LoadError(f"names {text!r}, but a package is built without a network", path)
             pending += _checked(place, text, top, path, paths)
 
 
 def check_links(folder: Path, limit: Path) -> None:
-    """Check that no link in a chart's folder leads out of ``limit``, because Helm follows links, or to a folder.
+    """Check that no link in a chart's folder leads out of ``limit``, or to a folder.
 
-    The digest of the chart does not include the content of a linked folder. Blocking. Raises LoadError.
+    Helm follows links, and the digest of the chart does not include the content of a linked folder. Blocking. Raises LoadError.
     """
     top = os.path.realpath(limit)
     for place, folders, files in os.walk(folder):
@@ -121,7 +124,7 @@ def _is_inside(real: str, top: str) -> bool:
 
 
 def _texts_of(path: Path, texts: ParsedTexts | None) -> Iterator[str]:
-    """Yield the texts of a kustomization that may be paths, and those of its generators and transformers."""
+    """Yield the texts of a kustomization, of its generators and of its transformers that may be paths."""
     try:
         document = read_kustomization(path, texts)
         yield from _texts(document)
@@ -240,7 +243,7 @@ def _checked_file(real: str, text: str, top: str, kustomization: Path) -> tuple[
     if is_folder:
         return (real,)
     if not stat.S_ISREG(found.st_mode):
-        raise LoadError(f"names {text!r}, which is no file", kustomization)
+        raise LoadError(f"names {text!r}, which is not a file", kustomization)
     if found.st_size > MAX_LOADED:
         raise LoadError(f"names {text!r}, which has more than {MAX_LOADED} bytes; split it", kustomization)
     return ()

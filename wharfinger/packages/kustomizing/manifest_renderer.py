@@ -25,7 +25,7 @@ from wharfinger.packages.rendering.helm_output import read_output
 from wharfinger.packages.rendering.renderer import KeyedRenderer, Rendered, RenderRequest
 
 PLAIN: Final = "manifests 1"
-"""The identity of the reader of plain manifests. Raise the number if it gives another result for the same files."""
+"""The identity of the reader of plain manifests. Raise the number when the reader changes its result for the same files."""
 _PACKAGE: Final = "package"
 """The name of the package's folder in messages of kustomize."""
 
@@ -41,7 +41,8 @@ class ManifestRenderer:
         self._builder = builder
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return what a render depends on in addition to the request; None for a kustomization: its builder has its own cache.
+        """Return everything that a render depends on in addition to the request; None for a kustomization, because its builder
+        has its own cache.
 
         Raises RenderError.
         """

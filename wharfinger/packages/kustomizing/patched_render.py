@@ -77,7 +77,7 @@ class _Work:
                 raise PatchError(f"{FIELD}[{index}]: no object of the chart matches {target}; correct the target")
 
     async def applied(self) -> dict[int, JsonObject | None]:
-        """Return the changed objects (None if deleted) by the ``id()`` of the Python object before. Raises PatchError."""
+        """Return the changed objects (None if deleted) by the ``id()`` of the unpatched Python object. Raises PatchError."""
         changed: dict[int, JsonObject | None] = {}
         for group in self.groups:
             built = await self._build(group, self.patches)
@@ -85,8 +85,8 @@ class _Work:
             if strangers := sorted(after.keys() - group.keys()):
                 version, kind, namespace, name = strangers[0]
                 raise PatchError(
-                    f"{FIELD}: a patch makes {kind} {namespace}/{name} ({version}) of another object; kind, name and namespace "
-                    "of an object cannot be patched"
+                    f"{FIELD}: a patch turns another object into {kind} {namespace}/{name} ({version}); kind, name "
+                    "and namespace of an object cannot be patched"
                 )
             for identity, obj in group.items():
                 new = after.get(identity)
@@ -127,7 +127,7 @@ class _Work:
             except KustomizeError as other:
                 high, said = middle, other
         message = _CONFIGURATION.sub("", str(said).removeprefix("kustomize: "))
-        return PatchError(f"{FIELD}[{high - 1}]: it cannot be applied: {message}; correct the patch")
+        return PatchError(f"{FIELD}[{high - 1}]: the patch cannot be applied: {message}; correct it")
 
 
 def identity_of(obj: JsonObject) -> Identity:

@@ -29,14 +29,14 @@ _OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "tes
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One patch: its text, and its target as pairs of selector and text; () if the text names its object itself."""
+    """One patch: its text, and its target as pairs of selector and text; () if the patch itself names its object."""
 
     patch: str
     target: tuple[tuple[str, str], ...] = ()
 
     @property
     def document(self) -> JsonObject:
-        """Return the patch in the form of a spec, which is that of a kustomization."""
+        """Return the patch in the form of ``spec.patches``, which is also the form in a kustomization."""
         written: JsonObject = {"patch": self.patch}
         if self.target:
             written["target"] = dict(self.target)
@@ -48,7 +48,7 @@ class Patch:
 
 
 def patches_checksum(patches: Sequence[Patch]) -> str:
-    """Return a checksum of patches in their order; "" for none."""
+    """Return a checksum of patches in their order; "" without patches."""
     return checksum([each.document for each in patches]) if patches else ""
 
 
@@ -108,5 +108,7 @@ def _check_body(said: str, target: tuple[tuple[str, str], ...], where: str) -> i
     if not isinstance(body, dict):
         raise ShapeError(f"{where}: expected an object or a list of operations, found {type_name(body)}")
     if not target and not (find_str(body, "kind") and find_str(body, "metadata", "name")):
-        raise ShapeError(f"{where}: it names no object; add apiVersion, kind and metadata.name, or a target beside it")
+        raise ShapeError(
+            f"{where}: the patch names no object; add apiVersion, kind and metadata.name, or a target beside it"
+        )
     return 0

@@ -28,7 +28,7 @@ class StreamTarget(WritableRegistry, Protocol):
         ...
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry; verify it, and do not hold it in memory."""
+        """Copy a blob from another registry, and verify it, without holding it in memory."""
         ...
 
 
@@ -55,6 +55,13 @@ class Sums:
 async def copy_artifact(ends: Ends, reference: str | Digest, sums: Sums, *, dry_run: bool) -> Descriptor:
     """Copy an artifact with everything that belongs to it, unless the target has it. Raises PackageError."""
     descriptor, data = await ends.source.document(ends.source_repository, reference)
+    return await copy_document(ends, reference, descriptor, data, sums, dry_run=dry_run)
+
+
+async def copy_document(
+    ends: Ends, reference: str | Digest, descriptor: Descriptor, data: bytes, sums: Sums, *, dry_run: bool
+) -> Descriptor:
+    """Copy an artifact whose document was read already; see `copy_artifact`."""
     tag = reference if isinstance(reference, str) else ""
     await _copy_related(ends, descriptor, sums, dry_run=dry_run)
     if await _is_there(ends, descriptor, tag):
@@ -115,7 +122,7 @@ async def _copy_related(ends: Ends, descriptor: Descriptor, sums: Sums, *, dry_r
 
 
 async def _copy_tag(ends: Ends, tag: str, sums: Sums, *, dry_run: bool) -> bool:
-    """Copy the artifact of a tag; return False if there is none."""
+    """Copy the artifact of a tag; return False if the tag does not exist."""
     try:
         descriptor, data = await ends.source.document(ends.source_repository, tag)
     except ArtifactNotFoundError:

@@ -18,8 +18,15 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json
 from wharfinger.packages.charts.chart import MAX_CHART_FILE
 from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, RenderError
-from wharfinger.packages.mirroring.copying import SIGNATURE_SUFFIXES, Ends, StreamTarget, Sums, copy_artifact
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, PackageError, RenderError
+from wharfinger.packages.mirroring.copying import (
+    SIGNATURE_SUFFIXES,
+    Ends,
+    StreamTarget,
+    Sums,
+    copy_artifact,
+    copy_document,
+)
 from wharfinger.packages.mirroring.image_references import annotated_images, listed_digests
 from wharfinger.packages.registry.address import PackageReference, RepositoryAddress, is_repository
 from wharfinger.packages.registry.manifest import HELM_CONFIG, PACKAGE_CONFIG
@@ -61,6 +68,7 @@ class Mirror:
     """A copy of packages to ``target``, below ``path``. With ``dry_run`` nothing is written, but everything is counted.
 
     ``unknown`` are the packages whose images could not be found, each with the reason; they are copied without images.
+    ``failed`` are the images that could not be copied: one that does not exist keeps back no other.
     """
 
     source: End
@@ -72,10 +80,14 @@ class Mirror:
     dry_run: bool = False
     sums: Sums = field(default_factory=Sums)
     unknown: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, PackageError] = field(default_factory=dict)
     _images: dict[str, PackageReference] = field(default_factory=dict)
 
     async def run(self, packages: Sequence[Wanted]) -> AsyncGenerator[str, None]:
-        """Copy packages, then the images that they name; yield a line about each copy. Raises PackageError."""
+        """Copy packages, then the images that they name; yield a line about each copy.
+
+        Raises PackageError if a package cannot be copied, or if a copy breaks off that can be continued.
+        """
         for wanted in packages:
             tags = [wanted.tag] if wanted.tag else await self._tags(wanted.name)
             for tag in tags:
@@ -96,43 +108,64 @@ class Mirror:
         return self._line(f"{name}:{tag}", descriptor, before)
 
     async def _image(self, text: str, image: PackageReference) -> str:
+        """Copy an image. Note it as failed if its registry does not have it or does not answer, or if it cannot be copied.
+
+        Raises PackageError if its copy breaks off.
+        """
+        before = self.sums.bytes
+        try:
+            descriptor = await self._copy_image(text, image)
+        except PackageError as error:
+            if error.transient and text not in self.failed:
+                raise
+            self.failed[text] = error
+            return f"{'failed':<10} {text}"
+        return self._line(text, descriptor, before)
+
+    async def _copy_image(self, text: str, image: PackageReference) -> Descriptor:
         registry = str(image.repository.registry).replace(":", "_").strip("[]")
         target = self._target(f"{IMAGES}/{registry}/{image.repository.path}")
         if not is_repository(target):
             raise ArtifactError(f"{text}: its copy would be {target}, which is no repository; use --no-images")
-        before = self.sums.bytes
+        reference = image.tag if image.digest is None else image.digest
         async with self.open_image(image.repository) as source:
             ends = Ends(source, image.repository.path, self.target, target)
-            if image.digest is not None:
-                descriptor = await copy_artifact(ends, image.digest, self.sums, dry_run=self.dry_run)
-            else:
-                descriptor = await copy_artifact(ends, image.tag, self.sums, dry_run=self.dry_run)
-        return self._line(text, descriptor, before)
+            try:
+                descriptor, data = await source.document(image.repository.path, reference)
+            except PackageError as error:  # the registry of this image: the others can be copied all the same
+                self.failed[text] = error
+                raise
+            return await copy_document(ends, reference, descriptor, data, self.sums, dry_run=self.dry_run)
 
     async def _note_images(self, ends: Ends, descriptor: Descriptor, name: str, shown: str) -> None:
-        """Record the images that a package names, and copy those in its own repository.
+        """Record the images of a package, or why they are not known. Raises PackageError."""
+        try:
+            found = await self._images_of(ends, descriptor, name)
+        except (ArtifactError, RenderError, SettingsError, FormatError) as error:
+            self.unknown[shown] = str(error)
+        else:
+            self._images.update({str(image): image for image in found})
+
+    async def _images_of(self, ends: Ends, descriptor: Descriptor, name: str) -> tuple[PackageReference, ...]:
+        """Return the images that a package names, and copy those in its own repository.
 
         A package that lists no images is rendered, and its manifests are searched.
         """
         manifest = await ends.source.manifest(ends.source_repository, descriptor.digest)
         what = f"{ends.source_repository}@{descriptor.digest}"
-        found: tuple[PackageReference, ...] = ()
         if manifest.config.media_type == HELM_CONFIG:
             found = annotated_images(await _metadata(ends, manifest, what), what)
+            if found:
+                return found
         elif manifest.config.media_type == PACKAGE_CONFIG:
             own = await _own_images(ends, manifest, what)
             for digest in own:
                 await copy_artifact(ends, digest, self.sums, dry_run=self.dry_run)
             if own:
-                return
+                return ()
         else:
-            return
-        if not found:
-            try:
-                found = await self.find_images(ends.source, ends.source_repository, name, manifest)
-            except (ArtifactError, RenderError, SettingsError, FormatError) as error:
-                self.unknown[shown] = str(error)
-        self._images.update({str(image): image for image in found})
+            return ()
+        return await self.find_images(ends.source, ends.source_repository, name, manifest)
 
     def _target(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name

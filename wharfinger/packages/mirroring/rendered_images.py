@@ -32,7 +32,6 @@ from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.packages.settings.values import RenderContext, effective_settings, helm_values, merged_values
 from wharfinger.packages.store.disk_store import open_store
-from wharfinger.packages.store.store import Store
 
 OWN_REGISTRY: Final = "registry.invalid/packages"
 """The registry that a package sees as its own. Images there are those of ``images_digests.json``."""
@@ -48,17 +47,24 @@ class RenderedImages:
 
     settings: Mapping[str, JsonObject]
     kube_version: str
-    _store: Store
     _scratch: Path
 
     async def find(
         self, registry: Registry, repository: str, name: str, manifest: Manifest
     ) -> tuple[PackageReference, ...]:
-        """Return the images of a package. Raises PackageError and FormatError if it cannot be rendered."""
-        await self._store.download(registry, repository, manifest)
-        tree = await self._store.install(manifest)
+        """Return the images of a package. Raises PackageError and FormatError if it cannot be rendered.
+
+        A library chart has none: it is never installed, and the charts that contain it name their images themselves.
+        """
+        async with _open_folder(self._scratch) as folder, open_store(folder) as store:
+            await store.download(registry, repository, manifest)
+            return await self._rendered(await store.install(manifest), name)
+
+    async def _rendered(self, tree: Path, name: str) -> tuple[PackageReference, ...]:
         definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=""))
-        if definition.chart is None and definition.layout is not Layout.MANIFESTS:
+        if definition.layout is not Layout.MANIFESTS and (
+            definition.chart is None or definition.chart.type == "library"
+        ):
             return ()
         helm, kubectl = shutil.which("helm"), shutil.which("kubectl")
         if helm is None:
@@ -91,13 +97,21 @@ class RenderedImages:
 async def open_rendered_images(
     settings: Mapping[str, JsonObject], kube_version: str = ""
 ) -> AsyncIterator[RenderedImages]:
-    """Open a search; downloads are deleted when it is closed. Raises StoreError if there is no place for them."""
+    """Open a search; a download is deleted as soon as it has been searched. Raises StoreError if there is no place for them."""
+    async with _open_folder(None) as scratch:
+        yield RenderedImages(settings, kube_version or KUBE_VERSION, scratch)
+
+
+@asynccontextmanager
+async def _open_folder(parent: Path | None) -> AsyncIterator[Path]:
+    """Make a temporary folder, and delete it with what is in it: all versions of all packages would fill a disk."""
     with disk_errors("making a place to unpack packages in"):
-        scratch = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", ignore_cleanup_errors=True)
-    with scratch as place:
-        (Path(place) / "renders").mkdir()
-        async with open_store(Path(place)) as store:
-            yield RenderedImages(settings, kube_version or KUBE_VERSION, store, Path(place) / "renders")
+        made = tempfile.TemporaryDirectory(prefix="wharfinger-mirror-", dir=parent, ignore_cleanup_errors=True)
+    try:
+        yield Path(made.name)
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(made.cleanup)
 
 
 def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReference, ...]:
@@ -107,12 +121,15 @@ def images_in(objects: Iterable[JsonObject], what: str) -> tuple[PackageReferenc
         for name in _names(obj):
             if name.startswith(f"{OWN_REGISTRY}@") or name in found:
                 continue
+            if name.startswith(OWN_REGISTRY):
+                own = f"the image {name.removeprefix(OWN_REGISTRY)[:200]!r} in the package's own registry"
+                raise ArtifactError(f"{what}: a container has {own}, which is known only while it is installed")
             try:
                 found[name] = image_reference(name)
             except (AddressError, FormatError) as error:
                 raise ArtifactError(f"{what}: a container has the image {name[:200]!r}: {error}") from error
         said = find(obj, "spec", "image")
-        if isinstance(said, str) and "/" in said:
+        if isinstance(said, str) and "/" in said and not said.startswith(OWN_REGISTRY):
             try:
                 found.setdefault(said, image_reference(said))
             except (AddressError, FormatError):

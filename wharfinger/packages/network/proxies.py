@@ -7,7 +7,7 @@ from wharfinger.packages.errors import RegistryError
 
 
 def read_proxies(environ: Mapping[str, str]) -> proxies.Proxies:
-    """Return the proxies that an environment names. Raises RegistryError for one that cannot be used."""
+    """Return the proxies that an environment names. Raises RegistryError for a proxy that cannot be used."""
     try:
         return proxies.read_proxies(environ)
     except proxies.ProxyAddressError as error:

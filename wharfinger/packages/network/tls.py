@@ -33,7 +33,9 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """The authorities (PEM) to trust in addition to the system's, and the certificate for servers that demand one."""
+    """The authorities (PEM) to trust in addition to the system's, and the certificate for servers that demand a client
+    certificate.
+    """
 
     ca: str = field(default="", repr=False)
     client: ClientCertificate | None = None
@@ -49,7 +51,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _changed_ns(path: str | None) -> int:
-    """Return the time of the last change of a file or folder; 0 if there is none."""
+    """Return the time of the last change of a file or folder; 0 if it does not exist."""
     try:
         return Path(path).stat().st_mtime_ns if path else 0
     except OSError:
@@ -66,7 +68,7 @@ def _context(tls: Tls, _as_of: tuple[int, ...]) -> ssl.SSLContext:
         except (ssl.SSLError, ValueError) as error:
             why = str(error) or type(error).__name__
             raise RegistryError(
-                f"the certificate authority is no PEM text with certificates: {why}", transient=False
+                f"the certificate authority: expected PEM text with certificates: {why}", transient=False
             ) from error
     if tls.client is not None:
         try:

@@ -15,7 +15,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class RoutedTransport(httpx.AsyncBaseTransport):
-    """Connections to the server at ``base``, and to all servers to which it redirects."""
+    """Connections to the server at ``base``, and to all servers that it redirects to."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class RoutedTransport(httpx.AsyncBaseTransport):
         others: ssl.SSLContext,
         limits: httpx.Limits,
     ) -> None:
-        """``own`` is for the server at ``base``, which alone may see the client's certificate."""
+        """``own`` is for the server at ``base``, the only server that may see the client's certificate."""
         self._origin = origin_of(base)
         self._proxies = proxies
         self._own = own

@@ -79,7 +79,7 @@ class PackageReference:
     digest: Digest | None = None
 
     def __str__(self) -> str:
-        """Return ``registry.example/charts/podinfo:1.2.3@sha256:…``, with the tag and digest that it has."""
+        """Return ``registry.example/charts/podinfo:1.2.3@sha256:…``, without the tag or the digest if it is missing."""
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.repository}{tag}" + (f"@{self.digest}" if self.digest else "")
 
@@ -95,7 +95,7 @@ def parse_repository(text: str, *, insecure: bool = False) -> RepositoryAddress:
     """Read ``[scheme://]host[:port]/path``, without tag and digest. Raises AddressError."""
     reference = parse_reference(text, insecure=insecure)
     if reference.tag or reference.digest:
-        raise AddressError(f"{_shown(text)}: names one package; give the repository, without tag and digest")
+        raise AddressError(f"{_shown(text)}: this names one package; give the repository, without tag and digest")
     return reference.repository
 
 
@@ -115,7 +115,7 @@ def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
     host, slash, path = rest.partition("/")
     if not slash:
         raise AddressError(
-            f"{_shown(text)}: no repository; expected host/path[:tag], such as registry.example/charts/web:1.0.0"
+            f"{_shown(text)}: expected host/path[:tag], such as registry.example/charts/web:1.0.0, found no repository"
         )
     registry = _registry(host, text)
     path, colon, tag = path.partition(":")
@@ -131,7 +131,7 @@ def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
 
 
 def choose_scheme(registry: RegistryAddress, *, insecure: bool) -> Scheme:
-    """Return http for this machine or if it is allowed, https for all other registries."""
+    """Return http for this machine or if plain http is allowed, https for all other registries."""
     return "http" if insecure or registry.is_loopback else "https"
 
 
@@ -171,7 +171,7 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
     if at and not host.startswith("sha256"):
         # The text is not quoted: messages are written to logs and a resource's status.
-        raise AddressError("an address with a user name or password; give them separately")
+        raise AddressError("the address contains a user name or password; give them separately")
     if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")
     return _SCHEMES.get(prefix), rest

@@ -57,12 +57,12 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class BasicChallenge:
-    """The registry asks for user name and password."""
+    """The challenge of a registry that asks for a user name and a password."""
 
 
 @dataclass(frozen=True, slots=True)
 class BearerChallenge:
-    """The registry asks for a token from ``realm``."""
+    """The challenge of a registry that asks for a token from ``realm``."""
 
     realm: str
     service: str
@@ -112,7 +112,7 @@ def _read_header(text: str) -> list[BasicChallenge | BearerChallenge]:
 def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) -> httpx.URL:
     """Return the URL to request the token from. Raises RegistryError for a realm that must not get a password.
 
-    ``scope`` is used if the challenge names none.
+    ``scope`` is used if the challenge does not name a scope.
     """
     query = httpx.QueryParams({"service": challenge.service} if challenge.service else {})
     for one in (challenge.scope or scope).split(" "):
@@ -133,15 +133,17 @@ def token_form(challenge: BearerChallenge, *, scope: str, identity_token: str) -
 
 
 def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
-    """Return the realm of a challenge. Raises RegistryError for one that must not get a password."""
+    """Return the realm of a challenge. Raises RegistryError for a realm that must not get a password."""
     try:
         realm = httpx.URL(challenge.realm)
     except (httpx.InvalidURL, ValueError) as error:
         raise RegistryError(
-            f"registry {registry.netloc.decode()}: its token realm is no URL", transient=False
+            f"registry {registry.netloc.decode()}: its token realm is not a URL", transient=False
         ) from error
     if realm.scheme not in {"http", "https"} or not realm.host or realm.userinfo:
-        raise RegistryError(f"registry {registry.netloc.decode()}: its token realm is no http(s) URL", transient=False)
+        raise RegistryError(
+            f"registry {registry.netloc.decode()}: its token realm is not an http(s) URL", transient=False
+        )
     if realm.scheme == "http" and registry.scheme != "http":
         raise RegistryError(
             f"registry {registry.netloc.decode()}: it asks for the password to be sent to {realm.host} over plain http, so it "
@@ -187,14 +189,14 @@ def _is_address(host: str) -> bool:
 
 
 def read_token(data: bytes, realm_host: str) -> Token:
-    """Return the token in a realm's answer. Raises RegistryError if there is none."""
+    """Return the token in a realm's answer. Raises RegistryError if the answer has no token."""
     try:
         answer = as_object(decode_json(data, max_bytes=MAX_TOKEN_ANSWER, what="token answer"), "token answer")
         value = find_str(answer, "token") or find_str(answer, "access_token")
     except FormatError as error:
         raise RegistryError(f"token realm {realm_host}: {error}", transient=True) from error
     if not _TOKEN68.match(value):
-        raise RegistryError(f"token realm {realm_host}: its answer holds no token", transient=True)
+        raise RegistryError(f"token realm {realm_host}: its answer has no token", transient=True)
     expires = find(answer, "expires_in")
     usable = isinstance(expires, int | float) and not isinstance(expires, bool) and 0 < expires < 10**7
     return Token(value, float(expires) if usable and isinstance(expires, int | float) else DEFAULT_TOKEN_LIFE)

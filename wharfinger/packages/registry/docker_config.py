@@ -1,7 +1,8 @@
-"""The login of a registry from Docker's configuration, as ``docker login`` writes it and as Secrets of Kubernetes carry it.
+"""The login of a registry from Docker's configuration, in the form that ``docker login`` writes and Secrets of Kubernetes
+contain.
 
 There are two forms: ``config.json`` (``.dockerconfigjson``), with one entry for each registry in ``auths``, and the older
-``.dockercfg``, which is only the map of such entries. Keys are as users typed them: ``registry.example``,
+``.dockercfg``, which is only the map of such entries. Keys have the form in which users typed them: ``registry.example``,
 ``https://registry.example/v1/``, ``registry.example:5000/team``, ``*.example.com``. The most specific matching key wins: a longer
 path first, then a host without a wildcard.
 
@@ -24,7 +25,7 @@ from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.credentials import Credentials
 
 MAX_DOCKER_CONFIG: Final = 1024 * 1024
-"""The largest size of a configuration, in bytes; a Secret cannot hold more either."""
+"""The largest size of a configuration, in bytes; a Secret has the same limit."""
 MAX_KEYS: Final = 1_000
 """The largest number of entries: matching each of them blocks other tasks."""
 
@@ -98,8 +99,8 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
 class Helper:
     """A credential helper for a registry. ``server`` is the name by which it knows the registry.
 
-    ``is_named`` is True if the file names the registry; then it is an error if the helper cannot be run. Docker asks the helper
-    in ``credsStore`` for all other registries, too, but most users need no login for them.
+    ``is_named`` is True if the file names the registry; in that case, a helper that cannot be run is an error. Docker asks the
+    helper in ``credsStore`` for all other registries, too, but most users need no login for these.
     """
 
     name: str
@@ -140,7 +141,7 @@ def read_helper_answer(data: bytes) -> Credentials | None:
         answer = as_object(decode_json(data, max_bytes=MAX_DOCKER_CONFIG, what="answer"), "answer")
         username, secret = find_str(answer, "Username"), find_str(answer, "Secret")
     except FormatError:
-        raise DockerConfigError("its answer is not what a credential helper prints") from None
+        raise DockerConfigError("its answer does not have the form of a credential helper's output") from None
     if username == _TOKEN_USER:
         return Credentials(username, "", secret) if secret else None
     return Credentials(username, secret) if username or secret else None

@@ -1,4 +1,4 @@
-"""The logins of this machine's user, as Docker keeps them: in ``config.json``, and in the credential helpers that it names.
+"""The logins that Docker keeps for this machine's user: in ``config.json``, and in the credential helpers that this file names.
 
 A helper is the program ``docker-credential-NAME`` on PATH. It gets the name of the registry on its standard input and prints a
 user name and a secret in JSON. It runs with the environment of this process, because it reads its settings from there. Messages
@@ -43,7 +43,7 @@ _NO_LOGIN: Final = (b"credentials not found", b"no credentials", b"no basic auth
 
 
 def default_file() -> Path:
-    """Return the path of Docker's configuration: below DOCKER_CONFIG, or in the home of this user. It need not exist."""
+    """Return the path of Docker's configuration, below DOCKER_CONFIG or in the home of this user. The file need not exist."""
     folder = os.environ.get("DOCKER_CONFIG", "")
     if folder:
         return Path(folder) / "config.json"
@@ -162,6 +162,6 @@ def _found(program: str) -> str | None:
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a file, at most one byte more than is allowed. Blocking. Raises OSError."""
+    """Return the content of a file, cut one byte after the limit. Blocking. Raises OSError."""
     with path.open("rb") as file:
         return file.read(MAX_DOCKER_CONFIG + 1)

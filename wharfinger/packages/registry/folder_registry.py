@@ -1,8 +1,8 @@
-"""A registry that is a folder of package folders, for an author at work: each package is packed when it is requested.
+"""A registry that is a folder of package folders, for authors: each package is packed when it is requested.
 
-A package has one version, which is in its own files, and so one tag; no other tag is found. A package without a version is found
-under any tag. The same files give the same digest, and changed files a different one. The package that was returned last is kept
-until another package is requested or this registry is closed, so that a read that has begun can be finished.
+A package has one version, which its own files state, and so one tag; no other tag is found. A package without a version is found
+under any tag. The same files give the same digest, and changed files give a different digest. The package that was returned last
+is kept until another package is requested or this registry is closed, so that a read that has begun can be finished.
 
 A folder of global hooks is not a folder of packages, but the package ``global-hooks`` itself, unless it contains a package of
 that name.
@@ -43,8 +43,8 @@ class FolderRegistry:
         package = await self._pack(repository)
         if package.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
-                f"{self._root / repository}: not version {tag}; the folder has version {package.tag}; "
-                "request that one, or change the version in its files"
+                f"{self._root / repository}: not version {tag}; the folder has version {package.tag}; request that "
+                "version, or change the version in its files"
             )
         return package.manifest.descriptor
 
@@ -63,7 +63,7 @@ class FolderRegistry:
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream the config or the layer of the package, as it was requested last, else from its current files."""
+        """Stream the config or the layer of the package that was requested last, else of the package in its current files."""
         package = self._kept(repository) or await self._pack(repository)
         what = f"{self._root / repository}@{blob.digest}"
         for one in (package.config, package.layer):
@@ -73,7 +73,7 @@ class FolderRegistry:
         raise ArtifactNotFoundError(f"{what}: not found: the folder's files have changed; request the package again")
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """Return the package's version; () if it has none."""
+        """Return the package's version; () if the package states no version."""
         tag = (await self._pack(repository)).tag
         return (tag,) if tag else ()
 

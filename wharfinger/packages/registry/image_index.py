@@ -1,8 +1,8 @@
 """Indexes: one name for several manifests, one of which is the package for this machine.
 
 Builders for several platforms push an index even for a single image, with attestations beside it. If there is only one image, it
-is chosen; otherwise the first one for Linux on this machine's architecture (image-spec 1.1 §"Image Index"). A package's files are
-seldom bound to an architecture, so the architecture of a single image does not matter.
+is chosen; otherwise the first image for Linux on this machine's architecture (image-spec 1.1 §"Image Index"). A package's files
+are seldom bound to an architecture, so the architecture of a single image does not matter.
 """
 
 import platform
@@ -39,9 +39,9 @@ def running_architecture() -> str:
 
 
 def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = "") -> Descriptor:
-    """Return the manifest of an index for an architecture; "" is that of this machine.
+    """Return the manifest of an index for an architecture; "" is this machine's architecture.
 
-    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are no index or no entry fits.
+    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are not an index or if no entry fits.
     """
     what = f"index {descriptor.digest}"
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
@@ -63,7 +63,9 @@ def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descript
     fitting = images if len(images) == 1 else [entry for entry in images if _is_for(entry, architecture)]
     if not fitting:
         there = ", ".join(sorted({_platform(entry) for entry in images})[:5]) or "nothing"
-        raise ArtifactError(f"no image for linux/{architecture}; it has {there}: push one, or name one by its digest")
+        raise ArtifactError(
+            f"no image for linux/{architecture}; it has {there}; push such an image, or name an image by its digest"
+        )
     return read_descriptor(fitting[0], "manifests")
 
 

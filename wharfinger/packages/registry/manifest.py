@@ -55,11 +55,11 @@ READABLE: Final = (OCI_MANIFEST, DOCKER_MANIFEST)
 INDEXES: Final = (OCI_INDEX, DOCKER_LIST)
 
 MAX_MANIFEST: Final = 4 * 1024 * 1024
-"""The largest size of a manifest, in bytes; the distribution spec asks registries to accept manifests up to it."""
+"""The largest size of a manifest, in bytes; the distribution spec asks registries to accept manifests up to this size."""
 MAX_LAYERS: Final = 1_000
 MAX_ANNOTATIONS: Final = 1_000
 MAX_BLOB: Final = 64 * 1024**3
-"""The largest size that a descriptor may announce, in bytes; a larger one is an error, or does not belong to a package."""
+"""The largest size that a descriptor may announce, in bytes; a larger size is an error, or does not belong to a package."""
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
 
@@ -67,7 +67,7 @@ _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z
 def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
     """Read a manifest.
 
-    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are no supported manifest.
+    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are not a supported manifest.
     """
     what = f"manifest {descriptor.digest}"
     if len(data) > MAX_MANIFEST:
@@ -85,7 +85,7 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
 def manifest_media_type(data: bytes, content_type: str) -> str:
     """Return the media type of the bytes: their own ``mediaType`` first, then the Content-Type of the response.
 
-    An OCI manifest in a folder may have neither; then its fields decide. Raises ArtifactError for bytes that are no JSON
+    An OCI manifest in a folder may have neither; then its fields decide. Raises ArtifactError for bytes that are not a JSON
     object.
     """
     try:
@@ -118,7 +118,7 @@ def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotatio
 
 
 def is_chart(manifest: Manifest) -> bool:
-    """Return whether the manifest is that of a Helm chart, as from `helm push`, and not of an image."""
+    """Return whether this is the manifest of a Helm chart, as `helm push` makes it, and not of an image."""
     return manifest.config.media_type == HELM_CONFIG or any(one.media_type == HELM_CHART for one in manifest.layers)
 
 
@@ -170,7 +170,7 @@ def manifest_fields(manifest: Manifest) -> JsonObject:
 
 
 def manifest_from_fields(fields: JsonObject) -> Manifest:
-    """Read a manifest from a record. Raises FormatError, DigestError, ArtifactError if it is none."""
+    """Read a manifest from a record. Raises FormatError, DigestError, or ArtifactError if the record is not valid."""
     return _manifest(fields, read_descriptor(find(fields, "descriptor"), "descriptor"))
 
 
@@ -179,7 +179,7 @@ def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
         raise ArtifactError("schemaVersion is not 2; push the package again with a current tool")
     media_type = find_str(document, "mediaType") or descriptor.media_type
     if media_type in INDEXES or ("manifests" in document and "layers" not in document):
-        raise ArtifactError("an index where one image is expected; name the image by its digest")
+        raise ArtifactError("expected one image, found an index; name the image by its digest")
     if media_type not in READABLE:
         raise ArtifactError(f"{media_type[:200]!r} is not a supported type of manifest")
     if descriptor.media_type not in {"", media_type}:

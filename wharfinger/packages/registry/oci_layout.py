@@ -6,8 +6,8 @@
     <root>/<repository>/index.json                 the manifests, and by annotation the tag of each
     <root>/<repository>/blobs/sha256/<hex>         manifests, configs and layers
 
-Such a folder may be carried on a memory stick, so reads are verified as over a network: manifests before they are parsed,
-blobs while they stream. Written files are complete or absent: blobs and index are renamed into place, the index last.
+Such a folder may come from a memory stick, so reads are verified as over a network: manifests before they are parsed, blobs while
+they stream. Written files are complete or absent: blobs and the index are renamed into place, the index last.
 """
 
 import fcntl
@@ -58,7 +58,7 @@ class OciLayout:
         self._root = root
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest whose name in the index is ``tag``; raise ArtifactNotFoundError if there is none."""
+        """Return the manifest whose name in the index is ``tag``; raise ArtifactNotFoundError if the index has no such name."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         folder = self._folder(repository)
@@ -76,7 +76,7 @@ class OciLayout:
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
         """Return a manifest by digest, through an index.
 
-        Raises DigestError for other bytes, ArtifactError if it is no image manifest.
+        Raises DigestError if the bytes do not match, ArtifactError if they are not an image manifest.
         """
         folder = self._folder(repository)
         data = await self._manifest_bytes(folder, digest)
@@ -102,7 +102,7 @@ class OciLayout:
         return tuple(sorted({name for name in names if isinstance(name, str) and is_tag(name)}))
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if there is none."""
+        """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if it does not exist."""
         digest = reference if isinstance(reference, Digest) else (await self.resolve(repository, reference)).digest
         data = await self._manifest_bytes(self._folder(repository), digest)
         return Descriptor(manifest_media_type(data, ""), digest, len(data)), data
@@ -116,7 +116,7 @@ class OciLayout:
         return read_referrers(data, f"referrers of {self._root / repository}@{digest}")
 
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
-        """Write a blob unless it is there; make the layout if there is none."""
+        """Write a blob unless it exists; make the layout if it does not exist."""
         folder = self._folder(repository)
         digest = digest_of(data)
         await _run(f"push of {folder}@{digest}", partial(_write_blob, folder, digest, data))
@@ -128,7 +128,7 @@ class OciLayout:
         return await _run(f"{path}", partial(_is_there, path, blob.digest, blob.size))
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry into a file, which is given its name once all bytes are verified."""
+        """Copy a blob from another registry into a file, which gets its final name once all bytes are verified."""
         folder = self._folder(repository)
         what, path = f"push of {folder}@{blob.digest}", _blob_path(folder, blob.digest)
         await _run(what, partial(_prepare, folder))
@@ -239,7 +239,7 @@ def _read_index(folder: Path) -> JsonObject:
         for number, entry in enumerate(find_list(index, "manifests")):
             as_object(entry, f"manifests.{number}")
     except FormatError as error:
-        raise ArtifactError(f"{path}: {error}; this is no OCI image layout, or a damaged one") from error
+        raise ArtifactError(f"{path}: {error}; this is not an OCI image layout, or it is damaged") from error
     return index
 
 
@@ -252,7 +252,7 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _open(path: Path) -> io.BufferedReader:
-    """Open a file for reading. Raises OSError; ArtifactError if it is no file."""
+    """Open a file for reading. Raises OSError, and ArtifactError if it is not a regular file."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()

@@ -58,11 +58,11 @@ class OciRegistry:
         return str(self._wire.base)
 
     async def check(self, repository: str) -> None:
-        """Check that this is a registry, and that it accepts the login. Raises RegistryError if not."""
+        """Check that the server is a registry, and that it accepts the login. Raises RegistryError otherwise."""
         await self._wire.ask(Ask("GET", "/v2/", _checked(repository), self._wire.name), max_bytes=MAX_MANIFEST)
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest of a tag, hashed here; raise ArtifactNotFoundError if there is none."""
+        """Return the manifest of a tag, hashed here; raise ArtifactNotFoundError if the tag does not exist."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         data, content_type = await self._get_manifest(repository, tag)
@@ -71,7 +71,7 @@ class OciRegistry:
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
         """Return a manifest by digest, through an index.
 
-        Raises DigestError for other bytes, ArtifactError if it is no image manifest.
+        Raises DigestError if the bytes do not match, ArtifactError if they are not an image manifest.
         """
         return await self._manifest(repository, digest, follow_index=True)
 
@@ -109,7 +109,7 @@ class OciRegistry:
         )
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if there is none."""
+        """Return a manifest or an index as it is, by tag or by digest; raise ArtifactNotFoundError if it does not exist."""
         if isinstance(reference, str) and not is_tag(reference):
             raise AddressError(f"{reference[:200]!r} is no tag")
         data, content_type = await self._get_manifest(repository, str(reference))
@@ -160,7 +160,9 @@ class OciRegistry:
         return head.status == 200 and head.headers.get("content-length") == str(blob.size)
 
     async def copy_blob(self, repository: str, blob: Descriptor, source: Registry, source_repository: str) -> None:
-        """Copy a blob from another registry in pieces, so a large one is never in memory; it is verified while it is read."""
+        """Copy a blob from another registry in pieces, so that a large blob is never in memory; it is verified while it
+        is read.
+        """
         path = f"/v2/{_checked(repository)}/blobs/uploads/"
         what = f"push of {self._wire.name}/{repository}@{blob.digest}"
         start = Ask("POST", path, repository, what, write=True, accepted=(202,))

@@ -16,11 +16,11 @@ from wharfinger.packages.definition.package_file import MAX_BYTES, PACKAGE_FILE
 
 CHANGELOGS: Final = ("changelog.yaml", "changelog.yml")
 MAX_FACTS: Final = 64 * 1024
-"""The limit of each fact in bytes; a larger one is left out."""
+"""The limit of each fact in bytes; a larger fact is left out."""
 
 
 def published_facts(folder: Path, version: str) -> JsonObject:
-    """Return the facts that the package in ``folder`` has; it is pushed as ``version``. Blocking."""
+    """Return the facts about the package in ``folder``, which is pushed as ``version``. Blocking."""
     facts: JsonObject = {}
     package = _document(folder / PACKAGE_FILE)
     if isinstance(package, dict) and (needs := find_object(package, "requirements")):
@@ -41,7 +41,7 @@ def _of_version(changelog: JsonValue, version: str) -> JsonValue:
 
 
 def _document(path: Path) -> JsonValue:
-    """Return the content of a YAML file; None if there is none that can be read."""
+    """Return the content of a YAML file; None if it is missing or cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

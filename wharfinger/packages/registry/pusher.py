@@ -58,7 +58,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package ready to be pushed; ``version`` is the one in its own files, or ""."""
+    """A package ready to be pushed; ``version`` is the version in its own files, or ""."""
 
     name: str
     version: str
@@ -68,7 +68,7 @@ class Package:
 
     @property
     def tag(self) -> str:
-        """The tag of its version in a registry, "" without one. Raises AddressError."""
+        """The tag of its version in a registry, "" without a version. Raises AddressError."""
         return tag_of_version(self.version) if self.version else ""
 
     @property
@@ -136,7 +136,7 @@ def pack_archive(archive: bytes, what: str) -> Package:
 
 
 def _definition(folder: Path, name: str, what: str, version: str = "") -> Definition:
-    """Read the definition as the runtime will. Raises ArtifactError if the runtime would refuse the package."""
+    """Read the definition in the way that the runtime reads it. Raises ArtifactError if the runtime would refuse the package."""
     try:
         return read_definition(folder, name=name, version=version)
     except ArtifactError as error:

@@ -2,8 +2,8 @@
 
 Implementations: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distribution protocol over httpx),
 :mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder),
-:mod:`wharfinger.packages.registry.folder_registry` (package folders, packed on request; nothing can be pushed there, so it
-is no WritableRegistry). Every implementation passes ``tests/packages/support/registry_contract.py``.
+:mod:`wharfinger.packages.registry.folder_registry` (package folders, packed on request; nothing can be pushed there, so it is not
+a WritableRegistry). Every implementation passes ``tests/packages/support/registry_contract.py``.
 
 Digests are always verified: a caller that reads a manifest or a blob through this interface gets bytes with the requested
 digest, or a DigestError. Blobs are verified while they stream; the check follows the last chunk.
@@ -41,13 +41,13 @@ class Registry(Protocol):
     """One registry. ``repository`` is the path below its host, such as ``charts/podinfo``. Raises PackageError."""
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the manifest that a tag points at now; raise ArtifactNotFoundError if there is none."""
+        """Return the manifest that a tag points at now; raise ArtifactNotFoundError if the tag does not exist."""
         ...
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
         """Return a manifest by digest, verified and read; an index is followed to its image for this machine.
 
-        The descriptor in the result is that of the manifest, so if ``digest`` is that of an index, they differ.
+        The result has the descriptor of the image's manifest, so its digest differs from ``digest`` if that names an index.
         """
         ...
 
@@ -60,11 +60,11 @@ class Registry(Protocol):
         ...
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest or an index as it is stored, by tag or by digest; verified if by digest."""
+        """Return a manifest or an index as it is stored, by tag or by digest; if a digest is given, the bytes are verified."""
         ...
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return the manifests that refer to an artifact (OCI 1.1), each with its artifact type; () if there are none."""
+        """Return the manifests that refer to an artifact (OCI 1.1), each with its artifact type."""
         ...
 
 

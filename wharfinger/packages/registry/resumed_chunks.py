@@ -3,7 +3,7 @@
 The rest is requested with ``Range`` (RFC 9110 §14). A server without support for ranges sends the whole blob again, and the bytes
 that were received before are skipped. The request itself refreshes the login, so a token that expires in the middle of a layer
 costs one request. After MAX_EMPTY attempts in a row without new bytes, the error is raised. The reader
-(:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes, whichever responses they came in.
+(:mod:`~wharfinger.packages.registry.verified_blob`) verifies the bytes of all responses.
 """
 
 import re
@@ -75,12 +75,14 @@ class ResumedChunks:
         self._chunks = incoming.chunks
 
     def _skipped(self, incoming: Incoming) -> int:
-        """Return the number of bytes of this response that were received before. Raises DigestError for another blob."""
+        """Return the number of bytes of this response that were received before. Raises DigestError if the response is about
+        another blob.
+        """
         if incoming.status == 206:
             match = _RANGE.match(incoming.headers.get("content-range", ""))
             if match is None or int(match["start"]) != self._offset or match["size"] not in {"*", str(self._blob.size)}:
                 raise DigestError(
-                    f"{self._ask.what}: requested the bytes from {self._offset} on, and the registry sent others",
+                    f"{self._ask.what}: requested the bytes from {self._offset} on, but the registry sent others",
                     transient=True,
                 )
             return 0

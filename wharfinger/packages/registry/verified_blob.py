@@ -12,7 +12,7 @@ from wharfinger.packages.registry.registry import Descriptor
 
 @dataclass(frozen=True, slots=True)
 class LeastSpeed:
-    """The least speed of a transfer: below ``bytes_per_s`` over ``window_s`` seconds, it is cut."""
+    """The least speed of a transfer, which is ended if it is below ``bytes_per_s`` over ``window_s`` seconds."""
 
     bytes_per_s: float = 16 * 1024
     window_s: float = 20.0
@@ -46,7 +46,7 @@ class VerifiedBlob:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk. Raises DigestError, or RegistryError if the transfer breaks off or is too slow."""
+        """Return the next chunk. Raises DigestError, or RegistryError if the transfer is interrupted or too slow."""
         chunk = await self._received()
         if chunk is None:
             self._check_end()
@@ -87,7 +87,9 @@ class VerifiedBlob:
 
 
 class ReadChunks:
-    """The results of ``read`` up to an empty one. It is not a generator, because a generator must be closed if it ends early."""
+    """The results of ``read`` up to an empty result. It is not a generator, because a generator must be closed if it
+    ends early.
+    """
 
     def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:
         self._read = read

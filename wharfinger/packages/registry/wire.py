@@ -1,6 +1,6 @@
 """Requests to one registry: connections, redirects and authorization, each with its limits.
 
-It knows nothing else of the protocol. The httpx transport is used without the client around it. So there are no cookies, no
+The rest of the protocol is not here. The httpx transport is used without the client around it. So there are no cookies, no
 credentials from the environment, no automatic redirects, and no log lines of the client, which contain whole URLs: URLs of
 redirects to object storage contain signatures. Invariants:
 
@@ -82,7 +82,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """An accepted answer whose body is still arriving; read ``chunks`` at most once, inside the exchange."""
+    """An accepted answer whose body is still being received; read ``chunks`` at most once, inside the exchange."""
 
     status: int
     headers: httpx.Headers
@@ -177,15 +177,15 @@ class Wire:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """Return a location in the registry, as named by the registry, with the scheme, host and port that are used here.
+        """Return a location that the registry named, with the scheme, host and port that are used here.
 
-        Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises
-        RegistryError for another host.
+        Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises RegistryError
+        for another host.
         """
         try:
             url = (origin or self.base).join(location)
         except (httpx.InvalidURL, ValueError) as error:
-            raise RegistryError(f"{what}: the registry's Location is no URL", transient=False) from error
+            raise RegistryError(f"{what}: the registry's Location is not a URL", transient=False) from error
         if url.host != self.base.host:
             raise RegistryError(
                 f"{what}: the registry points at another host ({url.host[:200]}); refused", transient=False
@@ -211,6 +211,9 @@ class Wire:
             challenges = read_challenges(response.headers.get_list("www-authenticate"))
             body = await _error_body(response, ask.what)
             refused = failure(ask.what, status, body, response.headers)
+            if status == 403 and own:
+                # The right may be given later, but a token keeps the rights of the moment in which it was made.
+                self._known.drop(Purpose(ask.repository, ask.write))
             if status != 401 or not own:
                 raise refused
             try:
@@ -293,7 +296,7 @@ class Wire:
         return False
 
     async def _renew(self) -> bool:
-        """Replace a refused login with a newer one; return False if there is none."""
+        """Replace a refused login with a newer login; return False if there is no newer login."""
         if self._access.renew is None:
             return False
         newer = await self._access.renew()
@@ -391,8 +394,8 @@ async def _error_body(response: httpx.Response, what: str) -> bytes:
 async def _abandon(response: httpx.Response, chunks: AsyncIterator[bytes] | None) -> None:
     """Discard a response, read or not.
 
-    The body is a chain of async generators four libraries deep. If it were left half read, the garbage collector would end
-    them at some later time. Reading on inside a cancelled scope ends the whole chain here, and httpcore closes the
+    The body is a chain of async generators through four libraries. If the body were left half read, the garbage collector would
+    end these generators at some later time. Reading on inside a cancelled scope ends the chain here, and httpcore closes the
     connection.
     """
     if chunks is not None:

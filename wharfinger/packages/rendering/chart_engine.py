@@ -1,12 +1,12 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
 Starting Helm takes 30 to 50 ms of processor time, rendering a small chart 3 ms. So a worker (the program of ``engine/``) keeps
-running, and renders the same as ``helm template``, byte by byte. It also contains kustomize's library, and gives the results of
-``kubectl kustomize``, but never fetches anything. And it executes the templates of ResourceSets.
+running, and renders the same as ``helm template``, byte by byte. The worker also contains kustomize's library, and gives the
+results of ``kubectl kustomize``, but never fetches anything. It also executes the templates of ResourceSets.
 
 Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
-replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is one.
-If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, only that worker and that
+replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if any worker is
+idle. If a chart takes too long, has too much output or kills its worker, or if the caller is cancelled, only that worker and that
 render are lost.
 
 A worker has the same environment, memory limit and folder as a run of Helm. It exits when its input ends, even while it renders,
@@ -42,7 +42,7 @@ IDLE_S: Final = 60.0
 MAX_RENDERS: Final = 500
 MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time that a worker has to exit; it has nothing to clean up."""
+"""The time limit for the exit of a worker, which has nothing to clean up."""
 MAX_REQUEST: Final = 64 * 1024 * 1024
 """The largest size of a request, in bytes, as in the engine; a post-renderer's request has all manifests of a chart."""
 CHUNK_BYTES: Final = 64 * 1024
@@ -92,7 +92,7 @@ class ChartEngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FolderBuild:
-    """A build of a kustomization folder. If there are ``files``, the folder has these files, and need not exist."""
+    """A build of a kustomization folder. With ``files``, the folder consists of these files, and need not exist."""
 
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)
@@ -267,7 +267,7 @@ class ChartEngine:
         return answer.heap <= MAX_HEAP
 
     async def _talk_until_abandoned(self, worker: Worker, job: _Job) -> bytes | None:
-        """Return the answer; None if the caller was cancelled: then the worker is terminated, to free its slot."""
+        """Return the answer; None if the caller was cancelled. In that case, the worker is terminated, to free its slot."""
         payload: bytes | None = None
         failure: FrameError | trio.BrokenResourceError | None = None
 
@@ -289,7 +289,7 @@ class ChartEngine:
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
         """Send a message and return the answer.
 
-        Raises FrameError for too large an answer, trio.BrokenResourceError if the worker ends.
+        Raises FrameError if the answer is too large, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
         reader = FrameReader(_FRAME_PARTS * self.limits.output_bytes)
@@ -315,8 +315,8 @@ async def open_chart_engine(
 ) -> AsyncGenerator[ChartEngine, None]:
     """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
 
-    With ``versions`` the version of the program is not determined again if it is known. Raises ProcessError, and RenderError if
-    the program cannot be run.
+    With ``versions``, a known version of the program is not determined again. Raises ProcessError, and RenderError if the program
+    cannot be run.
     """
 
     async def ask() -> str:

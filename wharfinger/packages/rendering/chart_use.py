@@ -1,8 +1,8 @@
 """The inputs of a chart's templates besides the values, found in the text of its files.
 
-Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. Uses in
-code that is never executed are found, too, such as in a helper that no template includes. A use that is found by mistake costs a
-render; a use that is missed would give a release outdated data.
+Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. The
+search also finds uses in code that is never executed, such as in a helper that no template includes. A use that is found by
+mistake costs a render; a missed use would leave outdated data in a release.
 
 ``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart calls
 ``tpl``, these texts are searched, too.
@@ -148,7 +148,7 @@ def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
 @dataclass(slots=True)
 class _Charts:
     """The charts in a chart, by the ``Chart.yaml`` files: ``own`` are their names, ``declared`` the names of dependencies, each
-    with the key that its values are below.
+    with the key of its values.
     """
 
     own: set[str] = field(default_factory=set)
@@ -161,7 +161,7 @@ class _Charts:
 
     @property
     def absent(self) -> set[str]:
-        """Return the keys of dependencies whose files are missing here, so that it is unknown which values they read."""
+        """Return the keys of dependencies whose files are missing, because it is not known which values these charts read."""
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:

@@ -35,7 +35,7 @@ def block_end(out: Path, chart_name: str) -> Path:
 
 
 def stopped_at_end(stderr: str, place: Path) -> bool:
-    """Return whether Helm failed at the mark, and for no other reason."""
+    """Return whether Helm failed only because of the mark."""
     errors = re.findall(r"^Error: (.*)$", stderr, re.MULTILINE)
     return errors == [f"open {place}: is a directory"]
 

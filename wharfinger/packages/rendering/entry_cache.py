@@ -4,8 +4,8 @@ A key is a checksum of everything that the result depends on. So entries never b
 used entry is removed if there are too many or they are too large. In the folder
 (:mod:`wharfinger.packages.rendering.render_folder`) entries outlive the process, and other processes use them at the same time.
 
-Only the caller knows the meaning of the bytes. If bytes from the folder cannot be read in spite of their digest, the caller
-drops them.
+Only the caller knows the meaning of the bytes. If the caller cannot read bytes from the folder although their digest matches, it
+removes the entry.
 """
 
 from collections import OrderedDict
@@ -66,7 +66,7 @@ class EntryCache:
         self._short_lived = short_lived
         self._memory: OrderedDict[str, bytes] = OrderedDict()
         self._unused: set[str] = set()
-        """The keys in memory that came from :meth:`learn`, and were not requested yet."""
+        """The keys in memory that :meth:`learn` added, and that were not requested yet."""
         self._bytes = 0
         self._disk = trio.CapacityLimiter(1)
 
@@ -103,7 +103,7 @@ class EntryCache:
             await trio.to_thread.run_sync(self._folder.drop, key, limiter=self._disk)
 
     def learn(self, entries: Mapping[str, bytes]) -> None:
-        """Add entries that :meth:`used` returned in another process, if there is room for them in memory."""
+        """Add entries that :meth:`used` returned in another process, if they fit into memory."""
         room = self._limits.memory_bytes - self._bytes
         for key, packed in entries.items():
             if key not in self._memory and len(packed) <= room and len(self._memory) < self._limits.memory_entries:
@@ -112,7 +112,7 @@ class EntryCache:
                 room -= len(packed)
 
     def used(self) -> dict[str, bytes]:
-        """Return the entries in memory that were asked for or put since the start."""
+        """Return the entries in memory that were requested or stored since the start."""
         return {key: packed for key, packed in self._memory.items() if key not in self._unused}
 
     def forget(self, key: str) -> None:

@@ -1,9 +1,9 @@
 """The command line of Helm: its arguments, and its environment. Pure.
 
 Two settings make a run cheaper. Most of the cost of a small render is Go's start, when its garbage collector scans some megabytes
-that are all still needed. With ``GOGC=400`` it starts later, which saves a fifth of the processor time; with GOMEMLIMIT below the
-limit of the run it still starts in time for a big chart. And flags are read one by one: four hundred ``--api-versions`` take 4
-ms, but one flag with all of them takes hardly any time.
+that are all still needed. With ``GOGC=400`` the collector starts later, which saves a fifth of the processor time; with
+GOMEMLIMIT below the limit of the run it still starts in time for a big chart. Also, flags are read one by one: four hundred
+``--api-versions`` take 4 ms, but one flag with all of them takes hardly any time.
 """
 
 import os
@@ -58,7 +58,7 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
 
 def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
-    """Return the arguments that let ``lookup`` read the cluster, but as little else as possible.
+    """Return the arguments with which ``lookup`` reads the cluster, and Helm reads as little else as possible from it.
 
     Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
     Documents are written to files below ``out``, where Helm is stopped before it checks each object as an installation would
@@ -69,7 +69,7 @@ def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
 
 
 def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | None = None) -> dict[str, str]:
-    """Return all environment variables of a run in the folder ``work``; none are inherited.
+    """Return all environment variables of a run in the folder ``work``; no variables are inherited.
 
     A proxy on which nothing listens keeps Helm off the network, except for the cluster of ``kubeconfig``.
     """
@@ -101,7 +101,7 @@ def _api_versions(versions: tuple[str, ...]) -> Iterator[str]:
         if not _API_VERSION.match(version):
             raise RenderError(f"{version[:100]!r} is no API version, such as apps/v1 or apps/v1/Deployment")
     if len(known) > MAX_API_VERSIONS or sum(map(len, known)) + len(known) > MAX_API_BYTES:
-        raise RenderError(f"{len(known)} API versions are more than helm can be given; leave out those of unused CRDs")
+        raise RenderError(f"{len(known)} API versions are more than helm accepts; leave out those of unused CRDs")
     flag: list[str] = []
     room = FLAG_BYTES
     for version in known:

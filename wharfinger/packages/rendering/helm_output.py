@@ -1,8 +1,8 @@
 """The reader of ``helm template``'s output: documents in Helm's install order, each under its template.
 
 Helm prints ``---``, a line ``# Source: <chart>/<path>``, then the document; first the files of ``crds/`` folders (with
-``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may hold several
-documents, and only the first has the Source line.
+``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may contain several
+documents, and only the first of them has a Source line.
 """
 
 import re
@@ -31,7 +31,7 @@ _TRACE: Final = re.compile(r"^helm\.go:\d+: ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of the output. ``source`` is the template or file of its Source line, if it has one."""
+    """One document of the output. ``source`` is the template or file of its Source line, if there is such a line."""
 
     source: str
     text: str

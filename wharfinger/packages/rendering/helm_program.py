@@ -102,5 +102,5 @@ class HelmProgram:
 
 
 def _not_run(why: str) -> RenderError:
-    """Return the error for a Helm that cannot be run. It is transient, because the chart is not at fault."""
+    """Return the error for a Helm program that cannot be run. The error is transient, because the chart is not at fault."""
     return RenderError(f"helm cannot be run: {why}; check --helm", transient=True)

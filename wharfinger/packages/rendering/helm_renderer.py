@@ -57,7 +57,7 @@ TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 MAX_KNOWN: Final = 4096
-"""The largest number of charts in the cache of which charts read from the cluster."""
+"""The largest number of charts for which the cache knows whether they read from the cluster."""
 
 _NO_THREAD: Final = b"failed to create new OS thread"
 _OUT_OF_MEMORY: Final = re.compile(
@@ -73,16 +73,16 @@ class ClusterLook(Protocol):
     """The access to a cluster for one run."""
 
     kubeconfig: JsonObject
-    """Helm uses the first cluster in it."""
+    """The kubeconfig; Helm uses the first cluster in it."""
 
     @property
     def refusal(self) -> str:
-        """The lookups that were refused, with the remedy; "" if there are none."""
+        """The refused lookups, with the remedy; "" if no lookup was refused."""
         ...
 
 
 ClusterAccess: TypeAlias = Callable[[str | None, str], AbstractAsyncContextManager[ClusterLook]]
-"""A function that opens access to one namespace of the cluster (None: to all of it), as a user ("": as the daemon itself).
+"""A function that opens access to one namespace of the cluster (None: to all namespaces), as a user ("": as the daemon itself).
 
 Its errors are raised to the caller of the render.
 """
@@ -238,7 +238,7 @@ def _looking(access: ClusterAccess | None, request: RenderRequest) -> AbstractAs
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The chart for Helm, and the CRDs that Helm does not see."""
+    """The chart that Helm gets, and the CRDs that are not passed to Helm."""
 
     chart: Path
     crds: tuple[JsonObject, ...]
@@ -325,7 +325,7 @@ def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
 
 
 def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str], chart: Path) -> str:
-    """Return the output of helm. Raises RenderError with the reason if there is none."""
+    """Return the output of helm. Raises RenderError with the reason if helm failed."""
     release = f"release {request.release}"
     if outcome.ending is Ending.DEADLINE:
         raise RenderError(

@@ -1,7 +1,7 @@
 """A cache of renders: the same request is rendered once, and then read from the cache.
 
 A render depends only on its request and on the renderer's identity, and the checksum of both is the key. Nothing is cached for a
-chart of unknown content (no digest), or for one that reads from the cluster (no identity).
+chart of unknown content (no digest), or for a chart that reads from the cluster (no identity).
 
 An entry of the cache (:mod:`wharfinger.packages.rendering.entry_cache`) is compressed JSON. Every caller gets its own objects. If
 two tasks request the same key, the second waits for the first, and reads its result.
@@ -30,7 +30,7 @@ class CacheStatistics:
     """Counters of the cache.
 
     ``hits`` were found in memory, ``disk_hits`` on the disk, ``misses`` were rendered; ``uncached`` renders cannot be cached.
-    ``entries`` and ``bytes`` are those in memory.
+    ``entries`` and ``bytes`` count the entries in memory.
     """
 
     hits: int
@@ -61,7 +61,9 @@ class CachingRenderer:
         self._hits = self._disk_hits = self._misses = self._uncached = 0
 
     async def render(self, request: RenderRequest) -> Rendered:
-        """Return the cached render, or that of the inner renderer. Raises its errors; no error is cached."""
+        """Return the cached render, or the inner renderer's render. Raises the errors of the inner renderer; no error
+        is cached.
+        """
         key = await self._key(request)
         if not key:
             self._uncached += 1

@@ -5,8 +5,8 @@ place when it is complete; it is not synced, because its digest detects the rema
 cache, or that contradicts its first line, is removed and treated as missing. A file's modification time is that of its last use,
 so that a restarted daemon removes the right files.
 
-Several processes may use a folder at the same time. Each finds the entries of the others. Each keeps the folder within the limits
-according to the content that it knows: the files at its first scan, and its own writes since.
+Several processes may use a folder at the same time. Each process finds the entries of the others, and keeps the folder within the
+limits, as far as it knows the content: the files at its first scan, and its own writes since.
 
 Disk errors only cost additional renders: they are counted, and the last message is kept.
 """
@@ -55,7 +55,7 @@ class RenderFolder:
     """Files by key, the least recently used first; one thread at a time.
 
     With ``scan_first``, the folder is scanned before the first read, and not only before the first write. Then the statistics are
-    complete, but the first read takes longer the larger the folder is.
+    complete, but the first read takes longer for a larger folder.
     """
 
     def __init__(self, path: Path, max_entries: int, max_bytes: int, *, scan_first: bool = True) -> None:
@@ -71,7 +71,7 @@ class RenderFolder:
         self._last_fault = ""
 
     def get(self, key: str) -> bytes | None:
-        """Return the content stored under this key, checked; None if there is none."""
+        """Return the content stored under this key, checked; None if the key is not stored."""
         packed = None
         with self._faults_counted():
             sizes = self._opened() if self._scan_first else self._placed()
@@ -150,7 +150,7 @@ class RenderFolder:
         return OrderedDict((key, size) for _, key, size in sorted(found))
 
     def _read(self, key: str) -> tuple[bytes | None, int]:
-        """Return the content of a file and its size; None if there is none. A file that is not valid is removed."""
+        """Return the content of a file and its size; None if it does not exist or is not valid. An invalid file is removed."""
         try:
             descriptor = os.open(self._file(key), _READ)
         except FileNotFoundError:

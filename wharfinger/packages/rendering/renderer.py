@@ -37,11 +37,11 @@ class RenderRequest:
     is_upgrade: bool
     chart_file: JsonObject | None = None
     confined: bool = False
-    """True if lookups may read only the release's namespace. It does not matter for a chart without lookups."""
+    """True if lookups may read only the release's namespace. It has no effect on a chart without lookups."""
     manifests: bool = False
     """True if ``chart`` is a folder of manifests, or a kustomization, which has no templates and no values."""
     reader: str = ""
-    """The user of lookups; if empty, the daemon itself. It does not matter for a chart without lookups."""
+    """The user of lookups; if empty, the daemon itself. It has no effect on a chart without lookups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Rendered:
 
 
 def hook_events(obj: JsonObject) -> tuple[str, ...]:
-    """Return the events at which Helm would run an object: ``pre-install``, ``test`` and so on; () if it is no hook."""
+    """Return the events at which Helm would run an object: ``pre-install``, ``test`` and so on; () if it is not a hook."""
     said = find(obj, "metadata", "annotations", HOOK_ANNOTATION)
     events = (event.strip() for event in said.split(",")) if isinstance(said, str) else ()
     return tuple(event for event in events if event)

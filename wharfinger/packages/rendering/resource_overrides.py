@@ -58,7 +58,7 @@ class ContainerOverride:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOverride:
-    """One workload; if ``replicas`` is None, the chart's number is kept."""
+    """The overrides of one workload; if ``replicas`` is None, the chart's number is kept."""
 
     kind: str
     name: str
@@ -80,7 +80,7 @@ class WorkloadOverride:
 
 
 def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
-    """Return a canonical checksum: the order of workloads and containers does not matter; "" for none."""
+    """Return a canonical checksum, in which the order of workloads and containers does not matter; "" without overrides."""
     if not overrides:
         return ""
     documents: list[JsonValue] = []
@@ -190,7 +190,7 @@ def _is_workload(obj: JsonObject, kind: str) -> bool:
 
 
 def _replaced(obj: JsonObject, path: Sequence[str], change: Callable[[JsonObject], JsonObject]) -> JsonObject:
-    """Return the object with the object at ``path`` changed, if there is one; the same object if nothing changes."""
+    """Return the object with the part at ``path`` changed, if that part exists; the same object if nothing changes."""
     if not path:
         return change(obj)
     inner = obj.get(path[0])
@@ -208,7 +208,9 @@ def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
     name = _name(entry, where, is_subdomain)
     replicas = number(entry, "replicas", where, most=MAX_REPLICAS)
     if replicas is not None and kind not in _SCALED:
-        raise ShapeError(f"{at(where, 'replicas')}: a {kind} has none; only {' and '.join(_SCALED)} have")
+        raise ShapeError(
+            f"{at(where, 'replicas')}: a {kind} has no replicas; only {' and '.join(_SCALED)} have replicas"
+        )
     containers = items(entry, "containers", where)
     if len(containers) > MAX_CONTAINERS:
         raise ShapeError(

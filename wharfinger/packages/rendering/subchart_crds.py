@@ -27,14 +27,14 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 @dataclass(slots=True)
 class _Node:
-    """One chart: the files that are needed here, and the charts in it by folder."""
+    """One chart: its files that are needed here, and its sub-charts by folder."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     charts: dict[str, "_Node"] = field(default_factory=dict)
     _objects: dict[str, JsonObject] = field(default_factory=dict)
 
     def object(self, name: str) -> JsonObject:
-        """Return the object in a file, which is parsed once; {} if there is none, or if Helm could not read it either."""
+        """Return the object in a file, which is parsed once; {} if the file is missing, or if Helm could not read it either."""
         if name not in self._objects:
             self._objects[name] = _object(self.files.get(name, b""), name)
         return self._objects[name]
@@ -91,7 +91,7 @@ def _tree(files: Iterator[ChartFile]) -> _Node:
         node, path = top, file.path
         if _depth(path) > MAX_DEPTH:
             first = "/".join(path[:4])
-            raise RenderError(f"{first}/…: charts are nested more than {MAX_DEPTH} deep; pack fewer into each other")
+            raise RenderError(f"{first}/…: charts are nested more than {MAX_DEPTH} deep; reduce the nesting")
         while len(path) > 2 and path[0] == CHARTS:
             node = node.charts.setdefault(path[1], _Node())
             path = path[2:]
@@ -110,7 +110,7 @@ def _depth(path: tuple[str, ...]) -> int:
 def _enabled(node: _Node, values: JsonObject, prefix: str) -> Iterator[_Node]:
     """Yield the enabled sub-charts of a chart, with their own enabled sub-charts.
 
-    ``values`` are those of the whole chart; ``prefix`` is the path to the values of this chart in them.
+    ``values`` are the values of the outermost chart; ``prefix`` is the path in them to the values of this chart.
     """
     dependencies = node.dependencies
     known = {chart.name: chart for _, chart in sorted(node.charts.items())}

@@ -1,4 +1,4 @@
-"""The actions of Go templates (``{{ … }}``): which functions a text calls, and which fields it reads. Pure.
+"""The actions of Go templates (``{{ … }}``): the functions that a text calls, and the fields that it reads. Pure.
 
 Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is split
 into tokens like in Go's own lexer, but not parsed further: an action that is never executed counts, too.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_TOKENS: Final = 2_000_000
-"""The largest number of tokens that are read from one chart; a chart with more is assumed to use everything."""
+"""The largest number of tokens that are read from one chart; a chart with more tokens is assumed to use everything."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<close>-?\}\})
@@ -44,7 +44,7 @@ class TemplateUse:
     always a literal. ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if
     anything else of the capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so that
     a template may be made of parts. ``values`` are the paths below ``.Values`` that are read; ``all_values`` is True if the
-    values are read as a whole, or by a key that is no literal.
+    values are read as a whole, or by a key that is not a literal.
     """
 
     functions: set[str] = field(default_factory=set)

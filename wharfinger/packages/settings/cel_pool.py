@@ -4,13 +4,13 @@ Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.c
 process. Each slot of the pool is a task with at most one worker. It takes one request after another from a channel without a
 buffer, so callers wait for a free slot, and there is no queue. Invariants:
 
-* An exchange is finished or its worker is gone. If a caller is cancelled, the slot still reads the answer to its end and
-  drops it, within the usual time limit.
+* Either an exchange is finished, or its worker is terminated. If a caller is cancelled, the slot still reads the answer to its
+  end and drops it, within the usual time limit.
 * A failure that rules cause in their worker (out of CPU time, out of memory, a crash) is a *finding* about the running rule,
   as with any rule that cannot be evaluated. A worker that dies is replaced, and the request is retried once, because the
   worker may have been killed for another reason.
 * Only a failure that the rules did not cause is a RulesError, which is transient: no process can be started, the pool is shut
-  down, or a worker gives no answer for a long time although it used little CPU time, because the machine is overloaded.
+  down, or a worker gives no answer for a long time although it used little CPU time, as on an overloaded machine.
 * Leaving the block kills all workers, and ends the wait of every caller with an error.
 """
 
@@ -45,7 +45,7 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""The time, in seconds, that a worker has to exit; short, because it has nothing to clean up."""
+"""The time limit, in seconds, for the exit of a worker; short, because a worker has nothing to clean up."""
 ATTEMPTS: Final = 2
 _OUT_OF_CPU: Final = -signal.SIGXCPU
 _COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})
@@ -249,7 +249,7 @@ class _Talk:
 async def open_cel_pool(
     ledger: ProcessLedger | None, *, workers: int = 2, limits: CelLimits = CelLimits()
 ) -> AsyncGenerator[CelPool, None]:
-    """Open a pool of at most ``workers`` processes for the block. Raises nothing of its own."""
+    """Open a pool of at most ``workers`` processes for the block. This function itself raises no errors."""
     pool = CelPool(ledger, limits)
     try:
         async with trio.open_nursery() as slots:

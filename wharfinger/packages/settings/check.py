@@ -1,8 +1,8 @@
 """The check of a user's settings, like that of the daemon when it configures a package, but without a running package.
 
-`SettingsChecker.check` converts, fills in defaults, checks settings and then the values that follow from them. It returns
-all problems instead of raising the first. ``wharfinger package check --settings`` and ``wharfinger validate`` use it. Hooks'
-patches are not included, so it also works for a package that never ran.
+`SettingsChecker.check` converts the settings, adds defaults, and checks the settings and then the values made from them. It
+returns all problems instead of raising the first. ``wharfinger package check --settings`` and ``wharfinger validate`` use it.
+Patches of hooks are not included, so the check also works for a package that never ran.
 """
 
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class SettingsChecker:
     ) -> SettingsReport:
         """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
 
-        The report's ``settings`` are the effective ones if there are no problems. Raises only transient PackageErrors, because a
-        worker that died says nothing about the settings.
+        If there are no problems, the report's ``settings`` are the effective settings. Raises only transient PackageErrors,
+        because a worker that died says nothing about the settings.
         """
         try:
             newest, _ = await convert(definition.conversions, self.jq, settings, version)

@@ -53,7 +53,7 @@ class ConversionCase:
 
 
 def read_cases(files: PackageFiles, chain: ConversionChain) -> tuple[ConversionCase, ...]:
-    """Return the examples of a package; () if it has none. Raises ArtifactError naming the file and the case."""
+    """Return the examples of a package; () if it has no examples. Raises ArtifactError, which names the file and the case."""
     found: list[ConversionCase] = []
     for name in CASES_FILES:
         path = f"{CONVERSIONS_FOLDER}/{name}"
@@ -93,7 +93,7 @@ def _read_case(value: JsonValue, where: str, path: str, chain: ConversionChain) 
     first = number(entry, "currentVersion", where, most=MAX_VERSION) or 1
     last = number(entry, "expectedVersion", where, most=MAX_VERSION) or chain.current
     if last > chain.current:
-        raise ShapeError(f"{at(where, 'expectedVersion')}: {last}, and the newest version is {chain.current}")
+        raise ShapeError(f"{at(where, 'expectedVersion')}: {last}, but the newest version is {chain.current}")
     if first >= last:
         raise ShapeError(f"{at(where, 'currentVersion')}: {first} is not before {last}, so nothing would be converted")
     return ConversionCase(

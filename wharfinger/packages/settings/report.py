@@ -26,7 +26,7 @@ from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""The largest number of places that the schema marks as secret; a value with more counts as one secret."""
+"""The largest number of places that the schema marks as secret; a value with more places counts as one secret."""
 
 _ANY: Final = 0
 """A step that stands for every index of a list."""
@@ -46,7 +46,7 @@ async def report_on(
 ) -> SettingsReport:
     """Check ``value``, which is ``raw`` with defaults, and its changes from ``old``, which has defaults, too.
 
-    Without ``old`` nothing is immutable yet, and rules about changes do not apply. Raises RulesError.
+    Without ``old``, no field is immutable yet, and rules about changes do not apply. Raises RulesError.
     """
     findings: tuple[Finding, ...] = ()
     if schema.rules is not None:
@@ -95,7 +95,7 @@ def _printable(text: str) -> str:
 
 
 class _Place:
-    """A place in a value. If ``is_secret`` is set, everything at it is secret; else it has secrets further down."""
+    """A place in a value. If ``is_secret`` is set, everything at this place is secret; otherwise secrets lie below it."""
 
     __slots__ = ("inside", "is_secret")
 
@@ -141,7 +141,9 @@ class _Secrets:
 
 
 def _named(value: JsonValue) -> _Place | None:
-    """Return the places of secrets, found by the names of their keys; None if there are none. Booleans are no secrets."""
+    """Return the places of secrets, found by the names of their keys; None if there are no secrets. Booleans never count as
+    secrets.
+    """
     found = _Place()
     if isinstance(value, dict):
         for name, item in value.items():

@@ -2,8 +2,8 @@
 
 The values that a chart reads are found in the text of its templates (:mod:`wharfinger.packages.rendering.chart_use`). If they
 cannot be found, as for a chart that reads its values as a whole, no setting counts as unread. The values of sub-charts lie below
-their names; a path below such a name counts as read if any chart reads the rest of it. Values below ``global`` and ``tags`` are
-for all charts, and are never reported. Pure.
+their names; a path below such a name counts as read if any chart reads the rest of the path. Values below ``global`` and ``tags``
+are for all charts, and are never reported. Pure.
 """
 
 import difflib
@@ -22,7 +22,9 @@ Path = tuple[str, ...]
 
 
 def unread_settings(use: ChartUse, settings: JsonObject) -> tuple[Problem, ...]:
-    """Return a problem for each setting that no template reads, with the path of the outermost one. Raises ShapeError."""
+    """Return a problem for each setting that no template reads, with the path of the outermost unread setting. Raises
+    ShapeError.
+    """
     use = use.with_values(settings)
     if use.values is None:
         return ()
@@ -66,4 +68,4 @@ def _message(path: Path, begun: frozenset[Path]) -> str:
     names = sorted({each[-1] for each in begun if len(each) == len(path) and each[:-1] == path[:-1]})
     close = difflib.get_close_matches(path[-1][:MAX_NAME], names, n=1, cutoff=0.6)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return f"no template of the chart reads it{hint}"
+    return f"no template of the chart reads this setting{hint}"

@@ -86,13 +86,14 @@ def effective_settings(definition: Definition, settings: JsonObject) -> JsonObje
     schema = definition.settings_schema
     if schema is None:
         if settings and definition.layout is Layout.MANIFESTS:
-            problem = f"package {definition.name} has no chart, so it has no settings; remove them, or make it a chart"
+            problem = f"package {definition.name} has no chart, so it accepts no settings; remove them, or add a chart"
             raise SettingsError([Problem("", problem)])
         if settings and definition.layout is Layout.PACKAGE:
             raise SettingsError(
                 [
                     Problem(
-                        "", f"package {definition.name} has no settings schema, so it accepts no settings; remove them"
+                        "",
+                        f"package {definition.name} has no settings schema, so it accepts no settings; remove the settings",
                     )
                 ]
             )
@@ -103,10 +104,10 @@ def effective_settings(definition: Definition, settings: JsonObject) -> JsonObje
 
 
 def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
-    """Return the values: all layers except those of hooks.
+    """Return the values: all layers except patches of hooks.
 
-    ``settings`` are the user's own, without defaults, which would override static values. Raises SettingsError if the result
-    is too big, or no object.
+    ``settings`` are the user's own settings, without defaults, because defaults would override static values. Raises
+    SettingsError if the result is too big, or not an object.
     """
     values = _defaulted(definition.settings_schema, definition.static_values, "values")
     values = _bounded(_merged(values, settings), "values")
@@ -123,11 +124,11 @@ def check_values(definition: Definition, values: JsonObject) -> None:
 
 
 def default_problems(definition: Definition) -> tuple[Problem, ...]:
-    """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace them.
+    """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace these fields.
 
     They are checked against the values schema or, without one, the settings schema. The daemon does not check them against the
-    settings schema, so fields that are unknown to that schema are no problem. A required field that is absent is no problem
-    either: the user may set it. Rules are not evaluated.
+    settings schema, so fields that are unknown to that schema are not reported. An absent required field is not reported either,
+    because the user may set it. Rules are not evaluated.
     """
     static = definition.static_values
     problems: tuple[Problem, ...] = ()
@@ -165,8 +166,8 @@ async def check_settings(
 ) -> SettingsReport:
     """Return all problems and warnings of the user's settings, compared with ``old``, the settings before.
 
-    ``old`` is None if there were none; neither includes defaults. The report's ``settings`` are the effective ones if there
-    are no problems. Raises RulesError, nothing else.
+    ``old`` is None if there were no settings before. Neither argument includes defaults. If there are no problems, the report's
+    ``settings`` are the effective settings. Raises only RulesError.
     """
     schema = definition.settings_schema
     try:
@@ -184,7 +185,7 @@ async def check_values_rules(
 ) -> SettingsReport:
     """Return all problems of values, including those of rules, compared with the values before. Raises RulesError.
 
-    There are no warnings of deprecated values: a user wrote the settings, and `check_settings` has checked those.
+    Deprecated values cause no warnings here: `check_settings` warns of deprecated settings, which are the part that users write.
     """
     schema = definition.values_schema
     if schema is None:
@@ -204,7 +205,7 @@ def helm_values(
     settings: JsonObject,
     values: JsonObject,
 ) -> JsonObject:
-    """Return ``.Values`` for templates. ``settings`` are the effective ones.
+    """Return ``.Values`` for templates. ``settings`` are the effective settings.
 
     Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot provide them, so they are keys of
     ``.Values``. Raises SettingsError if the values lack a property that the schema requires for Helm, or have one of these keys

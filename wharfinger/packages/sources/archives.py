@@ -41,7 +41,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A list of archives. The login and the certificate are only for the server at the URL ``server`` ("" if there is none)."""
+    """A list of archives. The login and the certificate are only for the server at the URL ``server`` ("" without either)."""
 
     files: tuple[ArchiveFile, ...]
     server: str = ""
@@ -58,7 +58,7 @@ class ArchivePacker:
         self._server = server
 
     async def pack(self, name: str, tag: str) -> Package:
-        """Fetch the archive of a version, verify it, and pack its files. Raises PackageError."""
+        """Fetch and verify the archive of a version, and pack its files. Raises PackageError."""
         files = self._files(name)
         file = files.get(tag)
         if file is None:
@@ -73,7 +73,7 @@ class ArchivePacker:
         found = hashlib.sha256(data).hexdigest()
         if found != file.digest.hex:
             raise DigestError(
-                f"{what}: has the digest sha256:{found}, and spec.archive.packages says {file.digest}; correct one of them",
+                f"{what}: expected the digest {file.digest} of spec.archive.packages, found sha256:{found}; correct one of them",
                 transient=bool(file.url),
             )
         return await trio.to_thread.run_sync(partial(pack_files, data, name, file.version, what))
@@ -84,7 +84,7 @@ class ArchivePacker:
         return tuple(sorted(self._files(name)))
 
     async def check(self) -> None:
-        """Return at once: an archive is requested only when its package is installed."""
+        """Return without a check, because an archive is requested only when its package is installed."""
         await trio.lowlevel.checkpoint()
 
     def _files(self, name: str) -> dict[str, ArchiveFile]:
@@ -110,6 +110,6 @@ def pack_files(data: bytes, name: str, version: str, what: str) -> Package:
 
 
 def _top(folder: Path) -> Path:
-    """Return the folder with the package's files: the only one at the top, or the top itself."""
+    """Return the folder with the package's files: the only folder at the top, or the top itself."""
     found = sorted(folder.iterdir())
     return found[0] if len(found) == 1 and found[0].is_dir() and not found[0].is_symlink() else folder

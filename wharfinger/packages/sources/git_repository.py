@@ -2,8 +2,8 @@
 
 The package ``web`` is the folder ``web`` below ``path``, or ``path`` itself if the repository has only that package. A version is
 a tag whose name fits the pattern, or a whole commit (40 hexadecimal digits). The list of tags is cached for a short time, so that
-many packages need one request. The packages that were read last are cached in memory by their commit, so a scan fetches nothing
-if no tag has moved.
+many packages need one request. The last read packages are cached in memory by their commits, so a scan fetches nothing if no tag
+has moved.
 """
 
 import os
@@ -71,13 +71,13 @@ class GitSource:
             return (PurePosixPath(self.path) / name).as_posix()
         if self.package != name:
             raise ArtifactNotFoundError(
-                f"{self.url}: has the package {self.package} only, and not {name}; correct the name"
+                f"{self.url}: has only the package {self.package}, not {name}; correct the name"
             )
         return self.path
 
     @property
     def login(self) -> "Credentials | SshKey | None":
-        """The login or the key, as a part of cache keys: cached data is not shared between logins."""
+        """The part of cache keys for the login or the ssh key, so that cached data is not shared between logins."""
         return self.ssh or self.credentials
 
     @property
@@ -94,7 +94,9 @@ class _Tags:
 
 _Login = Credentials | SshKey | None
 _Key = tuple[str, str, str, str, _Login]
-"""The URL, the commit, the folder, the name with the version, and the login: other logins may not have the same access."""
+"""The URL, the commit, the folder, the name with the version, and the login, because other logins may not have the same
+access.
+"""
 
 
 class GitRepositories:
@@ -122,7 +124,9 @@ class GitRepositories:
             return commits
 
     async def package(self, place: GitSource, name: str, version: str, tag: str, commit: str) -> Package:
-        """Return a package of a commit; ``tag`` is the tag that points to it, "" if there is none. Raises PackageError."""
+        """Return a package of a commit; ``tag`` is the tag that points to the commit, "" if there is no such tag. Raises
+        PackageError.
+        """
         folder = place.folder(name)
         key = place.url, commit, folder, f"{name} {version}", place.login
         async with self._locks.held(" ".join(key[:4])):

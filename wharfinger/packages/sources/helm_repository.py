@@ -31,12 +31,12 @@ from wharfinger.packages.trust.provenance import MAX_PROVENANCE, MISSING, ChartC
 MAX_INDEX: Final = 64 * 1024 * 1024
 MAX_INDEXES: Final = 16
 FRESH_S: Final = 10.0
-"""Seconds for which an index is used without a request, so that many packages need one."""
+"""Seconds for which an index is used without a request, so that many packages need only one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartEntry:
-    """A version of a chart: the URL of its archive, and its SHA-256 in hexadecimal ("" if the index has none)."""
+    """A version of a chart: the URL of its archive, and the archive's SHA-256 in hexadecimal ("" if the index has no digest)."""
 
     version: str
     url: str
@@ -89,7 +89,9 @@ async def get_archive(server: WebServer, entry: ChartEntry) -> bytes:
     data = (await get_file(server, entry.url, max_bytes=MAX_ARCHIVE)).body
     found = hashlib.sha256(data).hexdigest()
     if entry.digest and found != entry.digest:
-        raise DigestError(f"{entry.url}: has the digest {found}, and the index says {entry.digest}", transient=True)
+        raise DigestError(
+            f"{entry.url}: expected the digest {entry.digest} of the index, found {found}", transient=True
+        )
     return data
 
 
@@ -99,7 +101,9 @@ class HelmPacker:
     """
 
     def __init__(self, repositories: HelmRepositories, server: WebServer, keyring: str = "") -> None:
-        """``keyring`` are OpenPGP public keys: each chart must have a provenance file by one of them. "" requires none."""
+        """``keyring`` has OpenPGP public keys: each chart must have a provenance file signed by one of them. If it is "", no
+        provenance files are needed.
+        """
         self._keyring = keyring
         self._repositories = repositories
         self._server = server
@@ -170,7 +174,7 @@ async def _read_index(server: WebServer, url: str, known: _Index | None) -> _Ind
 
 
 def read_charts(data: bytes, url: str) -> Charts:
-    """Return the charts of an index, with whole URLs. Blocking. Raises FormatError."""
+    """Return the charts of an index, with absolute URLs. Blocking. Raises FormatError."""
     limits = YamlLimits(MAX_INDEX, max_nodes=10_000_000, max_characters=4 * MAX_INDEX)
     index = as_object(read_yaml(data, what="index.yaml", limits=limits), "index.yaml")
     listed = find_object(index, "entries")
@@ -178,7 +182,7 @@ def read_charts(data: bytes, url: str) -> Charts:
 
 
 def _versions(entries: Sequence[JsonValue], url: str) -> dict[str, ChartEntry]:
-    """Return the versions that can be fetched. If a version has several entries, the first one is used, as in Helm."""
+    """Return the versions that can be fetched. If a version has several entries, the first entry is used, as in Helm."""
     found: dict[str, ChartEntry] = {}
     for each in entries:
         if not isinstance(each, dict):

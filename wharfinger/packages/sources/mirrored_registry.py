@@ -1,4 +1,4 @@
-"""A repository with mirrors: each request is answered by the first place that can.
+"""A repository with mirrors: each request is answered by the first place that can answer it.
 
 If a place fails, or does not have the artifact, the next one is tried. If all fail, the error of the last place, which is the
 repository itself, is raised, with the errors of the mirrors. Everything is verified by digest, whichever place sent it; only the
@@ -42,7 +42,7 @@ class MirroredRegistry:
         return await self._first(repository, lambda registry, path: registry.resolve(path, tag), by_digest=False)
 
     async def check(self, repository: str) -> None:
-        """Check that one of the places can be used. Raises PackageError if none can."""
+        """Check that one of the places can be used. Raises PackageError if no place can."""
 
         async def ask(registry: Registry, path: str) -> None:
             if isinstance(registry, OciRegistry):
@@ -67,12 +67,12 @@ class MirroredRegistry:
         )
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return the referrers of an artifact, from the first place that has any."""
+        """Return the referrers of an artifact, from the first place that has referrers of it."""
 
         async def known(registry: Registry, path: str) -> tuple[tuple[str, Descriptor], ...]:
             if found := await registry.referrers(path, digest):
                 return found
-            raise ArtifactNotFoundError(f"{path}@{digest}: nothing refers to it")
+            raise ArtifactNotFoundError(f"{path}@{digest}: no artifact refers to it")
 
         try:
             return await self._first(repository, known, by_digest=True)
@@ -111,7 +111,7 @@ class MirroredRegistry:
 
 
 def _combined(failed: list[PackageError]) -> PackageError:
-    """Return the error of the last place, with those of its mirrors."""
+    """Return the error of the last place, with the errors of its mirrors."""
     if not failed:
         return RegistryError("no mirror is for such a request; correct pull-from-mirror", transient=False)
     *mirrors, last = failed

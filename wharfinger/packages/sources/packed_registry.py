@@ -24,10 +24,10 @@ CHUNK: Final = 256 * 1024
 
 
 class Packer(Protocol):
-    """A place of packages. Raises PackageError."""
+    """The interface of a place with packages. Raises PackageError."""
 
     async def pack(self, name: str, tag: str) -> Package:
-        """Return a version of a package; raise ArtifactNotFoundError if there is none."""
+        """Return a version of a package; raise ArtifactNotFoundError if it does not exist."""
         ...
 
     async def tags(self, name: str) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class PackedRegistry:
         self._kept: tuple[str, Package] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the package of a version; raise ArtifactNotFoundError if there is none."""
+        """Return the package of a version; raise ArtifactNotFoundError if it does not exist."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         name = _checked(repository)

@@ -11,8 +11,8 @@ podman, skopeo and CRI-O read the same file, so a site has one list for its node
     insecure = true                             # plain HTTP
     pull-from-mirror = "digest-only"            # or tag-only, all
 
-Keys outside of ``[[registry]]`` have other purposes, and are ignored. Unknown keys inside are refused, because ignoring a rule
-could send a request to a host that must not get it.
+Keys outside of ``[[registry]]`` have other purposes, and are ignored. Unknown keys inside are refused, because an ignored rule
+could mean that a host gets a request that it must not get.
 """
 
 import tomllib
@@ -40,7 +40,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path, whether it uses plain HTTP, and the kinds of requests that it gets."""
+    """A registry with the beginning of a path. It is stated whether it uses plain HTTP, and which kinds of requests it gets."""
 
     location: str
     insecure: bool = False

@@ -39,20 +39,21 @@ from wharfinger.packages.trust.policy import Policy
 class RegistrySource:
     """An OCI registry: packages are the repositories below ``address``.
 
-    ``ca`` is PEM text of authorities to trust in addition to the system's; if it is empty, only the system's are trusted.
+    ``ca`` is PEM text of authorities to trust in addition to the system's; if it is empty, only the system's authorities are
+    trusted.
     """
 
     address: RepositoryAddress
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     realms: tuple[str, ...] = ()
-    """Hosts outside the registry's domain that may receive a login which is not in ``credentials``."""
+    """Hosts outside the registry's domain that may receive the login, if the login is not in ``credentials``."""
     client: ClientCertificate | None = None
     """The certificate that identifies this client."""
     token: TokenFile | None = None
     """The file with the login, if it is not in ``credentials``."""
     verify: Policy | None = None
-    """The policy that artifacts must satisfy; if None, all are trusted."""
+    """The policy that artifacts must satisfy; if None, all artifacts are trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +167,20 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
 
 
 async def _server(source: HelmSource | ArchiveSource, url: str, network: Network) -> WebServer:
-    """Return the server of a source of files, with the source's login, else that of this machine's user."""
+    """Return the server of a source of files, with the source's login, else the login of this machine's user."""
     credentials = source.credentials or await _user_login(url, network)
     return WebServer(url, credentials, source.ca, source.client, network.proxies, network.patience)
 
 
 async def _with_login(source: GitSource, network: Network) -> GitSource:
-    """Return a git repository with its own login, else with that of this machine's user."""
+    """Return a git repository with its own login, else with the login of this machine's user."""
     if source.credentials is not None or not source.url.startswith(("http://", "https://")):
         return source
     return replace(source, credentials=await _user_login(source.url, network))
 
 
 async def _user_login(url: str, network: Network) -> Credentials | None:
-    """Return the login that this machine's user has for a URL ("": none)."""
+    """Return the login that this machine's user has for a URL; None if ``url`` is "" or there is no login."""
     if not url or network.logins is None:
         return None
     place = read_url(url)
@@ -188,7 +189,7 @@ async def _user_login(url: str, network: Network) -> Credentials | None:
 
 @dataclass(frozen=True, slots=True)
 class _Logins:
-    """The login for one place: that of the source, else that of this machine's user."""
+    """The login for one place: the source's login, else the login of this machine's user."""
 
     source: RegistrySource
     address: RepositoryAddress
@@ -223,7 +224,7 @@ def expecting(source: Source, version: str) -> Source:
 
 
 def unverified(source: Source) -> Source:
-    """Return a source without its policy, only for lists of its packages: nothing from it may be installed."""
+    """Return a source without its policy. It may only be used to list packages: nothing from it may be installed."""
     return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
 
 
@@ -275,7 +276,7 @@ def source_text(source: Source) -> str:
 
 
 def _trusted(registry: Registry, policy: Policy | None, where: str) -> Registry:
-    """Return a registry that applies the policy, if there is one."""
+    """Return a registry that applies the policy; the same registry without a policy."""
     if policy is None:
         return registry
     from wharfinger.packages.trust.trusted_registry import TrustedRegistry  # noqa: PLC0415 - cryptography takes 20 MB
@@ -290,6 +291,6 @@ def _policy_text(policy: Policy | None) -> str:
 def _checked(package: str) -> str:
     if not is_repository(package):
         raise AddressError(
-            f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'"
+            f"{package[:200]!r} is not the name of a package, which has lower-case letters and digits, separated by '-'"
         )
     return package

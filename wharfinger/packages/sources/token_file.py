@@ -1,7 +1,7 @@
-"""Logins from files that are renewed: projected tokens of service accounts, and tokens that a cloud's agent writes.
+"""Logins from files with changing content: projected tokens of service accounts, and tokens that a cloud's agent writes.
 
 The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used at once.
-No message contains its content.
+No message quotes the file.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ MAX_TOKEN: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file with a token. With a user name, the token is a password; without one, an identity token for the token realm."""
+    """A file with a token. With a user name, the token is a password; without a user name, it is an identity token for the token
+    realm.
+    """
 
     path: Path
     username: str = ""
@@ -36,7 +38,9 @@ async def read_token_file(file: TokenFile, realms: tuple[str, ...] = ()) -> Cred
     except UnicodeDecodeError:
         token = ""
     if not token or not token.isprintable():
-        raise RegistryError(f"{file.path}: expected a file with one token; check what writes it", transient=True)
+        raise RegistryError(
+            f"{file.path}: expected a file with one token; check the program that writes it", transient=True
+        )
     if file.username:
         return Credentials(file.username, token, realms=realms)
     return Credentials("", "", token, realms)

@@ -1,4 +1,4 @@
-"""Files over HTTP: indexes and archives, each read whole, with the proxies, certificates and limits of registries.
+"""Files over HTTP: indexes and archives, each read completely, with the proxies, certificates and limits of registries.
 
 A login is sent only to its own server. It is sent without a challenge, because many file servers answer 404 instead of a
 challenge.
@@ -21,7 +21,7 @@ ANSWER_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class WebServer:
-    """The login and the certificates for one server, by its URL; all other servers get neither."""
+    """The login and the certificates for one server, which is named by its URL; all other servers get neither."""
 
     url: str
     credentials: Credentials | None = field(default=None, repr=False)

@@ -1,4 +1,5 @@
-"""Packages on disk: every blob and tree under its digest, every deployed name a link that is replaced in one step.
+"""Packages on disk: every blob and tree is named after its digest, and every deployed name is a link that is replaced in one
+step.
 
 ::
 
@@ -52,9 +53,9 @@ from wharfinger.packages.store.tree import PACKAGE_FOLDER, build_tree, is_sound,
 T = TypeVar("T")
 
 WRITE_BYTES: Final = 256 * 1024
-"""The number of bytes to collect before a thread writes them: using a thread costs as much as writing 64 KiB."""
+"""The number of bytes that are collected before a thread writes them: the use of a thread costs as much as writing 64 KiB."""
 DISCARD_S: Final = 30.0
-"""The time, in seconds, that a finished task waits for its temporary files to be deleted."""
+"""The longest time, in seconds, for which a finished task waits until its temporary files are deleted."""
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
@@ -207,7 +208,7 @@ class DiskStore:
     def _opened_layers(
         self, manifest: Manifest, layers: tuple[Descriptor, ...]
     ) -> Generator[tuple[str, io.BufferedReader], None, None]:
-        """Yield each layer's blob in turn, hashed again before it is passed on."""
+        """Yield the blob of each layer; each is hashed again before it is yielded."""
         package = f"package {manifest.descriptor.digest}"
         for layer in layers:
             try:
@@ -288,10 +289,7 @@ class DiskStore:
             self._in_work.discard(path.name)
 
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
-        """Run disk work in a thread.
-
-        The thread is waited for even if the task is cancelled; long work checks for cancellation.
-        """
+        """Run disk work in a thread, and wait for the thread even if the task is cancelled; long work checks for cancellation."""
 
         def guarded() -> T:
             with disk_errors(doing):
@@ -362,4 +360,4 @@ def _digests_in(folder: Path) -> list[str]:
 def _refuse_foreign(link: Path) -> None:
     """Raise StoreError if the deployed name is not a link, because then the store did not create it."""
     if _is_there(link) and not link.is_symlink():
-        raise StoreError(f"{link}: not a link of this store; move it away", transient=False)
+        raise StoreError(f"{link}: expected a link of this store, found another file; move it away", transient=False)

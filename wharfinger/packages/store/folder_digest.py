@@ -1,8 +1,8 @@
 """Detection of changes in a folder on this machine: by a cheap stamp, and by a digest of its content.
 
 The stamp is made from the metadata of each file (size, times, mode), without reading contents. It changes whenever the content
-does, but also if the same files are written anew. The digest covers names, contents and modes, and is the same on every machine
-with the same files. So the digest is computed again only if the stamp has changed.
+changes, but also if the same files are written anew. The digest covers names, contents and modes, and is the same on every
+machine with the same files. So the digest is computed again only if the stamp has changed.
 
 A link inside the folder counts as its text, and a link to a file also as that file's content; linked folders are not entered.
 """

@@ -2,7 +2,7 @@
 
 It is content-addressed: the name of a tree is the digest of the manifest that it was unpacked from, and a tree is complete or
 absent (temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so
-that a crash at any moment leaves the old tree or the new one deployed, never neither.
+that after a crash at any moment either the old tree or the new tree is deployed.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ class Store(Protocol):
     """Packages on disk. Raises PackageError."""
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
-        """Download every blob of the manifest that is missing here; each is verified while it streams."""
+        """Download every missing blob of the manifest; each blob is verified while it streams."""
         ...
 
     async def install(self, manifest: Manifest) -> Path:

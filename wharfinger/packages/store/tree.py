@@ -11,7 +11,7 @@ would change the package. `is_sound` compares the files with the record. So a tr
 a crash of the machine, is unpacked again instead of being used. A record in another format (for example from an older version of
 this program) counts as missing, and its tree is unpacked again, too.
 
-The meaning of the files does not matter here; they are read when the package is loaded.
+This module does not interpret the files; they are read when the package is loaded.
 """
 
 import logging
@@ -57,7 +57,7 @@ def build_tree(
     """Unpack the manifest's `package_layers` into the new folder ``folder``, and write the record.
 
     Everything is synced, and ready to be renamed. In each pair, the first item names the layer in errors. Raises ArtifactError if
-    the archives are no package, OSError for disk errors.
+    the archives are not a package, OSError for disk errors.
     """
     what = f"package {manifest.descriptor.digest}"
     package = folder / PACKAGE_FOLDER
@@ -74,10 +74,10 @@ def build_tree(
         except FormatError as error:
             raise ArtifactError(str(error)) from error
         if not any(package.iterdir()):
-            raise ArtifactError(f"{what}: its layers hold no files; push the package again")
+            raise ArtifactError(f"{what}: its layers contain no files; push the package again")
     content = content_digest(package, should_stop)
     if content is None:
-        raise ArtifactError(f"{what}: it has more files, or deeper folders, than a tree may have")
+        raise ArtifactError(f"{what}: it has more files, or more nested folders, than a tree may have")
     make_read_only(package)
     record: JsonObject = {"manifest": manifest_fields(manifest), "content": content}
     (folder / RECORD_FILE).write_bytes(encode_json(record))
@@ -85,7 +85,7 @@ def build_tree(
 
 
 def read_record(tree: Path) -> TreeRecord | None:
-    """Return the record of a tree, or None if there is no tree, or its metadata file cannot be read."""
+    """Return the record of a tree; None if the tree does not exist, or its metadata file cannot be read."""
     try:
         with (tree / RECORD_FILE).open("rb") as file:
             document = decode_json(file.read(MAX_RECORD + 1), max_bytes=MAX_RECORD, what=RECORD_FILE)

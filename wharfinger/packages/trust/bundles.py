@@ -30,10 +30,14 @@ def read_bundle(data: bytes) -> Signature:
         if not BUNDLE_TYPE.match(kind):
             raise ArtifactError(f"the bundle is of the type {kind[:100]!r}; versions 0.1 to 0.3 are read")
         if find(document, "dsseEnvelope") is None:
-            raise ArtifactError("the bundle has a signature of bytes, expected one of a statement (dsseEnvelope)")
+            raise ArtifactError(
+                "the bundle has a signature of bytes; expected the signature of a statement (dsseEnvelope)"
+            )
         envelope = read_envelope(find(document, "dsseEnvelope"))
         if len(envelope.signatures) != 1:
-            raise ArtifactError(f"the envelope of the bundle has {len(envelope.signatures)} signatures; expected one")
+            raise ArtifactError(
+                f"the envelope of the bundle has {len(envelope.signatures)} signatures; expected one signature"
+            )
         material = find_object(document, "verificationMaterial")
         certificate, *others = _certificates(material) or [""]
         entry = _entry(material)
@@ -43,7 +47,9 @@ def read_bundle(data: bytes) -> Signature:
 
 
 def _certificates(material: JsonObject) -> list[str]:
-    """Return the certificates in PEM, that of the signer first; none if the signature was made with a long-lived key."""
+    """Return the certificates in PEM, the signer's certificate first; no certificates if the signature was made with a long-lived
+    key.
+    """
     if find(material, "certificate") is not None:
         listed = [find(material, "certificate")]
     else:
@@ -58,5 +64,5 @@ def _pem(der: bytes) -> str:
 def _entry(material: JsonObject) -> LogEntry | None:
     listed = find_list(material, "tlogEntries")
     if len(listed) > 1:
-        raise ArtifactError(f"the bundle has {len(listed)} entries of logs; expected one")
+        raise ArtifactError(f"the bundle has {len(listed)} entries of logs; expected one entry")
     return read_entry(listed[0]) if listed else None

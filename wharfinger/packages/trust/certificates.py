@@ -1,6 +1,6 @@
 """Certificates of signers without a key of their own, as from Fulcio: they are valid for minutes, and name an identity.
 
-Only their format is Fulcio's. The policy names the authority, which need not be Fulcio, and nothing is requested from it. A
+Only their format is Fulcio's. The policy names the authority, which need not be Fulcio, and no request is sent to it. A
 certificate must have been valid at the time of the signature, which a log has witnessed
 (:mod:`~wharfinger.packages.trust.log_entries`).
 
@@ -65,7 +65,7 @@ def public_key(certificate: x509.Certificate) -> Verifying:
             return load_public(pem.decode(), "the certificate's key")
     except (ValueError, UnsupportedAlgorithm, KeyFormatError) as error:
         raise ArtifactError(f"the key of the certificate cannot be used: {error}") from error
-    raise ArtifactError("the key of the certificate is of another kind than ECDSA, RSA and Ed25519")
+    raise ArtifactError("expected a certificate with a key for ECDSA, RSA or Ed25519")
 
 
 def check_chain(
@@ -84,7 +84,7 @@ def check_chain(
     except (VerificationError, *_UNREADABLE) as error:
         raise ArtifactError(f"{_why_not(certificate, at)}: {error}") from error
     if len(chain) < 2:
-        raise ArtifactError("the certificate is that of an authority, which signs nothing but certificates")
+        raise ArtifactError("the certificate belongs to an authority, which may sign only certificates")
     return chain[1]
 
 
@@ -94,7 +94,10 @@ def _why_not(certificate: x509.Certificate, at: datetime) -> str:
     except ValueError:
         return "the times of the certificate cannot be read"
     if not first <= at <= last:
-        return f"the certificate was not valid when it was used, at {at:%Y-%m-%d %H:%M:%S} UTC, only from {first} to {last}"
+        return (
+            f"the certificate was not valid when it was used, at {at:%Y-%m-%d %H:%M:%S} UTC; it was valid from "
+            f"{first} to {last}"
+        )
     return "the certificate is not issued by an authority of spec.verify"
 
 
@@ -123,7 +126,7 @@ def _may_sign_certificates(_policy: Policy, _certificate: x509.Certificate, foun
 
 def _may_sign_code(_policy: Policy, _certificate: x509.Certificate, found: x509.ExtendedKeyUsage | None) -> None:
     if found is not None and _CODE_SIGNING not in found and ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE not in found:
-        raise ValueError("the issuer is no authority for signers")
+        raise ValueError("the issuer is not an authority for signers")
 
 
 def _must_sign_code(_policy: Policy, _certificate: x509.Certificate, found: x509.ExtendedKeyUsage) -> None:
@@ -196,7 +199,7 @@ def check_logged(certificate: x509.Certificate, issuer: x509.Certificate, keys: 
         signed = head + issuer_hash + size + body + struct.pack(">H", len(extensions)) + extensions
         if any(each.log_id == log_id(key) and is_signed_by(key, signed, each.signature) for key in keys):
             return
-    raise ArtifactError("the certificate is in no certificate log of spec.verify")
+    raise ArtifactError("the certificate is not in a certificate log of spec.verify")
 
 
 def log_id(key: Verifying) -> bytes:

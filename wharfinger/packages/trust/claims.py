@@ -39,7 +39,9 @@ def read_claim(payload: bytes) -> Claim:
         document = as_object(decode_json(payload, max_bytes=MAX_PAYLOAD, what="payload"), "payload")
         kind = find_str(document, "critical", "type")
         if kind not in _TYPES:
-            raise ArtifactError(f"the signed payload is of type {kind[:100]!r}, which is no signature of an artifact")
+            raise ArtifactError(
+                f"the signed payload is of type {kind[:100]!r}, which is not the signature of an artifact"
+            )
         return Claim(
             Digest(find_str(document, "critical", "image", "docker-manifest-digest")),
             find_str(document, "critical", "identity", "docker-reference"),

@@ -1,8 +1,7 @@
 """Signed statements about artifacts: DSSE envelopes, whose payload is an in-toto statement.
 
 A statement has subjects (digests of artifacts), the type of its predicate, and the predicate: an SBOM, the provenance of a build,
-or the bare statement that the artifact is signed. Decisions depend only on the digest and the type; predicates are shown, but no
-decision depends on them.
+or the bare statement that the artifact is signed. Decisions depend only on the digest and the type; predicates are only shown.
 
 Sources: DSSE's ``protocol.md``; in-toto's ``spec/v1/statement.md``.
 """
@@ -28,7 +27,7 @@ MAX_ENVELOPE: Final = 8 * 1024 * 1024
 IN_TOTO: Final = "application/vnd.in-toto+json"
 ENVELOPE: Final = "application/vnd.dsse.envelope.v1+json"
 SIGNED: Final = "https://sigstore.dev/cosign/sign/v1"
-"""The predicate type of a statement that only says that the artifact is signed."""
+"""The predicate type of a statement that states only that the artifact is signed."""
 _STATEMENTS: Final = frozenset({"https://in-toto.io/Statement/v0.1", "https://in-toto.io/Statement/v1"})
 _MOST_SUBJECTS: Final = 1_000
 _MOST_SIGNATURES: Final = 10
@@ -77,7 +76,7 @@ def read_statement(payload: bytes) -> Statement:
         document = as_object(decode_json(payload, max_bytes=MAX_ENVELOPE, what="statement"), "statement")
         kind = find_str(document, "_type")
         if kind not in _STATEMENTS:
-            raise ArtifactError(f"the signed statement is of type {kind[:100]!r}, which is no in-toto statement")
+            raise ArtifactError(f"the signed statement is of type {kind[:100]!r}, which is not an in-toto statement")
         subjects = find_list(document, "subject")[:_MOST_SUBJECTS]
         found = (find_str(each, "digest", "sha256") for each in subjects)
         digests = frozenset(Digest(f"sha256:{each}").text for each in found if each)

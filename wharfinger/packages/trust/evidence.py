@@ -1,5 +1,5 @@
-"""Evidence that is stored beside an artifact and may make it trusted: a signature, with the certificate and the entry
-of a log if it has them.
+"""Evidence that is stored beside an artifact and may make it trusted: a signature, perhaps with a certificate and the entry of a
+log.
 """
 
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from wharfinger.packages.trust.log_entries import LogEntry
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Signed bytes and their signature. Nothing of it is verified.
+    """Signed bytes and their signature, which is not verified yet.
 
     ``payload`` are the signed bytes. ``certificate`` and ``chain`` are PEM text, empty if the signer has a key of their own. A
-    signed statement is an ``envelope``; ``document`` are its bytes as they are stored. ``problem`` is the reason why the
-    signature could not be read, "" if it was read.
+    signed statement is an ``envelope``; ``document`` are its stored bytes. ``problem`` is the reason why the signature could not
+    be read, "" if it was read.
     """
 
     payload: bytes = field(repr=False)

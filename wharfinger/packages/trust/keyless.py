@@ -4,7 +4,7 @@ The signer made a key for one signature. An authority issued a certificate, vali
 identity, and a log recorded the time of the signature. The certificate and the log entry come with the signature, and are
 verified offline, in this order:
 
-1. the log has signed the entry and its time, and lists it;
+1. the log has signed the entry and its time, and lists the entry;
 2. at that time, the certificate was valid, and issued by an authority of the policy;
 3. the certificate itself was logged, if the policy names certificate logs;
 4. the signature is by the key of the certificate;
@@ -47,7 +47,7 @@ def signer_of(signature: Signature, root: TrustRoot) -> Identity:
         check_logged(certificate, issuer, keys)
     if not is_signed_by(public_key(certificate), signature.payload, signature.signature):
         raise ArtifactError(
-            "the signature is not by the key of its certificate: it, or the signed content, was changed"
+            "the signature is not by the key of its certificate: the signature or the signed content was changed"
         )
     payload = signature.payload if signature.envelope is None else signature.envelope.payload
     der = certificate.public_bytes(Encoding.DER)

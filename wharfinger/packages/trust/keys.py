@@ -89,7 +89,9 @@ def is_signed_by(key: Verifying, payload: bytes, signature: bytes) -> bool:
 
 
 def load_private(pem: bytes, password: str, what: str) -> Signing:
-    """Return the private key in PEM text, encrypted if there is a password. Raises KeyFormatError, which never quotes the key."""
+    """Return the private key in PEM text, which is encrypted if there is a password. Raises KeyFormatError, which never quotes
+    the key.
+    """
     if b"SIGSTORE PRIVATE KEY" in pem or b"COSIGN PRIVATE KEY" in pem:
         raise KeyFormatError(
             f"{what}: expected a private key in PKCS #8, found one in the format of cosign; make a key pair with "
@@ -109,7 +111,7 @@ def load_private(pem: bytes, password: str, what: str) -> Signing:
 
 
 def sign(key: Signing, payload: bytes) -> bytes:
-    """Return the signature of a payload, as cosign makes it."""
+    """Return the signature of a payload, in the form of cosign."""
     if isinstance(key, ec.EllipticCurvePrivateKey):
         return key.sign(payload, ec.ECDSA(hashes.SHA256()))
     if isinstance(key, rsa.RSAPrivateKey):

@@ -22,8 +22,8 @@ from wharfinger.packages.trust.log_entries import MAX_ENTRY, decoded
 class Logged:
     """The signature that an entry must name.
 
-    ``payload`` is the payload of an envelope, or the signed bytes themselves; ``document`` are the bytes of the envelope as they
-    are stored, empty if it is part of a bundle. ``certificate`` is in DER.
+    ``payload`` is the payload of an envelope, or the signed bytes themselves; ``document`` are the stored bytes of the envelope,
+    empty if it is part of a bundle. ``certificate`` is in DER.
     """
 
     payload: bytes = field(repr=False)

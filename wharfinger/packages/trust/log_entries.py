@@ -2,7 +2,7 @@
 
 A certificate of a signer is valid for minutes, but is verified years later. So the log has to state when it received the
 signature: its promise (*signed entry timestamp*) covers the entry and the time. If there is a proof of inclusion, it must lead to
-a root that the log has signed. Both come with the signature, and are verified with the key of the log, so nothing is requested.
+a root that the log has signed. Both come with the signature, and are verified with the key of the log, so no request is needed.
 
 Sources: Rekor's ``openapi.yaml``; RFC 6962 §2.1 (the tree); the C2SP specifications of signed notes and of checkpoints.
 """
@@ -58,7 +58,7 @@ class LogEntry:
     log: bytes
     """The name of the log: the SHA-256 of its key."""
     promise: bytes = field(repr=False)
-    """The log's signature of all of the above; empty if there is none."""
+    """The log's signature of all fields above; empty if the log has not signed them."""
     proof: InclusionProof | None = None
 
     @property
@@ -122,7 +122,7 @@ def decoded(text: str, what: str) -> bytes:
 
 
 def _number(value: JsonValue, below: int) -> int:
-    """Return a number; protobuf writes large ones as text. Raises FormatError."""
+    """Return a number; protobuf writes large numbers as text. Raises FormatError."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below:
@@ -134,7 +134,7 @@ def check_entry(entry: LogEntry, keys: Sequence[Verifying]) -> None:
     """Raise ArtifactError unless one of the logs states the entry and its time."""
     key = next((each for each in keys if log_id(each) == entry.log), None)
     if key is None:
-        raise ArtifactError(f"the signature is in the log {entry.log.hex()[:16]}, which is no log of spec.verify")
+        raise ArtifactError(f"the signature is in the log {entry.log.hex()[:16]}, which is not a log of spec.verify")
     if not entry.promise:
         raise ArtifactError("the log has not signed the time of the signature, so it may be later than the certificate")
     stated: JsonObject = {
@@ -156,7 +156,9 @@ def _check_proof(entry: LogEntry, proof: InclusionProof, key: Verifying) -> None
 
 
 def root_of(body: bytes, index: int, size: int, hashes: Sequence[bytes]) -> bytes:
-    """Return the root of a tree of ``size`` entries that has ``body`` at ``index`` (RFC 9162 §2.1.3.2); empty if it cannot be."""
+    """Return the root of a tree of ``size`` entries that has ``body`` at ``index`` (RFC 9162 §2.1.3.2); empty if there is no such
+    tree.
+    """
     if not index < size:
         return b""
     at, last = index, size - 1

@@ -33,8 +33,8 @@ _SAID: Final = {
     "EXPSIG": "the signature has expired",
     "EXPKEYSIG": "the key of the signature has expired",
     "REVKEYSIG": "the key of the signature was revoked",
-    "ERRSIG": "it is by a key that is not in spec.verify.keyring",
-    "NODATA": "it is no text signed with OpenPGP",
+    "ERRSIG": "the signature is by a key that is not in spec.verify.keyring",
+    "NODATA": "expected a text signed with OpenPGP, found other text",
 }
 
 
@@ -58,7 +58,7 @@ def read_keyring(armored: str) -> bytes:
         try:
             found += base64.b64decode(_body(block), validate=True) if end else b""
         except (binascii.Error, ValueError) as error:
-            raise ArtifactError("a public key cannot be read: its text is no base64") from error
+            raise ArtifactError("a public key cannot be read: its text is not base64") from error
     if not found:
         raise ArtifactError(
             "expected armored public keys of OpenPGP, found none; give the output of `gpg --armor --export`"
@@ -69,7 +69,7 @@ def read_keyring(armored: str) -> bytes:
 def _body(block: str) -> str:
     """Return the base64 of a block, without its headers, the empty line after them, and its checksum.
 
-    The text is a stranger's and may be long, so it is read line by line.
+    The text is untrusted and may be long, so it is read line by line.
     """
     lines = [line.strip() for line in block.splitlines()[1:]]
     while lines and ": " in lines[0]:

@@ -20,9 +20,9 @@ class TrustedKey:
 
 @dataclass(frozen=True, slots=True)
 class TrustedIdentity:
-    """A signer without a key of their own: the subject in their certificate, and the issuer that authenticated them.
+    """A signer without a key of their own: the subject in their certificate, and the issuer that authenticated the signer.
 
-    ``subject`` is a glob: ``*`` stands for any text. The issuer must be equal.
+    ``subject`` is a glob: ``*`` stands for any text. The issuer must match exactly.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Policy:
     """The rules: a signature by one of the keys, or by one of the identities, is needed.
 
     ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that
-    an old signed artifact cannot stand in for a new one. ``predicates`` are the types of statements about the artifact that must
-    be there, each signed like the artifact.
+    an old signed artifact cannot stand in for a new one. ``predicates`` are the types of the statements that must exist about the
+    artifact, each signed like the artifact.
     """
 
     keys: tuple[TrustedKey, ...] = ()
@@ -66,14 +66,18 @@ class Policy:
     """The version that an artifact requested by its digest must state; empty: any."""
     identities: tuple[TrustedIdentity, ...] = ()
     root: TrustRoot | None = None
-    """The root for ``identities``; None if there are none."""
+    """The root for ``identities``; None without identities."""
     predicates: tuple[str, ...] = ()
     keyring: str = field(default="", repr=False)
-    """Public keys of OpenPGP, armored. With them, a chart needs a provenance file by one of these keys, and the rest is empty."""
+    """Public keys of OpenPGP, armored. With them, a chart needs a provenance file signed by one of these keys, and all other
+    fields are empty.
+    """
 
     @property
     def checksum(self) -> str:
-        """A short text that changes with the policy, so that artifacts fetched under another policy are verified again."""
+        """A short text that changes when the policy changes, so that artifacts fetched under an earlier policy are verified
+        again.
+        """
         rules: JsonObject = {"keys": [key.pem for key in self.keys], "version": self.require_version}
         if self.root is not None:
             rules["identities"] = [[each.issuer, each.subject] for each in self.identities]

@@ -1,7 +1,7 @@
-"""The content of signed statements in one line: who built an artifact and from what, or what an SBOM lists. Pure.
+"""The content of signed statements in one line: the builder and the source of an artifact, or the content of an SBOM. Pure.
 
-The fields are those of SLSA's provenance (1.0 and 0.2), SPDX and CycloneDX. A predicate of another type or form has no line; only
-its signature counts.
+The fields are those of SLSA's provenance (1.0 and 0.2), SPDX and CycloneDX. For a predicate of another type or form, there is no
+line; only its signature counts.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ MAX_LINE: Final = 300
 
 
 def summary(statement: Statement) -> str:
-    """Return a line about a statement's predicate; "" if nothing is known of it."""
+    """Return a line about a statement's predicate; "" if its type or form is not known."""
     try:
         return _line(statement.predicate_type, statement.predicate)[:MAX_LINE]
     except FormatError:

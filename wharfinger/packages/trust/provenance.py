@@ -1,8 +1,8 @@
 """Provenance files of Helm: the digest of a chart's archive and its ``Chart.yaml``, signed with OpenPGP.
 
-A file is beside the archive in a Helm repository (``web-1.2.0.tgz.prov``), and a layer of the chart in a registry. It must state
-the archive, the name and the version of the chart that was requested. Otherwise an old file and its old archive could stand in
-for a new version.
+The file is beside the archive in a Helm repository (``web-1.2.0.tgz.prov``), and a layer of the chart in a registry. It must
+state the archive, the name and the version of the requested chart. Otherwise an old file and its old archive could be used
+instead of a new version.
 
 Source: Helm's documentation, "Helm Provenance and Integrity".
 """
@@ -40,7 +40,8 @@ class ChartClaim:
 async def provenance_refusal(
     registry: Registry, repository: str, manifest: Manifest, version: str, keyring: str
 ) -> str:
-    """Return why a chart in a registry is not trusted by its provenance file, "" if it is. ``version`` "" stands for any version.
+    """Return why the provenance file of a chart in a registry does not make it trusted, "" if it does. ``version`` "" stands for
+    any version.
 
     Raises PackageError if the file cannot be read.
     """
@@ -60,7 +61,7 @@ async def provenance_refusal(
 
 
 async def check_provenance(data: bytes, keyring: str, chart: ChartClaim) -> None:
-    """Raise ArtifactError unless a provenance file is about a chart, and signed with a key of the keyring. Raises
+    """Raise ArtifactError unless a provenance file is about the chart, and is signed with a key of the keyring. Raises
     RegistryError if gpgv cannot be run.
     """
     signed = await verify_text(data, read_keyring(keyring))
@@ -82,8 +83,8 @@ def _check_content(signed: SignedText, chart: ChartClaim) -> None:
         raise ArtifactError(f"{by} cannot be read: {error}") from error
     if name != chart.name or (chart.version and _plain(version) != _plain(chart.version)):
         raise ArtifactError(
-            f"{by} is for {name[:100]} {version[:100]}, and {chart.name} {chart.version} was requested; publish that of the "
-            "requested version"
+            f"{by} is for {name[:100]} {version[:100]}, but {chart.name} {chart.version} was requested; publish the "
+            "file of the requested version"
         )
     if digest != chart.archive:
         raise ArtifactError(f"{by} is for another archive of {name} {version}; package and sign the chart again")

@@ -23,14 +23,14 @@ _VERSION: Final = "org.opencontainers.image.version"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The rows for the terminal, each with its label, and why the artifact is not trusted ("" if it is)."""
+    """The rows for the terminal, each with its label, and the reason why the artifact is not trusted ("" if it is trusted)."""
 
     rows: tuple[tuple[str, str], ...]
     refused: str
 
 
 async def report_on(registry: Registry, repository: str, digest: Digest, tag: str, policy: Policy) -> Report:
-    """Return the report on an artifact. ``tag`` is the tag that was requested, "" for a digest. Raises PackageError."""
+    """Return the report on an artifact. ``tag`` is the requested tag, "" if a digest was requested. Raises PackageError."""
     version = version_of_tag(tag) if is_version_tag(tag) else ""
     if policy.keyring:
         why = await provenance_refusal(
@@ -53,7 +53,7 @@ def _judged(signatures: tuple[Signature, ...], subject: Subject, policy: Policy)
 
 
 def _row(signature: Signature, subject: Subject, policy: Policy) -> tuple[str, str]:
-    """Return the row of one signature: its signer, or why it does not count."""
+    """Return the row of one signature: its signer, or the reason why it does not count."""
     verdict = judge(signature, subject, policy)
     if not verdict.signer or (not verdict.trusted and not verdict.predicate_type):
         return "not verified", verdict.reason

@@ -1,9 +1,9 @@
-"""cosign's signatures of an artifact in its registry: where they are, and how they are read and written.
+"""The reading and writing of cosign's signatures of an artifact in its registry.
 
-They are in the repository of the artifact itself: the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1, manifests
-that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a Sigstore bundle.
-Older signed statements are in the manifest with the tag ``sha256-<hex>.att``. A repository may contain any number of signatures
-by anybody, so at most MAX_SIGNATURES of MAX_READ bytes are read.
+The signatures are in the repository of the artifact itself: in the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1,
+manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a
+Sigstore bundle. Older signed statements are in the manifest with the tag ``sha256-<hex>.att``. A repository may contain any
+number of signatures by anybody, so at most MAX_SIGNATURES of MAX_READ bytes are read.
 """
 
 import base64
@@ -62,7 +62,7 @@ async def find_signatures(
 ) -> tuple[Signature, ...]:
     """Return the signatures of an artifact; () if it has none. Raises PackageError if they cannot be read.
 
-    ``statements``: signed statements in older form are read, too. Those in bundles are always read.
+    With ``statements``, signed statements in the older form are read, too. Statements in bundles are always read.
     """
     found: list[Signature] = []
     room = MAX_READ
@@ -122,7 +122,9 @@ async def _payload(registry: Registry, repository: str, layer: Descriptor) -> by
 
 
 def _read(data: bytes, media_type: str, annotations: JsonObject) -> Signature:
-    """Return a signature. One that cannot be read has a ``problem``: anybody can push it, and it must not hide others."""
+    """Return a signature. An unreadable signature gets a ``problem`` instead of raising an error: anybody can push one, and it
+    must not hide others.
+    """
     try:
         if media_type == SIMPLE_SIGNING:
             return _signature(data, annotations)
@@ -144,7 +146,7 @@ def _signature(payload: bytes, annotations: JsonObject) -> Signature:
 def _statement(data: bytes, annotations: JsonObject) -> Signature:
     envelope = read_envelope(decode_json(data, max_bytes=MAX_ENVELOPE, what="envelope"))
     if len(envelope.signatures) != 1:
-        raise ArtifactError(f"the envelope has {len(envelope.signatures)} signatures; expected one")
+        raise ArtifactError(f"the envelope has {len(envelope.signatures)} signatures; expected one signature")
     signature = Signature(envelope.signed, envelope.signatures[0], envelope=envelope, document=data)
     return _certified(signature, annotations)
 
@@ -170,7 +172,7 @@ async def push_signature(
 ) -> Descriptor:
     """Add a signature to those of an artifact. Raises PackageError.
 
-    Signatures of the same payload for which ``is_own`` is true are replaced; by default all of them.
+    Signatures of the same payload for which ``is_own`` is true are replaced; by default, all signatures of it are replaced.
     """
     layer = await registry.push_blob(repository, SIMPLE_SIGNING, payload)
     others: list[JsonObject] = []

@@ -1,7 +1,7 @@
 """A registry whose artifacts are verified before any of their bytes is passed on.
 
-It wraps another registry, so no caller can forget the verification: a manifest is returned only if the policy trusts it, or the
-index that names it, and a blob only if a trusted manifest names it. If the signatures cannot be read, nothing is trusted.
+It wraps another registry, so no caller can forget the verification. A manifest is returned only if the policy trusts it, or the
+index that names it; a blob is returned only if a trusted manifest names it. If the signatures cannot be read, nothing is trusted.
 """
 
 from collections.abc import AsyncIterator
@@ -57,7 +57,7 @@ class TrustedRegistry:
             return found
 
     async def _in_index(self, repository: str, digest: Digest, tag: str) -> Manifest | None:
-        """Return a manifest that is trusted because ``tag`` points at a trusted index which contains it; None if it is not."""
+        """Return a manifest that is trusted because ``tag`` points at a trusted index that contains it; None otherwise."""
         try:
             descriptor = await self._registry.resolve(repository, tag)
             if descriptor.digest == digest:
@@ -82,7 +82,7 @@ class TrustedRegistry:
         return await self._registry.tags(repository)
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest or an index as it is. Its blobs are trusted only if it is."""
+        """Return a manifest or an index as it is. Its blobs are trusted only if it is trusted itself."""
         return await self._registry.document(repository, reference)
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
@@ -122,7 +122,7 @@ class TrustedRegistry:
 
 
 def is_version_tag(tag: str) -> bool:
-    """Return whether a tag is a version, which signed content must state; the tag of a channel is not."""
+    """Return whether a tag is a version, which signed content must state. The tag of a channel is not a version."""
     try:
         parse_version(version_of_tag(tag))
     except FormatError:

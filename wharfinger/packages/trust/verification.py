@@ -1,9 +1,9 @@
-"""The judgement of an artifact's signatures by a policy: pure functions over bytes that were read.
+"""The judgement of an artifact's signatures by a policy.
 
-An artifact is trusted if one signature satisfies every rule, and so does one statement of each type that the policy demands. A
-demanded statement is a signature as well, because it names the digest of the artifact. If the artifact is not trusted, the
-reported reason is that of the signature that passed the most checks: no signature, no known key, a certificate that does not
-verify, another signer, another artifact, another name or version.
+Pure functions over bytes. An artifact is trusted if one signature satisfies every rule, and if one statement of each demanded
+type satisfies every rule as well. A demanded statement is a signature as well, because it names the digest of the artifact. If
+the artifact is not trusted, the reason is reported for the signature that passed the most checks: no signature, no known key, a
+certificate that does not verify, another signer, another artifact, another name or version.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _OTHER_KEY: Final = "it is by another key"
 class Subject:
     """The artifact in question: the digest that was resolved, and the name and version that were requested.
 
-    ``stated`` is the version in the manifest, which the signature covers; empty if the manifest states none.
+    ``stated`` is the version in the manifest, which the signature covers; empty if the manifest states no version.
     """
 
     digest: Digest
@@ -40,9 +40,10 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. ``stage`` orders the reasons; it
-    is 0 if the signature has nothing to do with the policy.
+    is 0 if the signature is unrelated to the policy.
 
-    ``signer`` is the verified signer, "" if it is not known. ``predicate_type`` is that of a statement, "" for a bare signature.
+    ``signer`` is the verified signer, "" if it is not known. ``predicate_type`` is the type of a statement's predicate, "" for a
+    bare signature.
     """
 
     stage: int
@@ -71,7 +72,7 @@ def refusal(signatures: Sequence[Signature], subject: Subject, policy: Policy) -
         )
     count = f"{len(signatures)} signature{'' if len(signatures) == 1 else 's'}"
     if unread := next((each.reason for each in verdicts if each.reason != _OTHER_KEY), ""):
-        return f"expected a signature by {_trusted(policy)}, found {count} that cannot be used: {unread}; sign the artifact again"
+        return f"expected a signature by {_trusted(policy)}, found {count} that cannot be read: {unread}; sign the artifact again"
     signer = "with one of these keys, or add the signer's key to spec.verify.keys" if policy.keys else "as one of these"
     return f"expected a signature by {_trusted(policy)}, found {count} by other keys; sign the artifact {signer}"
 
@@ -137,7 +138,7 @@ def _about_statement(envelope: Envelope, signer: str, subject: Subject, policy: 
 
 
 def _broken_rule(payload: bytes, signer: str, subject: Subject, policy: Policy) -> str:
-    """Return the rule that a verified payload breaks; empty if it breaks none."""
+    """Return the rule that a verified payload breaks; empty if it breaks no rule."""
     try:
         claim = read_claim(payload)
     except ArtifactError as error:
@@ -151,19 +152,20 @@ def _wrong_name(claim: Claim, signer: str, subject: Subject) -> str:
     name = claim.reference.partition("@")[0].rpartition("/")[2].partition(":")[0]
     if name and name != subject.name:
         return (
-            f"the signature by {signer} is for the package {name[:100]!r}, and {subject.name!r} was requested; push and sign "
-            "the requested one"
+            f"the signature by {signer} is for the package {name[:100]!r}, but {subject.name!r} was requested; push "
+            "and sign the requested package"
         )
     signed = claim.version or subject.stated
     if subject.version and not signed:
         return (
-            f"the artifact signed by {signer} states no version, so an old one could stand in for {subject.version}; push it "
+            f"the artifact signed by {signer} states no version, so an old version could be used instead of "
+            f"{subject.version}; push it "
             "with `wharfinger package push --sign KEY`, or set spec.verify.requireVersion: false"
         )
     if subject.version and _plain(signed) != _plain(subject.version):
         return (
-            f"the signature by {signer} is for version {signed[:100]}, and {subject.version} was requested; push and sign the "
-            "requested version"
+            f"the signature by {signer} is for version {signed[:100]}, but {subject.version} was requested; push and "
+            "sign the requested version"
         )
     return ""
 

@@ -15,7 +15,7 @@ Prize = TypeVar("Prize")
 
 
 class ClaimError(Exception):
-    """A claim failed for a reason that is not a conflict; the member is as it was before."""
+    """A claim failed for a reason that is not a conflict; the member is unchanged."""
 
 
 class ConflictError(ClaimError):
@@ -36,7 +36,7 @@ class Backend(Protocol[Spec_contra, Prize]):
     def changes(self) -> Sequence[Seen | Lost]:
         """Return the changes of the cache since the last call; all members at the first call. Never waits.
 
-        The backend calls `PoolScheduler.notify_idle` when there is more.
+        The backend calls `PoolScheduler.notify_idle` when there are more changes.
         """
         ...
 
@@ -45,11 +45,11 @@ class Backend(Protocol[Spec_contra, Prize]):
 
         At most one of several claims at the same version, for different callers, succeeds. A success returns a version above the
         member's; later, `changes` returns the member with that version, or returns it as lost. Raises ConflictError, or
-        ClaimError if nothing was changed. The time that it takes is bounded. If it is cancelled, it may or may not have claimed
-        the member; then `recycle` is called.
+        ClaimError if nothing was changed. The time that it takes is bounded. A cancelled call may have claimed the member, so
+        `recycle` is called afterwards.
         """
         ...
 
     async def recycle(self, uid: str) -> None:
-        """Take back or remove a member that no caller wants; nothing if there is no such member. Raises nothing."""
+        """Take back or remove a member that no caller wants; do nothing if there is no such member. Raises no errors."""
         ...

@@ -9,11 +9,12 @@ from typing import TypeAlias
 class Limits:
     """The bounds of one pool.
 
-    ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: claims that one request may
-    lose to a conflict before it is answered with one. Raises ValueError for anything below 1.
+    ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: conflicts after which a request is
+    answered as conflicted. Raises ValueError for a limit below 1.
 
     ``expires_claims``: a request whose claim is under way is answered at its deadline, and the member recycled. It must be false
-    if a claim may have begun work that the caller would then repeat elsewhere; then a request waits for the end of its claim.
+    if a claim may have begun work that the caller would then repeat elsewhere. If it is false, a request waits for the end of its
+    claim.
     """
 
     waiting: int = 8192
@@ -24,7 +25,9 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("waiting", "in_flight", "attempts"):
             if (limit := getattr(self, name)) < 1:
-                raise ValueError(f"limit of {name}: {limit}; at least 1 is needed, or no request would ever be served")
+                raise ValueError(
+                    f"limit of {name}: expected at least 1, because no request would be served otherwise, found {limit}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Member:
     """A member of a pool as its cache shows it.
 
     ``uid`` is its identity: a member that is deleted and made again under the same name has another one. ``version`` grows
-    with every change of the member. A ``protected`` member is idle and must not be handed out, because it is about to go.
+    with every change of the member. A ``protected`` member is idle but must not be handed out, because it is about to be removed.
     """
 
     uid: str
@@ -54,7 +57,7 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The caller of a request is gone; nothing if the request was answered already."""
+    """The caller of a request is gone. If the request was answered already, nothing changes."""
 
     request: int
 
@@ -75,7 +78,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """A claim is done; ``version`` is that of the member after it."""
+    """A claim has succeeded; ``version`` is the version of the member after it."""
 
     request: int
     version: int
@@ -90,7 +93,7 @@ class Conflicted:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A claim failed for another reason, and the member is as it was."""
+    """A claim failed for another reason, and the member is unchanged."""
 
     request: int
 
@@ -123,11 +126,11 @@ class Answer(StrEnum):
 
     CLAIMED = "claimed"
     EXPIRED = "expired"
-    """Its deadline passed before a member was claimed for it."""
+    """The deadline of the request passed before a member was claimed for it."""
     CONFLICTED = "conflicted"
-    """It lost as many claims to conflicts as one request may."""
+    """The request reached the limit of claims that ended with a conflict."""
     FAILED = "failed"
-    """Its claim failed for a reason that is not a conflict."""
+    """The claim of the request failed for a reason that is not a conflict."""
     CLOSED = "closed"
     """The pool was closed."""
     WITHDRAWN = "withdrawn"
@@ -152,7 +155,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Recycle:
-    """Give back or remove a member that was, or may have been, claimed for a caller who does not take it."""
+    """Give back or remove a member that was, or may have been, claimed for a caller that does not take it."""
 
     uid: str
 

@@ -1,4 +1,5 @@
-"""The claim scheduler of one pool as a pure machine: which request gets which member, and what becomes of each.
+"""The claim scheduler of one pool as a pure machine: it decides which request gets which member, and follows the result of each
+claim.
 
 Theory of operation. Requests wait in the order in which they were accepted, and members are ready in the order in which they
 became idle. The first request gets the first member at once: the machine reserves the member and asks for a claim, and goes
@@ -107,7 +108,7 @@ def step(state: PoolState, event: Event) -> tuple[PoolState, Effects]:
 
 
 def _dispatch(state: PoolState, effects: list[Effect]) -> None:
-    """Pair the first requests with the first members, as long as there are both and a claim is free."""
+    """Pair the first requests with the first members, as long as both exist and the limit allows another claim."""
     while state.line and state.ready and len(state.claims) < state.limits.in_flight:
         waiting = state.line.take()
         uid = next(iter(state.ready))
@@ -120,7 +121,9 @@ def _dispatch(state: PoolState, effects: list[Effect]) -> None:
 
 
 def next_deadline(state: PoolState) -> float:
-    """Return the time at which Passed is due: the earliest deadline of a request that is not answered; infinite without one."""
+    """Return the time at which Passed is due: the earliest deadline of a request that is not answered; infinite if there is no
+    such request.
+    """
     if not state.limits.expires_claims:
         return state.line.deadline()
     claimed = (claim.waiting.deadline for claim in state.claims.values() if not claim.answered)
@@ -225,10 +228,10 @@ def _fail(state: PoolState, request: int, effects: list[Effect]) -> None:
 
 
 def _taken(state: PoolState, request: int) -> Claim:
-    """Remove the claim of a request. Raises IllegalPoolEvent if none is under way."""
+    """Remove the claim of a request. Raises IllegalPoolEvent if no claim is under way for it."""
     claim = state.claims.pop(request, None)
     if claim is None:
-        raise IllegalPoolEvent(f"the claim of request {request} ended, and none is under way")
+        raise IllegalPoolEvent(f"the claim of request {request} ended, but no claim for it is under way")
     # A member that the cache lost, and the claim held on to: nothing is to be waited for.
     state.reserved.setdefault(claim.member.uid, None)
     return claim
@@ -258,7 +261,9 @@ def _lose(state: PoolState, uid: str) -> None:
 
 
 def _reserve_until(state: PoolState, uid: str, version: int) -> None:
-    """Keep the member reserved until the cache shows it at ``version`` or later; not at all if it does, or if it is gone."""
+    """Keep the member reserved until the cache shows it at ``version`` or later. If the cache does so already, or the member is
+    gone, do nothing.
+    """
     member = state.members.get(uid)
     if member is None or member.version >= version:
         del state.reserved[uid]
@@ -268,7 +273,7 @@ def _reserve_until(state: PoolState, uid: str, version: int) -> None:
 
 
 def _admit(state: PoolState, uid: str) -> None:
-    """Make the member ready or not ready, as its state in the cache says; one that is ready already keeps its place."""
+    """Make the member ready or not ready, according to its state in the cache; a member that is ready already keeps its place."""
     member = state.members.get(uid)
     if member is None or uid in state.reserved:
         return

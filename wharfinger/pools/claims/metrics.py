@@ -29,7 +29,8 @@ class Snapshot:
 class PoolMetrics:
     """The latencies and sums of one pool since it was opened, in seconds.
 
-    ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` that to its success.
+    ``dispatch_s`` is the time from the acceptance of a request to its first claim, ``claim_s`` the time until its claim has
+    succeeded.
     """
 
     counters: Counters

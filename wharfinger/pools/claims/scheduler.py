@@ -97,7 +97,7 @@ class PoolScheduler(Generic[Spec, Prize]):
             self.metrics.refused += 1
             return False
         if request.number >= 0:
-            raise ValueError("a request can be enqueued once only; make another one")
+            raise ValueError("a request can be enqueued only once; make another request")
         request.number, self._next = self._next, self._next + 1
         request.enqueued_at = trio.current_time()
         self._requests[request.number] = request
@@ -116,7 +116,7 @@ class PoolScheduler(Generic[Spec, Prize]):
     async def claim(self, spec: Spec, deadline: float = math.inf) -> Prize:
         """Claim a member for the caller. If cancelled, no member stays claimed.
 
-        Raises PoolFullError, or NoMemberError if there is none by ``deadline`` (a time of trio's clock).
+        Raises PoolFullError, or NoMemberError if no member was claimed by ``deadline`` (a time of trio's clock).
         """
         request: Request[Spec, Prize] = Request(spec, deadline)
         if not self.enqueue(request):
@@ -131,7 +131,7 @@ class PoolScheduler(Generic[Spec, Prize]):
         return request.prize
 
     def notify_idle(self) -> None:
-        """Report that the backend has changes. Never waits, and any number of calls costs one reading."""
+        """Report that the backend has changes. Never waits; many calls cause only one reading."""
         self._wake.set()
 
     def snapshot(self) -> Snapshot:
@@ -154,7 +154,7 @@ class PoolScheduler(Generic[Spec, Prize]):
                 await self._changed.wait()
 
     async def run(self) -> None:
-        """Serve the pool until cancelled; once only. When this returns or raises, all requests are answered."""
+        """Serve the pool until cancelled. Call this only once. When it returns or raises, all requests are answered."""
         try:
             async with trio.open_nursery() as self._work:
                 while True:
@@ -204,7 +204,7 @@ class PoolScheduler(Generic[Spec, Prize]):
 
     def _tasks(self) -> trio.Nursery:
         if self._work is None:
-            raise AssertionError("members are known from the backend's changes only, and those are read by run()")
+            raise AssertionError("claims can be made only while run() reads the backend's changes")
         return self._work
 
     async def _claim(self, request: Request[Spec, Prize], member: Member) -> None:

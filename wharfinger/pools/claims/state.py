@@ -13,7 +13,9 @@ from typing import Final
 from wharfinger.pools.claims.events import Limits, Member
 
 _STALE_ENTRIES: Final = 64
-"""A heap is rebuilt when more entries than this, and more than half of all, belong to requests that do not wait any more."""
+"""A heap is rebuilt when more than this number of entries, and more than half of all entries, belong to requests that do not wait
+any more.
+"""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Counters:
     failed: int = 0
     expired: int = 0
     evicted: int = 0
-    """Members that were ready and went, or stopped being idle, before they were claimed."""
+    """Members that were ready, but were removed or stopped being idle before they were claimed."""
     protected: int = 0
     """Idle members that were passed over because they are protected."""
     recycled: int = 0
@@ -55,8 +57,8 @@ class Counters:
 class Line:
     """The requests that wait, in the order of their numbers, and the earliest of their deadlines.
 
-    A request that lost its member comes back with its old number, so it is the first again. Entries of requests that left
-    stay in the heaps until they come up, or until they are the greater part.
+    A request that lost its member comes back with its old number, so it is the first again. Entries of requests that no longer
+    wait stay in the heaps until they reach the top, or until they are the majority.
     """
 
     def __init__(self) -> None:
@@ -117,8 +119,8 @@ class PoolState:
     """Everything that the machine knows.
 
     ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in
-    which they became so. ``reserved`` are those that must not be: under claim (None), or claimed and not yet seen by the
-    cache at the given version.
+    which they became so. ``reserved`` are the members that must not be handed out: they are under claim (None), or claimed but
+    not yet seen by the cache at the given version.
     """
 
     limits: Limits

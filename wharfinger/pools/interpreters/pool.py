@@ -32,19 +32,21 @@ RESTART_S: Final = 0.1
 """The pause before a zygote that ended is replaced; twice as long after each further end, up to RESTART_MAX_S."""
 RESTART_MAX_S: Final = 60.0
 MAX_FAILED_STARTS: Final = 5
-"""An interpreter that could not be started so many times in a row is given up, until its pool is opened again."""
+"""The number of failed starts in a row after which an interpreter is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
-"""A zygote that ran for longer than this was sound: after its end the pause is RESTART_S again."""
+"""A zygote that ran for longer than this worked: after its end, the pause is RESTART_S again."""
 SURPLUS_S: Final = 10.0
 """The time without a claim after which surplus workers are ended."""
 _LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4, expires_claims=False)
-"""A claim is waited for, for at most START_S: the worker may have begun the script, which must not be started a second time."""
+"""The end of a claim is always awaited, for at most START_S: the worker may have begun the script, which must not be started a
+second time.
+"""
 
 
 class InterpreterPool:
     """The pool of one interpreter. Made by :func:`open_interpreter_pool`.
 
-    ``unfit`` is the reason why the interpreter cannot be kept warm; empty if it can, or if that is not known yet.
+    ``unfit`` is the reason why the interpreter cannot be kept warm; empty if it can be kept warm, or if this is not known yet.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class InterpreterPool:
         return self.zygote_pid > 0 and not self._outdated.is_set()
 
     def expects_worker(self) -> bool:
-        """Return whether a request would get a worker: one is idle, or another one may be forked within the memory budget."""
+        """Return whether a request would get a worker: either a worker is idle, or the memory budget allows to fork
+        another one.
+        """
         return len(self._workers) > 0 or self._budget.admits(self)
 
     def busy_processes(self) -> tuple[int, ...]:
@@ -94,7 +98,7 @@ class InterpreterPool:
         return any(_changed_at(folder) != changed for folder, changed in self._folders.items())
 
     def renew(self) -> None:
-        """Have the zygote and its idle workers replaced; until then nothing is started warm."""
+        """Request that the zygote and its idle workers be replaced; until then, no script is started warm."""
         self._outdated.set()
 
     @property
@@ -107,7 +111,7 @@ class InterpreterPool:
         return self._scheduler.snapshot()
 
     async def claim(self, job: Job) -> Handed:
-        """Start a script in a worker. Raises PoolFullError and NoMemberError; the script has not begun then."""
+        """Start a script in a worker. Raises PoolFullError and NoMemberError; in these cases, the script has not begun."""
         self.used_at = trio.current_time()
         return await self._scheduler.claim(job, self.used_at + CLAIM_S)
 

@@ -77,10 +77,10 @@ class ScriptEnd:
     def end(self, status: int) -> None:
         """End the interpreter with this status.
 
-        The end of an interpreter takes apart all modules, and most of them are the zygote's: nothing is lost if those are left
-        to the kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought
-        are taken apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails,
-        the interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
+        The end of an interpreter takes apart all modules, and most of them are the zygote's: these modules can be left to the
+        kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are
+        taken apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails, the
+        interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
         """
         try:
             self.end_threads()

@@ -1,4 +1,4 @@
-"""The scripts that can be started warm: those whose interpreter is a plain Python, named without options.
+"""The scripts that can be started warm: scripts whose interpreter is a plain Python, named without options.
 
 A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has the
 variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All other
@@ -28,7 +28,7 @@ READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_TUNABL
 _HARMLESS: Final = frozenset(
     {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
 )
-"""Variables that cannot load code, whoever sets them. Neither can the variables of the locale."""
+"""Variables that cannot load code, whoever sets them. The variables of the locale cannot load code either."""
 _PYTHON: Final = re.compile(r"python3?(\.\d{1,3})?")
 _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/binfmts.h
 _ELF: Final = b"\x7fELF"
@@ -39,7 +39,7 @@ _MAX_WORDS: Final = 2
 class Interpreter:
     """The interpreter of a zygote: its program, and the variables that it reads when it starts.
 
-    ``identity`` tells the program's file from one that is later installed in its place.
+    ``identity`` distinguishes the program's file from a file that is installed in its place later.
     """
 
     program: str
@@ -51,7 +51,7 @@ class Interpreter:
 class WarmStart:
     """A script that can be started warm: ``argv`` begins with its file, ``words`` come before that on the command line.
 
-    ``name`` is the name that the kernel gives the process: that of the file which was executed last (execve(2)).
+    ``name`` is the name that the kernel gives the process: the name of the file that was executed last (execve(2)).
     """
 
     interpreter: Interpreter
@@ -61,7 +61,7 @@ class WarmStart:
 
 
 def warm_start(command: Command) -> WarmStart | None:
-    """Return how the command could be started warm; None if it must be started as a new process."""
+    """Return the warm start of a command; None if it must be started as a new process."""
     if command.wrapper or command.stdin or command.descriptors:
         return None
     try:

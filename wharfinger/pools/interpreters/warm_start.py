@@ -1,7 +1,7 @@
-"""The runs of commands: a script is started warm where that is possible, and everything else as a new process.
+"""The runs of commands: a script is started warm if possible, and everything else is started as a new process.
 
-An interpreter gets a pool when its first script is run, which is started as a new process itself. So are scripts while their
-pool starts, if they get no worker in time, and if a worker finds that the script would behave differently.
+An interpreter gets a pool when its first script is run. A script is started as a new process if it is the first one of its
+interpreter, while its pool starts, if it gets no worker in time, and if a worker finds that the script would behave differently.
 """
 
 import logging
@@ -25,16 +25,18 @@ from wharfinger.process.ledger import ProcessLedger
 log = logging.getLogger(__name__)
 
 MAX_INTERPRETERS: Final = 4
-"""Pools at once: interpreters, or sets of variables that an interpreter reads when it starts."""
+"""The largest number of pools: one for each interpreter and set of variables that it reads when it starts."""
 IDLE_S: Final = 300.0
-"""A pool that started no script for as long as this is closed."""
+"""The time without a started script after which a pool is closed."""
 _LOOKS: Final = 8
-"""The number of scripts that are looked at, and folders that are prepared, at the same time."""
+"""The number of scripts that are examined, and folders that are prepared, at the same time."""
 _MAX_COLD: Final = 4096
 
 
 class WarmStarts:
-    """Runs commands, warm where it can. Made by :func:`open_warm_starts`. ``warm`` and ``cold`` count the runs."""
+    """A runner of commands, which starts them warm if possible. Made by :func:`open_warm_starts`. ``warm`` and ``cold`` count the
+    runs.
+    """
 
     def __init__(self, size: int, ledger: ProcessLedger | None, budget: MemoryBudget, nursery: trio.Nursery) -> None:
         self.warm = 0

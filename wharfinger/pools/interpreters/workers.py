@@ -41,7 +41,7 @@ _LIMITS: Final = (
 
 
 class RefusedError(ClaimError):
-    """A worker cannot run the script as a new process would; it has ended, and the script has not begun."""
+    """A worker cannot run the script in the same way as a new process. The worker has ended, and the script has not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Watched:
 
 
 class Handed:
-    """A worker that runs a script. `take` makes the caller responsible for it; until then the backend is."""
+    """A worker that runs a script. Until `take` is called, the backend is responsible for it, then the caller."""
 
     def __init__(self, workers: "WarmWorkers", child: Adopted) -> None:
         self._workers = workers
@@ -204,7 +204,7 @@ class WarmWorkers:
                 await self._end_idle(watched.idle)
 
     async def _watch(self, watched: _Watched) -> None:
-        """Notice the end of a worker that is idle: somebody killed it, or the machine is out of memory."""
+        """Wait for the end of an idle worker, which was killed or ended because the machine is out of memory, and remove it."""
         try:
             with watched.scope:
                 if not watched.scope.cancel_called:

@@ -195,7 +195,7 @@ async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) ->
 
 
 async def forget(ledger: ProcessLedger | None, token: str) -> None:
-    """Remove the row of a worker that is dead. Shielded; a row that stays is harmless: no process has its token."""
+    """Remove the row of a worker that is dead. Shielded. A remaining row is harmless, because no process has its token."""
     if ledger is not None:
         with trio.CancelScope(shield=True), suppress(LedgerError):
             await in_thread(lambda: ledger.forget(token))
@@ -227,7 +227,7 @@ async def _packet(own: socket.socket) -> bytes:
 
 
 async def _receive(control: socket.socket, size: int) -> bytes:
-    """Return exactly ``size`` bytes; none if the socket ends before."""
+    """Return exactly ``size`` bytes; no bytes if the socket ends before."""
     data = b""
     while len(data) < size:
         await trio.lowlevel.wait_readable(control)

@@ -1,7 +1,7 @@
 """The program of a zygote: an interpreter that has started, and forks workers that wait for a script to run.
 
-It is run by the interpreter of the scripts, whichever that is, as a program of its own: it imports nothing of Wharfinger and
-keeps to what Python 3.8 knows. `wharfinger.pools.interpreters.zygote` starts it and speaks with it.
+The interpreter of the scripts runs it as a program of its own: it imports nothing of Wharfinger and keeps to what Python 3.8
+knows. `wharfinger.pools.interpreters.zygote` starts it and speaks with it.
 
     zygote_program.py FD
 
@@ -12,7 +12,7 @@ worker's control socket, its stdout and its stderr. At the end of the socket the
 A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it as
 any other child. It leads a session of its own. On its control socket it reports its number (4 bytes), then waits for a job:
 4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
-ends. At the end of the socket it ends: the parent is gone or has no use for it.
+ends. At the end of the socket it ends, because the parent is gone or does not need it.
 
 The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a
 process that was started for it. Only one step of the interpreter's end is skipped: the zygote's own modules are not taken apart.
@@ -213,7 +213,7 @@ def _folders() -> dict[str, int]:
 
 
 def _address_of_thread_id() -> int:
-    """Return where the C library keeps the number of this thread, which a fork writes anew. Raises Unfit."""
+    """Return the address where the C library keeps the number of this thread, which a fork writes anew. Raises Unfit."""
     found = ctypes.c_void_p()
     if _process.prctl(_PR_GET_TID_ADDRESS, ctypes.byref(found), 0, 0, 0) != 0 or not found.value:
         raise Unfit("the kernel does not support prctl(PR_GET_TID_ADDRESS)")
@@ -223,7 +223,7 @@ def _address_of_thread_id() -> int:
 
 
 def _address_of_token() -> int:
-    """Return where the last token of this process's marker is in its first environment. Raises Unfit."""
+    """Return the address of the last token of this process's marker in its first environment. Raises Unfit."""
     variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_process, "environ")
     number = 0
     while variables[number]:
@@ -261,7 +261,7 @@ def main() -> None:
 
 
 def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
-    """Return the next packet and its descriptors; an empty one at the end."""
+    """Return the next packet and its descriptors; an empty packet at the end."""
     packet, ancillary, _, _ = own.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS * 4), socket.MSG_CMSG_CLOEXEC)
     fds: list[int] = []
     for level, kind, data in ancillary:
@@ -323,7 +323,7 @@ def _job(control: socket.socket) -> Job | None:
 
 
 def _exactly(control: socket.socket, size: int) -> bytes:
-    """Return exactly ``size`` bytes; none if the socket ends before."""
+    """Return exactly ``size`` bytes; no bytes if the socket ends before."""
     data = b""
     while len(data) < size:
         chunk = control.recv(size - len(data))

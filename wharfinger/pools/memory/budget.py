@@ -2,8 +2,8 @@
 
 Each pool joins the budget as a Holder, and calls `admits` before it starts a process that is to be idle. A task measures all
 processes every MEASURE_S: their sizes change, because a fork copies each page that it writes. A process that is not measured
-yet counts as TYPICAL. One that is to be started counts as much as the largest idle one of its pool: if less were reserved, it
-would be ended by the next measurement, and started again.
+yet counts as TYPICAL. A process that is to be started counts as much as the largest idle process of its pool: if less were
+reserved, it would be ended after the next measurement, and started again.
 
 The processes that have been idle longest are ended first. Processes that run a hook are not ended, and neither are zygotes,
 which end with their pool.
@@ -89,15 +89,15 @@ class MemoryBudget:
 
     @property
     def used(self) -> int:
-        """The bytes of all processes that there are now, each as it was measured last."""
+        """The bytes of all present processes, by their last measurements."""
         return self.size_of(self._processes())
 
     def size_of(self, pids: Iterable[int]) -> int:
-        """Return the bytes of these processes, each as it was measured last."""
+        """Return the bytes of these processes, by their last measurements."""
         return sum(self._sizes[pid].total if pid in self._sizes else TYPICAL for pid in pids)
 
     def has_room(self, holder: Holder | None = None) -> bool:
-        """Return whether one more process would fit, of a pool or of a new one."""
+        """Return whether one more process, of an existing or a new pool, would fit."""
         expected = self._largest.get(holder, TYPICAL) if holder is not None else TYPICAL
         return self.used + expected <= self.limit_bytes
 
@@ -158,7 +158,7 @@ def _measured(pids: Iterable[int]) -> dict[int, Footprint]:
 
 @asynccontextmanager
 async def open_memory_budget(limit_bytes: int) -> AsyncGenerator[MemoryBudget]:
-    """Keep the pools within so many bytes, for the block."""
+    """Keep the pools within this number of bytes, for the block."""
     budget = MemoryBudget(limit_bytes)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(budget.keep, name="memory of pools")

@@ -1,7 +1,7 @@
 """The memory of processes and of the machine, read from /proc and from the control group. Blocking, for a worker thread.
 
 A page that several processes share is counted by its share (PSS, proc_pid_smaps(5)), so that the sum over a zygote and its
-workers is what they really take. ``private`` is the part that no other process has: that much is free when the process ends.
+workers is their real size. ``private`` is the part that no other process has, which becomes free when the process ends.
 """
 
 import os
@@ -79,7 +79,7 @@ def _limits_of_groups(root: Path = _CGROUPS, own: Path = Path("/proc/self/cgroup
 
 
 def _number(path: Path) -> list[int]:
-    """Return the number in a file; nothing if there is none, or if it says ``max``."""
+    """Return the number in a file; None if the file is missing or contains ``max``."""
     try:
         return [int(path.read_text())]
     except (OSError, ValueError):

@@ -20,13 +20,13 @@ from typing import Final
 from wharfinger.formats.json.value import JsonError, decode_json
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
-"""The length of an answer with its newline; a longer one ends the program."""
+"""The limit of an answer with its newline; a program with a longer answer is ended."""
 MAX_STATUS: Final = 255
 _SHOWN: Final = 200
 
 
 class AnswerError(Exception):
-    """A program's line is no answer to its run."""
+    """A line of a program is not an answer to its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def read_answer(line: bytes, run: int) -> Answer:
     if type(status) is not int or not 0 <= status <= MAX_STATUS:
         raise AnswerError(f"{expected}, found the status {status!r}; use a number from 0 to {MAX_STATUS}")
     if not isinstance(message, str):
-        raise AnswerError(f"{expected}, found a message that is no text; use a string")
+        raise AnswerError(f"{expected}, found a message that is not a text; use a string")
     return Answer(status, message)
 
 

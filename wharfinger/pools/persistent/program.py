@@ -1,8 +1,8 @@
 """One program that keeps running and serves one run after another.
 
 It is started with VARIABLE in its environment, reads a line for each run, and answers with a line when the run is over. If it
-breaks the protocol (no answer in time, a line that is no answer, unexpected output), or its run is cancelled, its state is not
-known any more. Then it is ended with everything that it has started, and only that run fails.
+breaks the protocol (no answer in time, a line that is not an answer, unexpected output), or if its run is cancelled, its state is
+not known any more. In these cases, it is ended with all processes that it has started, and only that run fails.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ SETTLE_S: Final = 1.0
 
 
 class NotBegunError(Exception):
-    """A program that has served runs before ended without reading this one; nothing of it has been done."""
+    """A program that has served runs before ended without reading this run; no part of the run has been done."""
 
 
 @dataclass(slots=True)
@@ -169,7 +169,8 @@ class Program:
     def _unread_error(self) -> Exception:
         """Return the error for a run that the program has not read.
 
-        If it was the first run, the program may have done anything instead of reading it, so the run is not given to another one.
+        If it was the first run, the program may have done anything instead of reading it, so the run is not given to another
+        program.
         """
         if self.runs > 1:
             return NotBegunError()
@@ -182,7 +183,7 @@ class Program:
         self._ending.set()
 
     def _hear(self, chunk: bytes) -> None:
-        """Read its stderr. Output between two runs belongs to neither, and is dropped."""
+        """Read its stderr. Output between two runs belongs to neither run, and is dropped."""
         if self._output is not None:
             self._output.take(chunk)
 

@@ -1,4 +1,4 @@
-"""The programs that keep running, of all hooks: which one serves a run, and when each of them ends.
+"""The programs of all hooks that keep running: the choice of the program for a run, and the end of each program.
 
 A run gets an idle program of its hook, or a new one. At most MAX_PROGRAMS are kept, and only within the memory budget of the
 pools; beyond that, a new program replaces the one that has been idle longest, and if none is idle, the run is a process of its
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 MAX_PROGRAMS: Final = 16
 MAX_RUNS: Final = 1000
-"""The runs after which a program ends, so that what it leaks does not grow for ever."""
+"""The number of runs after which a program ends, so that memory that it leaks does not grow forever."""
 IDLE_S: Final = 300.0
 _LOOK_S: Final = 10.0
 """The time between two searches for programs that have been idle for long."""
@@ -79,7 +79,7 @@ class _Kept:
 
 
 class PersistentPrograms:
-    """Runs commands in programs that keep running. Made by :func:`open_persistent_programs`."""
+    """A runner of commands in programs that keep running. Made by :func:`open_persistent_programs`."""
 
     def __init__(self, ledger: ProcessLedger | None, budget: MemoryBudget, nursery: trio.Nursery) -> None:
         self.counters = Counters()
@@ -171,7 +171,7 @@ class PersistentPrograms:
         return None
 
     async def _started(self, run: PersistentRun, kind: _Kind, limits: Limits) -> _Kept | None:
-        """Start a program for a run; None if there is no room. Raises ProcessError."""
+        """Start a program for a run; return None if a limit is reached. Raises ProcessError."""
         if not self._make_room():
             return None
         kept = _Kept(run.owner, kind, Program(run.command, limits))
@@ -186,7 +186,7 @@ class PersistentPrograms:
         return kept
 
     def _make_room(self) -> bool:
-        """End idle programs until there is room for one more; False if there is none."""
+        """End idle programs until one more program fits; return False if it does not fit."""
         while len([kept for kept in self._kept if kept.busy or kept.program.usable]) >= MAX_PROGRAMS:
             idle = [kept for kept in self._kept if not kept.busy and kept.program.usable]
             if not idle:

@@ -67,7 +67,7 @@ class Pods(Protocol):
 
 @dataclass(slots=True)
 class Pending:
-    """The request of a claim, and the pool that has it."""
+    """The request of a claim, and the pool that has the request."""
 
     uid: str
     pool: PodPool
@@ -168,7 +168,7 @@ class ClaimController:
                 assert_never(step)
 
     def _look_later(self, key: ObjectKey, known: Known, spec: ClaimSpec) -> None:
-        """Queue a waiting claim for the time when it needs work even without a change. An `add` before then cancels this."""
+        """Queue a waiting claim for the time when it needs work even without a change. An earlier `add` cancels this."""
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
             self.keys.add_later(key, WAITED_S + _ROUNDING_S)
@@ -177,7 +177,7 @@ class ClaimController:
             self.keys.add_later(key, max(left_s, 0.0) + _ROUNDING_S)
 
     def known(self, key: ObjectKey) -> Known | None:
-        """Return what is known of a claim, for an explanation; None if there is no such claim."""
+        """Return the known facts about a claim, for an explanation; None if there is no such claim."""
         obj = self._claims.get(key)
         return self._known(key, obj)[0] if obj is not None else None
 
@@ -291,7 +291,7 @@ class ClaimController:
 
     def _tasks(self) -> trio.Nursery:
         if self._watchers is None:
-            raise AssertionError("requests are made by `work`, and that runs in a nursery")
+            raise AssertionError("requests can be made only after `run_in`, which sets the nursery")
         return self._watchers
 
     def run_in(self, nursery: trio.Nursery) -> None:

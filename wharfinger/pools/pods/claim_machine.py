@@ -1,4 +1,4 @@
-"""The life of a WorkerClaim as a pure function: what is to be done next, given what is known.
+"""The life of a WorkerClaim as a pure function: the next action, given the known facts.
 
 A claim is *pending* until one final status is written: Bound, Failed or Expired. The status is written under the
 resourceVersion of the claim as it was seen, so a daemon with an outdated view cannot write a second result; that daemon gives
@@ -78,7 +78,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Everything that is known of a claim. ``pods`` have its name, and ``uid`` is its own; empty if there is no such claim.
+    """All known facts about a claim. ``pods`` have its name, and ``uid`` is the claim's; empty if there is no such claim.
 
     ``written`` is the status in the cache. ``open``: its pool serves; ``full``: the pool has just refused a request.
     """
@@ -117,14 +117,14 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Do nothing before something changes."""
+    """Wait for the next change."""
 
 
 Step: TypeAlias = Ask | Write | GiveUp | Wait
 
 
 def decide(known: Known) -> Step:
-    """Return what is to be done next with a claim."""
+    """Return the next action for a claim."""
     if not known.uid or known.leaving or known.written.phase in FINAL:
         return _finish(known)
     if strangers := tuple(pod for pod in _present(known.pods) if pod.claim_uid != known.uid):
@@ -197,7 +197,7 @@ def read_status(obj: JsonObject) -> ClaimStatus:
 
 
 def status_patch(status: ClaimStatus, uid: str, version: str, now: datetime) -> JsonObject:
-    """Return the patch that writes a status, which fails if the claim is not as it was seen."""
+    """Return the patch that writes a status; it fails if the claim has changed since it was seen."""
     written: JsonObject = {
         "phase": status.phase,
         "reason": status.reason,

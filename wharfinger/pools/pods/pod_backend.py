@@ -39,7 +39,7 @@ ClaimedPod: TypeAlias = PodState
 
 
 class NotPermittedError(ClaimError):
-    """The daemon may not change pods now. That is no fault of the claim or of the pod, so the claim is to be repeated later."""
+    """The daemon may not change pods now. Neither the claim nor the pod is the cause, so the claim is to be repeated later."""
 
 
 class PodBackend:
@@ -50,14 +50,14 @@ class PodBackend:
         self._pool = pool
         self._pods: dict[str, PodState] = {}
         self._deleted: set[str] = set()
-        """Pods that are handed out no more and are still in the cache."""
+        """Pods that are not handed out any more, but are still in the cache."""
         self._changes: dict[str, Seen | Lost] = {}
         self.on_change: Callable[[], None] = lambda: None
         """Called when there are changes to read; must not block."""
         self.on_claimed: Callable[[PodState], None] = lambda _pod: None
-        """Called with a pod that was claimed, as it is now."""
+        """Called with the present state of a pod that was claimed."""
         self.on_doomed: Callable[[str], None] = lambda _uid: None
-        """Called with the uid of a pod that is of no use any more unless a claim has it."""
+        """Called with the uid of a pod that is not needed any more unless a claim has it."""
         self.doomed: set[str] = set()
 
     def use(self, pool: PoolSpec) -> None:
@@ -103,7 +103,7 @@ class PodBackend:
         return Claimed(claimed.version, claimed)
 
     async def recycle(self, uid: str) -> None:
-        """Stop handing out a pod that was claimed, or may have been; the controller of claims decides what becomes of it."""
+        """Stop handing out a pod that was claimed, or may have been; the controller of claims decides about it."""
         self.forget(uid)
         await trio.lowlevel.checkpoint()
 
@@ -143,10 +143,9 @@ class PodBackend:
         raise ConflictError(f"not known whether the pod was claimed: {problem}")
 
     async def _ours(self, pod: PodState, claim: ClaimSpec) -> JsonObject | None:
-        """Return the pod if it was claimed for this claim, by whichever attempt; None if it is as it was.
+        """Return the pod if any attempt has claimed it for this claim; None if it is unchanged, or cannot be read.
 
-        None also if it cannot be read. Raises ConflictError if others changed it. The backend then uses the changed pod at once,
-        and does not wait for the cache.
+        Raises ConflictError if others changed it. The backend then uses the changed pod at once, and does not wait for the cache.
         """
         try:
             found = await self._client.get(pod.key)
@@ -167,8 +166,8 @@ class PodBackend:
     def _check_images(self, pod: PodState, claim: ClaimSpec) -> None:
         if claim.images and not self._pool.allows_images:
             raise ClaimError(
-                f"spec.images: expected none, since WorkerPool {self._pool.name} does not allow them; leave them out, "
-                "or set spec.allowImages of the pool"
+                f"spec.images: WorkerPool {self._pool.name} does not allow images; leave them out, or set "
+                "spec.allowImages of the pool"
             )
         if unknown := unknown_containers(pod, claim):
             known = ", ".join(find_str(one, "name") for one in pod.containers)
@@ -192,7 +191,7 @@ class PodBackend:
 
 
 def _is_denied(error: ClusterError) -> bool:
-    """Return whether the daemon itself was refused (its token, or its right to the verb), and not the object, by admission."""
+    """Return whether the daemon itself was refused (its token, or its right to the verb), and not the object by admission."""
     if not isinstance(error, ApiError):
         return False
     return error.code == 401 or (error.code == 403 and "cannot patch resource" in error.message)

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 LIMITS: Final = Limits(waiting=8192, in_flight=16, attempts=16)
 WRITES: Final = 8
-"""Writes of pods for one pool at once, besides claims."""
+"""The number of concurrent writes of pods for one pool, besides claims."""
 STATUS_S: Final = 1.0
 """The shortest time between two writes of the status."""
 STATUS_RETRY_S: Final = 5.0
@@ -60,7 +60,8 @@ PodRequest: TypeAlias = Request[ClaimSpec, ClaimedPod]
 class PodPool:
     """The pool of one WorkerPool. `run` serves it until `stop`; all other methods are for the trio thread.
 
-    ``prefix`` begins the names of its pods, and no other pool ever had it. ``written`` is the status as it was last written.
+    ``prefix`` begins the names of its pods; no other pool has ever had this prefix. ``written`` is the status as it was last
+    written.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class PodPool:
         self._step(Wanted(spec))
 
     def reject(self, generation: int, problem: str) -> None:
-        """Report that the new specification cannot be used; the last one that could be used stays in use."""
+        """Report that the new specification cannot be used; the last valid one stays in use."""
         self.spec, self.invalid = replace(self.spec, generation=generation), problem
         self._step(Passed())
 
@@ -116,7 +117,7 @@ class PodPool:
         return self._scheduler is not None and self._scheduler.enqueue(request)
 
     def withdraw(self, request: PodRequest) -> None:
-        """Give a request up. A pod that it has got, or gets, is deleted."""
+        """Give up a request. A pod that was, or is, claimed for it is deleted."""
         if self._scheduler is not None:
             self._scheduler.withdraw(request)
 
@@ -156,7 +157,7 @@ class PodPool:
     # --- the shell
 
     async def run(self) -> None:
-        """Serve the pool until `stop`; once only. Pods are left as they are."""
+        """Serve the pool until `stop`. Call this only once. Pods are left as they are."""
         try:
             async with open_pool_scheduler(self.backend, LIMITS) as self._scheduler:
                 self.backend.on_change = self._scheduler.notify_idle
@@ -183,7 +184,7 @@ class PodPool:
         self._due.set()
 
     def _perform(self) -> None:
-        """Start a task for each write that was decided; none before `run`."""
+        """Start a task for each decided write; do nothing before `run`."""
         if self._work is not None:
             effects, self._effects = self._effects, []
             for effect in effects:
@@ -239,7 +240,7 @@ class PodPool:
         return Settled(pod.uid, pod.version)
 
     async def _is_unchanged(self, pod: PodState) -> bool:
-        """Return whether a pod is, or may be, unchanged after all; if so, the cache will show no later version of it."""
+        """Return whether a pod is, or may be, unchanged after all; in this case, the cache will show no later version of it."""
         try:
             now = read_pod(await self._client.get(pod.key))
         except NotFoundError:

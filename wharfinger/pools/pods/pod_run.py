@@ -1,7 +1,7 @@
 """A run of a program in a pod of a WorkerPool: a claim, the files in, the program, the files out, and the end of the claim.
 
-Each run has a WorkerClaim of its own, which is deleted after it, and the pod with it; so nothing that a run leaves in a pod, not
-even a process, reaches another run. The pod's image needs ``sh`` and ``tar``.
+Each run has a WorkerClaim of its own, which is deleted after it, and the pod with it; so no file or process of a run can affect
+another run. The pod's image needs ``sh`` and ``tar``.
 
 Time and output are limited as for a child process (:mod:`wharfinger.process.child`): the time counts from the start of the
 program. Data that comes out of the pod is not trusted. A daemon that is killed leaves its claims; the next one deletes those that
@@ -35,7 +35,7 @@ DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 CLAIM_S: Final = 30
 """The time for which a run waits for a pod."""
 FILES_S: Final = 120.0
-"""The time that the transport of the files may take, in each direction."""
+"""The time limit of the transport of the files, in each direction."""
 REMOVE_S: Final = 10.0
 MAX_RESULT_BYTES: Final = 32 * 1024 * 1024
 KILLED: Final = -9
@@ -102,7 +102,7 @@ class _Place:
 
 
 class PodRuns:
-    """Runs programs in pods. The caller limits how many run at once."""
+    """A runner of programs in pods. The caller limits how many run at once."""
 
     def __init__(self, client: ClusterClient, executor: Executor) -> None:
         self._client = client
@@ -172,7 +172,7 @@ class PodRuns:
             found = item.get("status")
             status = found if isinstance(found, dict) else {}
         if not listed.items:
-            raise PodRunError("its WorkerClaim was deleted by somebody else")
+            raise PodRunError("another client deleted its WorkerClaim")
         if find_str(status, "phase") in FINAL:
             return status
         try:
@@ -189,7 +189,7 @@ class PodRuns:
         return {}
 
     async def _place(self, pod: ObjectKey) -> _Place:
-        """Return the container of a pod that hooks run in: the one that `kubectl exec` would choose."""
+        """Return the container of a pod that hooks run in: the container that `kubectl exec` would choose."""
         obj = await self._client.get(pod)
         chosen = find_str(find_object(obj, "metadata", "annotations"), DEFAULT_CONTAINER)
         return _Place(pod, chosen or find_str(obj, "spec", "containers", 0, "name"))
@@ -231,7 +231,7 @@ class PodRuns:
         return bytes(found)
 
     async def _execute(self, place: _Place, run: PodRun, limits: Limits, sinks: Sinks) -> Outcome:
-        """Run the program within its limits; if it exceeds them, it ends with the deletion of its pod."""
+        """Run the program within its limits; if it exceeds a limit, the deletion of its pod ends it."""
         cap, errors, kept, full = (
             CappedOutput(limits.stdout_bytes),
             TailBuffer(limits.stderr_bytes),

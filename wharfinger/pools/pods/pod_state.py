@@ -42,9 +42,9 @@ class Phase(StrEnum):
 class PodState:
     """A pod of a pool as it was last seen.
 
-    ``pool_uid`` is that of the WorkerPool that owns it, and ``claim_uid`` that of the WorkerClaim; empty if there is none.
-    ``ended``: its containers have ended for good. ``leaving``: its deletion was requested. ``problem`` says why it is not
-    ready.
+    ``pool_uid`` is the uid of the WorkerPool that owns it, and ``claim_uid`` the uid of its WorkerClaim; each is empty if there
+    is no such owner. ``ended``: its containers have ended for good. ``leaving``: its deletion was requested. ``problem`` says why
+    it is not ready.
     """
 
     namespace: str
@@ -133,7 +133,7 @@ def make_pod(pool: PoolSpec, name: str) -> JsonObject:
 
 
 def claim_patch(pod: PodState, claim: ClaimSpec) -> JsonObject:
-    """Return the one patch that claims a pod, which fails if the pod is not exactly as it was seen.
+    """Return the one patch that claims a pod; it fails if the pod has changed since it was seen.
 
     The claim becomes the owner of the pod, so that the cluster's garbage collector removes the pod with the claim.
     """
@@ -154,12 +154,12 @@ def claim_patch(pod: PodState, claim: ClaimSpec) -> JsonObject:
 
 
 def unknown_containers(pod: PodState, claim: ClaimSpec) -> tuple[str, ...]:
-    """Return the containers that a claim has images for and the pod does not have, sorted."""
+    """Return the containers for which a claim names images but which the pod does not have, sorted."""
     return tuple(sorted(claim.images.keys() - {find_str(one, "name") for one in pod.containers}))
 
 
 def retire_patch(pod: PodState) -> JsonObject:
-    """Return the patch that takes an idle pod out of its pool, which fails if the pod is not exactly as it was seen."""
+    """Return the patch that takes an idle pod out of its pool; it fails if the pod has changed since it was seen."""
     return {"metadata": {**_precondition(pod), "labels": {PHASE_LABEL: Phase.RETIRING.value}}}
 
 

@@ -16,7 +16,8 @@ READY: Final = "Ready"
 class PoolNumbers:
     """The pods of a pool: ``desired`` idle ones, ``ready`` and ``starting`` idle ones, ``claimed`` ones, and all of them.
 
-    ``waiting``: claims without a pod. ``reason`` is empty if the pool is as wanted; else it and ``problem`` say why it is not.
+    ``waiting``: claims without a pod. ``reason`` is empty if the pool is as wanted; otherwise ``reason`` and ``problem`` say why
+    it is not.
     """
 
     desired: int
@@ -40,7 +41,7 @@ def numbers(state: SizingState, now: float) -> PoolNumbers:
     if state.problem:
         reason, problem = "WriteFailed", state.problem
     elif wanted > len(idle) + len(state.making) and total(state) >= state.spec.max:
-        reason, problem = "MaxReached", f"{total(state)} pods exist, and spec.max is {state.spec.max}"
+        reason, problem = "MaxReached", f"{total(state)} pods exist, but spec.max is {state.spec.max}"
     elif ready < desired:
         stuck = next((f"{pod.name}: {pod.problem}" for pod in idle if not pod.ready and pod.problem), "")
         reason, problem = (

@@ -32,7 +32,7 @@ class PodGone:
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """A pod must not be handed out again, because it is not known whether it was claimed; it is retired if it was not."""
+    """A pod must not be handed out again, because it is not known whether it was claimed; an unclaimed pod is retired."""
 
     uid: str
 
@@ -70,7 +70,7 @@ class Unsure:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The API server was asked for a pod that was made and is not in the cache."""
+    """The API server was asked for a pod that was made but is not in the cache."""
 
     name: str
     found: bool
@@ -78,7 +78,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A pod was retired, and a PodSeen has shown that; or it was not retired, because others changed it after ``version``."""
+    """A pod was retired, as a PodSeen has shown; or it was not retired, because others changed it after ``version``."""
 
     uid: str
     version: int
@@ -106,7 +106,7 @@ SizingEvent: TypeAlias = Wanted | PodSeen | PodGone | Doomed | Demand | MakingEv
 
 @dataclass(frozen=True, slots=True)
 class MakePod:
-    """Create a pod of this name. Answered with Made (also if it exists), Refused or Unsure."""
+    """Create a pod of this name. Answered with Made (even if the pod existed), Refused or Unsure."""
 
     name: str
 

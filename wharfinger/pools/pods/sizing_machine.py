@@ -1,4 +1,4 @@
-"""The number of pods of one pool as a pure machine: which pods are made, retired and deleted.
+"""The number of pods of one pool as a pure machine: it decides which pods are made, retired and deleted.
 
 The wanted number of idle pods follows demand, never the number of pods that there are::
 
@@ -48,7 +48,7 @@ from wharfinger.pools.pods.sizing_events import (
 )
 
 AT_ONCE: Final = 32
-"""Pods that may be in the making at once."""
+"""The largest number of pods that are being made at the same time."""
 CHECK_S: Final = 30.0
 PAUSE_FIRST_S: Final = 1.0
 PAUSE_MAX_S: Final = 60.0
@@ -69,7 +69,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Making:
-    """A pod in the making, and since when it is in this stage."""
+    """A pod that is being made, and the time since when it is in this stage."""
 
     stage: Stage
     since: float
@@ -77,10 +77,9 @@ class Making:
 
 @dataclass(slots=True)
 class SizingState:
-    """Everything that the machine knows of a pool. It belongs to the machine.
+    """The machine's state of a pool. ``busy`` are pods that are not changed now: pods under a write (None), and pods whose write
+    met a conflict, until the cache shows a later version than the given one.
 
-    ``busy`` are pods that are left alone: those under a write (None), and those whose write met a conflict, until the cache
-    shows a later version than the one given here.
     ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure, until a pod is made.
     """
 
@@ -108,7 +107,7 @@ def fresh(spec: PoolSpec, prefix: str, now: float) -> SizingState:
 
 
 def wanted_idle(state: SizingState, now: float) -> int:
-    """Return how many idle pods the pool should have now, without regard to ``max``."""
+    """Return how many idle pods the pool should have now, before the limit ``max``."""
     used = now - state.used_at < state.spec.idle_s
     return state.waiting + (state.spec.size if used else state.spec.min)
 
@@ -222,7 +221,7 @@ def _make(state: SizingState, event: MakingEvent, now: float) -> None:
 
 
 def _stage(state: SizingState, name: str, stage: Stage, now: float) -> None:
-    """Note the stage of a pod in the making; nothing if the cache has shown it meanwhile."""
+    """Record the stage of a pod that is being made; do nothing if the cache has shown the pod meanwhile."""
     if name in state.making:
         state.making[name] = Making(stage, now)
 
@@ -286,7 +285,7 @@ def _decide(state: SizingState, now: float) -> list[SizingEffect]:
 
 
 def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
-    """Return the effects that remove a pod from the pool if it is of no use."""
+    """Return the effects that remove a pod from the pool if it is not needed."""
     ours = pod.phase is not Phase.CLAIMED
     if ours and (pod.phase is Phase.RETIRING or pod.ended):
         state.busy[pod.uid] = None
@@ -308,7 +307,7 @@ def _replace_late(state: SizingState, now: float, effects: list[SizingEffect]) -
 
 
 def _surplus(state: SizingState, surplus: int, over: int, now: float) -> list[PodState]:
-    """Return the pods to retire: those that start before ready ones, the newest of them first."""
+    """Return the pods to retire: starting pods before ready ones, and the newest first."""
     if surplus <= 0 and over <= 0:
         return []
     idle = current_idle(state)

@@ -36,7 +36,9 @@ _MAX_COMMON_NAME: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A server's certificate with its key, and the authorities to trust: its own one first. All are in PEM form."""
+    """A server's certificate with its key, and the authorities to trust: the authority of this certificate first. All are in PEM
+    form.
+    """
 
     chain: str
     key: str
@@ -50,7 +52,7 @@ class Certificate:
         return "".join(self.authorities)
 
     def is_fit(self, names: Sequence[str], now: datetime) -> bool:
-        """Return whether it names all of ``names``, and is valid for long enough."""
+        """Return whether the certificate names all of ``names``, and is valid for long enough."""
         return self.names >= frozenset(names) and self.not_after - now > RENEW
 
 
@@ -81,7 +83,7 @@ def new_certificate(names: Sequence[str], now: datetime, before: Certificate | N
 
 
 def read_certificate(secret: JsonObject) -> Certificate | None:
-    """Return the certificate in a Secret; None if there is none, or if it is damaged."""
+    """Return the certificate in a Secret; None if the Secret has no certificate, or a damaged one."""
     try:
         texts = [
             base64.b64decode(find_str(secret, "data", name), validate=True) for name in ("tls.crt", "tls.key", "ca.crt")

@@ -23,7 +23,7 @@ class AdmissionAddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address that the server listens on, and the Service in front of it; without one, API servers call the address."""
+    """The address that the server listens on, and the Service in front of it; without a Service, API servers call the address."""
 
     host: str
     port: int

@@ -1,4 +1,5 @@
-"""The answers of packages' hooks to API servers: which hook is run for a review, for how long, and what its failure means.
+"""The answers of packages' hooks to API servers: the choice of the hook for a review, its time limit, and the effect of its
+failure.
 
 A review is a run of the package's hook, beside its queue and without a slot of the queue. Otherwise a package that applies an
 object would wait for its own webhook, and hooks that change objects would wait for slots that they hold themselves. Reviews
@@ -85,7 +86,7 @@ class HookReviewer:
             why = f"no hook has judged this: package {address.package} is being removed"
             return Response(200, admission_answer(admitted_without(uid, why)))
         if instance is None or (bound := _bound(instance)) is None:
-            return _plain(_UNAVAILABLE, f"package {address.package} is not loaded; its hooks answer once it is")
+            return _plain(_UNAVAILABLE, f"package {address.package} is not loaded; its hooks answer once it is loaded")
         webhook = bound.admission(address.kind, address.webhook)
         if webhook is None:
             return _plain(_NOT_FOUND, f"no hook found for '{address.package}' '{address.webhook}'")
@@ -135,7 +136,7 @@ class HookReviewer:
     async def _converted(
         self, instance: Instance, conversions: Conversions, asked: ConversionRequest
     ) -> Sequence[JsonObject]:
-        """Return all objects in the desired version, in their order. Raises HookError, and the errors of a run."""
+        """Return all objects in the desired version, in the order of the request. Raises HookError, and the errors of a run."""
         converted = list(asked.objects)
         for places in batches(asked.objects):
             objects = tuple(asked.objects[place] for place in places)
@@ -167,14 +168,14 @@ class HookReviewer:
 
 
 def _bound(instance: Instance) -> BoundWebhooks | None:
-    """Return the webhooks of a package's loaded version; None if none is loaded."""
+    """Return the webhooks of a package's loaded version; None if no version is loaded."""
     if instance.files.definition is None:
         return None
     return bound_webhooks(instance.files.hooks, instance.isolation)
 
 
 def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | ConversionBinding) -> contexts.Snapshots:
-    """Return the snapshots of a hook. Raises HookError if the binding includes some, and the hooks are stopped."""
+    """Return the snapshots of a hook. Raises HookError if the binding includes snapshots but the package's hooks are stopped."""
     if binding.include_snapshots_from and instance.hooks.started is None:
         why = "the snapshots that its answer needs are not kept, because the hooks are stopped"
         raise HookError(hook.name, why, transient=True)
@@ -182,7 +183,7 @@ def _snapshots(instance: Instance, hook: Hook, binding: AdmissionBinding | Conve
 
 
 def _asked_timeout(request: Request) -> float | None:
-    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states none."""
+    """Return the timeout in seconds that the API server states (``?timeout=10s``); None if it states no timeout."""
     text = request.arg("timeout").removesuffix("s")
     return float(text) if text.isdecimal() and len(text) < len("100") and int(text) else None
 

@@ -22,7 +22,7 @@ from wharfinger.runtime.admission import reviews
 CONVERSION_VERSION: Final = "apiextensions.k8s.io/v1"
 CONVERSION_KIND: Final = "ConversionReview"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
-"""The largest review of a hook: a list to be converted comes as one."""
+"""The size limit of a review for hooks. It is large, because all objects of a list are converted by one review."""
 BATCH_BYTES: Final = 1024 * 1024
 """The size in JSON up to which objects are converted in one run; a hook's answer is limited, too."""
 BATCH_OBJECTS: Final = 500
@@ -56,7 +56,7 @@ def read_conversion_review(body: bytes) -> ConversionRequest:
 
 
 def conversion_review(request: ConversionRequest, objects: Sequence[JsonObject]) -> JsonObject:
-    """Return the review that a hook gets about some of the objects, as they are now."""
+    """Return the review that asks a hook to convert some of the objects, in their present form."""
     return {
         "apiVersion": CONVERSION_VERSION,
         "kind": CONVERSION_KIND,
@@ -65,7 +65,9 @@ def conversion_review(request: ConversionRequest, objects: Sequence[JsonObject])
 
 
 def batches(objects: Sequence[JsonObject]) -> Iterator[tuple[int, ...]]:
-    """Yield the places of objects that are converted together: equal versions, within BATCH_BYTES and BATCH_OBJECTS."""
+    """Yield the positions of objects that are converted in one run: they have the same version, and stay within BATCH_BYTES and
+    BATCH_OBJECTS.
+    """
     by_version: dict[str, list[int]] = {}
     for place, obj in enumerate(objects):
         by_version.setdefault(find_str(obj, "apiVersion"), []).append(place)
@@ -88,9 +90,9 @@ def admission_answer(response: JsonObject) -> bytes:
 
 
 def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObject:
-    """Return the response if there is no answer: that of the failure policy, with the reason in words.
+    """Return the response if a hook gave no answer: the one that the failure policy asks for, with the reason in words.
 
-    The API server would do the same without a reason.
+    The API server would decide the same, but without a reason.
     """
     if binding.failure_policy == "Ignore":
         return {

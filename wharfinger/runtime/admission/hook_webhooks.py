@@ -1,9 +1,9 @@
 """The webhooks of all packages' hooks, as API servers know them: published, kept against changes, and withdrawn.
 
 Each package has its own configurations, and each definition that a package converts has its ``spec.conversion``
-(:mod:`~wharfinger.hooks.webhooks.configurations`). They are written before the package is applied, and removed before it is
-uninstalled, by the package's own tasks, so a failure is the package's. A change by somebody else is undone as soon as a watch
-reports it. A new certificate is written into all of them before the server uses it.
+(:mod:`~wharfinger.hooks.webhooks.configurations`). Both are written before the package is applied, and removed before it is
+uninstalled. The package's own tasks do this, so a failure is reported as a failure of the package. A change by somebody else is
+undone as soon as a watch reports it. A new certificate is written into all of them before the server uses it.
 """
 
 import logging
@@ -43,9 +43,9 @@ DEFINITION: Final = ResourceType(
 )
 RETRY_S: Final = 10.0
 MISSING_S: Final = 2.0
-"""The interval at which a definition that does not exist is looked for."""
+"""The interval of checks whether a missing definition exists by now."""
 SWEEP_S: Final = 60.0
-"""The interval at which objects of packages that are gone are looked for."""
+"""The interval of searches for objects of packages that are gone."""
 _SELECTOR: Final = f"{LABEL}={LABELLED}"
 
 
@@ -71,7 +71,8 @@ class HookWebhooks:
         return dict(self._published)
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish a package's webhooks, in place of its earlier ones, and keep them. Wait until the server has a certificate.
+        """Publish a package's webhooks instead of its earlier ones, and undo later changes of them. Wait until the server has a
+        certificate.
 
         Raises HookError if another package converts the same definition, and ClusterError.
         """
@@ -157,14 +158,16 @@ class HookWebhooks:
             raise failure
 
     async def sweep(self, known: frozenset[str]) -> None:
-        """Remove webhooks that an earlier daemon published for packages that have none any more, or are not ``known``: nothing
-        will ever answer there. Raises ClusterError.
+        """Remove webhooks that an earlier daemon published for packages that do not define webhooks any more, or are not
+        ``known``: nothing would ever answer there. Raises ClusterError.
         """
         for package in sorted({package for package, _ in await self._stored()}):
             bound = self._published.get(package)
             if bound or (bound is None and package in known):
                 continue
-            log.info("%s: its webhooks are removed, because it has none any more", package)
+            log.info(
+                "%s: its published webhooks are removed, because the package does not define webhooks any more", package
+            )
             async with self._writing:
                 await self._erase(package, conversions=True)
 
@@ -214,7 +217,7 @@ class HookWebhooks:
                 self._missing.discard(crd)
             except NotFoundError:
                 if crd not in self._missing:
-                    log.info("%s: %s does not exist; its hooks convert it once it does", package, crd)
+                    log.info("%s: %s does not exist; the package's hooks convert it once it exists", package, crd)
                 self._missing.add(crd)
 
     async def _end_conversion(self, package: str, crd: str) -> None:

@@ -77,7 +77,7 @@ class AdmissionServer:
         self.context = new_context()
         self.port = 0
         self.ready = trio.Event()
-        """Set once API servers have been told of the server."""
+        """Set once the webhook configuration names this server."""
         self.serving: Certificate | None = None
 
     async def handle(self, request: Request) -> Answer:
@@ -114,7 +114,7 @@ class AdmissionServer:
             await trio.sleep(CHECK_S)
 
     async def keep(self) -> None:
-        """Have a valid certificate served, and trusted by API servers. Raises ClusterError.
+        """Make sure that a valid certificate is served, and that API servers trust it. Raises ClusterError.
 
         A certificate that replaces another is served only SETTLE_S after the configuration was written, because API servers read
         the configuration with a delay.

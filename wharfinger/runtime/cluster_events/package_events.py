@@ -23,11 +23,11 @@ from wharfinger.runtime.status.package_status import PackageStatus
 log = logging.getLogger(__name__)
 
 _SPARE: Final = 64
-"""The number of stories beyond those of known packages at which the rest is forgotten."""
+"""The number of stories of unknown packages at which they are forgotten."""
 
 
 def nothing_found(_key: ObjectKey) -> JsonObject | None:
-    """Return None: no object is known."""
+    """Return None, because no object is known yet."""
     return None
 
 

@@ -223,7 +223,7 @@ class Recorder:
         await self._client.merge_patch(where, {"series": _counted(series)})
 
     def _new_name(self, subject: Subject, at: datetime) -> str:
-        """Return a name as other recorders make it: the object's name and a time in hexadecimal."""
+        """Return a name in the form that client-go's recorder uses: the object's name and a time in hexadecimal."""
         number = max(int(at.timestamp() * 1e9), self._last_name + 1)
         self._last_name = number
         return f"{subject.name[:MAX_NAME]}.{number:x}"
@@ -254,7 +254,7 @@ class Recorder:
             log.warning("an Event %s about %s was not written: %s", key.reason, where, why)
 
     def _sweep(self, now_s: float) -> None:
-        """Forget series that are over, at most once a second."""
+        """Forget series that have ended, at most once a second."""
         if now_s - self._swept_s < 1.0:
             return
         self._swept_s = now_s

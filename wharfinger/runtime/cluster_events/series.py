@@ -137,7 +137,7 @@ def _pause(series: Series, now_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The Events about one object that may still be begun; it grows by one each REFILL_S, up to BURST."""
+    """The number of new Events about one object that may still be written; it grows by one each REFILL_S, up to BURST."""
 
     left: float = BURST
     at_s: float = -math.inf
@@ -148,7 +148,7 @@ class Allowance:
         return Allowance(left - 1, now_s) if left >= 1 else None
 
     def is_full(self, now_s: float) -> bool:
-        """Return whether nothing has to be remembered any more."""
+        """Return whether this allowance may be forgotten."""
         return self._grown(now_s) >= BURST
 
     def _grown(self, now_s: float) -> float:

@@ -1,8 +1,8 @@
 """The parts of a package's life that are worth an Event: a pure function of two statuses.
 
-`tell` compares a status with the one before. Work that goes well is reported once, when it is complete. A problem is reported
-when it occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. Texts come from
-the status, whose reporters have masked secrets already.
+`tell` compares a status with the one before. Successful work is reported once, when it is complete. A problem is reported when it
+occurs, and again when it occurs in a later attempt: the recorder counts equal Events as one series. Texts come from the status,
+whose reporters have masked secrets already.
 
 A restarted daemon verifies installed packages. That is no news, so a verified package has no Event.
 """
@@ -42,7 +42,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The reports about a package until now: the last version that was complete, and whether a problem is open."""
+    """The reports about a package until now: the last version that was complete, and whether a reported problem is not over
+    yet.
+    """
 
     version: str = ""
     troubled: bool = False
@@ -83,7 +85,7 @@ def _completed(old: str, new: str) -> Note:
 
 
 def _is_older(new: str, old: str) -> bool:
-    """Return whether a version is older than another one; False if one of them is no version."""
+    """Return whether a version is older than another one; False if either cannot be read as a version."""
     try:
         return parse_version(new) < parse_version(old)
     except ConstraintError:

@@ -114,7 +114,7 @@ class _Reading:
 
 
 def _module_name(camel: str) -> str:
-    """Return the module that a key is about. Raises FormatError or ArtifactError."""
+    """Return the module that a key names. Raises FormatError or ArtifactError."""
     name = kebab_name(camel)
     if camel_name(name) != camel:
         raise FormatError(

@@ -111,6 +111,7 @@ class Controller:
 
     def __post_init__(self) -> None:
         """Find out which packages are installed."""
+        self.writer.planned_until_s = self.started + self.verify_s
         objects: dict[ObjectKey, JsonObject] = {}
         for key, obj in (*self.applications.objects().items(), *self.modules.objects().items()):
             if self.shards.owns(key, obj):
@@ -132,7 +133,7 @@ class Controller:
         return self._informer(key).get(key)
 
     def find(self, key: ObjectKey) -> JsonObject | None:
-        """Return an Application, a Module or a PackageRepository as it was seen last; None if there is none."""
+        """Return an Application, a Module or a PackageRepository as it was seen last; None if it does not exist."""
         repositories = self.lookup.repositories
         return (repositories if key.resource == PACKAGE_REPOSITORY else self._informer(key)).get(key)
 
@@ -251,11 +252,11 @@ class Controller:
         return replace(spec, directives=replace(spec.directives, account=account))
 
     def _account(self, identity: PackageId, obj: JsonObject) -> str | None:
-        """Return the account that a removal acts as; None if the resource names none that can be read."""
+        """Return the account that a removal acts as; None if the resource's account cannot be read."""
         try:
             return read_account(obj) or self.accounts.of(identity.namespace)
         except (SpecError, FormatError) as error:
-            log.warning("%s: %s; its removal acts as before", identity, error)
+            log.warning("%s: %s; its removal acts as the same service account as before", identity, error)
             return None
 
     def _act_on(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> None:
@@ -264,8 +265,8 @@ class Controller:
         update(spec, source, settings)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Report the hold, and adopt only a suspension from the resource, because a suspension breaks no dependent. A package
-        that was already held when this process started is run in its installed version.
+        """Report that the change is held, and adopt only a suspension from the resource, because a suspension breaks no
+        dependent. If the change was already held when this process started, the package is run in its installed version.
         """
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
@@ -298,16 +299,16 @@ class Controller:
             await self._write_status(identity.name, key, obj)
 
     async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
-        """Report the hold without beginning the removal.
+        """Report that the removal is held, without beginning it.
 
-        A package that was held when this process started is run in its installed version.
+        If the removal was already held when this process started, the package is run in its installed version.
         """
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:
             try:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
-                log.info("%s: kept idle as it is installed: %s", identity, error)
+                log.info("%s: kept idle in its installed version: %s", identity, error)
         self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 

@@ -17,7 +17,7 @@ packages not loaded since the start    WaitingForDependents  each of them was lo
 
 **Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are known.
 Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed, unless a package
-that is kept stands in the way. A package in a namespace that is being deleted is removed even if others need it, because its
+that is kept stands in the way. A package is removed even if others need it when its namespace is being deleted, because its
 objects are being deleted anyway. If two members of one any-of group are to be removed, the first may go, and counts as gone when
 the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither holds back nor protects
 others after its first failure, because its requirements are not known. A package whose resource cannot be acted on (a Secret is
@@ -92,12 +92,12 @@ class Guard:
         self.look = look
         self.held: dict[str, Hold] = {}
         self._unheard = runtime.packages.unreported.unheard
-        """Installed packages that this process has neither loaded yet nor failed to load."""
+        """Installed packages whose load in this process has neither succeeded nor failed yet."""
         self._unheard.update(installed)
         self._leaving: dict[str, frozenset[str]] = {}
         """Removals that have begun, with the packages that each of them needs until it is complete."""
         self._off: set[str] = set()
-        """The Modules whose resources ask for them to be off, and for which this was admitted."""
+        """The Modules whose resources ask for them to be off, if that change was admitted."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 
@@ -167,7 +167,7 @@ class Guard:
             hold = self._stopping(name, _REMOVAL)
             if hold is not None and hold.reason is Reason.WOULD_BREAK_DEPENDENTS and await self._is_taken(identity):
                 log.warning(
-                    "%s: its namespace is being deleted, so it is removed although others need it: %s",
+                    "%s: its namespace is being deleted, so the package is removed although others need it: %s",
                     identity,
                     hold.message,
                 )
@@ -229,8 +229,8 @@ class Guard:
         return self._judged(name, what, scheduler.would_break(name, replace(node, version=version)), set())
 
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
-        """Return the hold, with the state of all packages whose change may end it: the packages that stand in the way, and the
-        packages that these could rely on instead.
+        """Return the hold, with the state of all packages whose change may end the hold: the packages that stand in the way, and
+        the packages that these could rely on instead.
         """
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
@@ -246,7 +246,7 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _gone_first(self, name: str) -> set[str]:
-        """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for that."""
+        """Return the packages that rely on ``name`` and are being removed or disabled, or whose resources ask for one of both."""
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
         }
@@ -271,8 +271,8 @@ class Guard:
             return False
 
     def _free(self, going: Iterable[str], name: str) -> set[str]:
-        """Return ``going`` without the packages that wait for ``name`` themselves: if they wait for each other, one has to go
-        first.
+        """Return ``going`` without the packages that wait for ``name`` themselves: if two packages wait for each other, one of
+        them has to go first.
         """
         waits = {each: hold.waits for each, hold in self.held.items()}
         return {each for each in going if not reaches(waits, each, name)}
@@ -283,7 +283,9 @@ class Guard:
         return name in self._unheard and name not in self.runtime.instances
 
     def _is_asked(self, name: str) -> bool:
-        """Return whether the removal of a package is requested, or whether it is on and requested to be off."""
+        """Return whether a resource requests the removal of its package, or requests that a package that is on be
+        switched off.
+        """
         obj = self.object_of(name)
         said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
         off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))
@@ -370,7 +372,7 @@ class Guard:
     def say(self, spec: PackageSpec, hold: Hold) -> None:
         """Report why no part of a resource's change is adopted.
 
-        If the hold only waits until other packages are known, it is reported as progress, not as a failure.
+        A hold that only waits until other packages are known is reported as progress, not as a failure.
         """
         name, instance = spec.id.name, self.runtime.instances.get(spec.id.name)
         if instance is None or name in self._unheard:

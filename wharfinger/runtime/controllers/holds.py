@@ -32,12 +32,12 @@ class Standing:
     going: bool
     """True if its removal or its Disable is under way."""
     asked: bool
-    """True if it is asked to be removed, or to be off."""
+    """True if its resource asks for its removal, or for the package to be off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The reason why nothing is begun now.
+    """The reason why a change is not begun now.
 
     ``waits`` are the packages that go first; ``seen`` is the state of the packages whose change may end the hold.
     """

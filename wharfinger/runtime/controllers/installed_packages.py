@@ -118,7 +118,7 @@ class Resting:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package in its installed version, if everything that this needs is known. ``spec`` is the resource; all of its
+        """Run a package in its installed version, if everything that the run needs is known. ``spec`` is the resource; all of its
         fields are used except for the held change.
         """
         instance = self.runtime.instances.get(spec.id.name)
@@ -133,7 +133,7 @@ class Resting:
             return
         source, settings = found
         if not _is_as_applied(instance, instance.record.state, spec, source, settings):
-            self._say(instance, "its resource has, or may have, other changes than the one that is held")
+            self._say(instance, "its resource has, or may have, other changes beside the held one")
             return
         self._said.pop(spec.id.name, None)
         enabled = None if spec.enabled is None else True
@@ -147,7 +147,7 @@ class Resting:
         """Log once why the package stays idle, because every reconciliation finds the same reason."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
-            log.info("%s: kept idle as it is installed: %s", instance.id, why)
+            log.info("%s: kept idle in its installed version: %s", instance.id, why)
 
 
 def _is_as_applied(

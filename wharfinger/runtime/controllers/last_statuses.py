@@ -25,7 +25,7 @@ from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.writer import StatusWriter
 
 WRITE_S: Final = 5.0
-"""The time for all writes together; the other statuses are written at the next start."""
+"""The time limit of all writes together; statuses that are not written by then are written at the next start."""
 AT_ONCE: Final = 8
 
 log = logging.getLogger(__name__)

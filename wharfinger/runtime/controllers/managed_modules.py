@@ -31,7 +31,7 @@ CONTENT: Final = "wharfinger.dev/content"
 PROBLEM: Final = "wharfinger.dev/config-map-problem"
 """The annotation of the Module ``global`` with the reason why the present ConfigMap is not used."""
 NO_VERSION: Final = "0.0.0"
-"""The version for a folder that does not name one itself."""
+"""The version for a folder that does not state its version itself."""
 MAX_PROBLEM: Final = 1024
 
 

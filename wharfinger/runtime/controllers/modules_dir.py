@@ -258,7 +258,8 @@ async def open_modules_dir(
     config_map: ObjectKey | None = None,
     rescan_s: float = RESCAN_S,
 ) -> AsyncIterator[ModulesDir]:
-    """Keep resources up to date with folders while the body runs. The body begins once they are. Raises StartError (in a group).
+    """Keep resources up to date with folders while the body runs. The body begins once the resources are up to date. Raises
+    StartError (in a group).
 
     ``dirs`` and ``global_hooks`` are absolute, and must be among the folders that repositories may lie in. ``config_map`` is
     the ConfigMap of settings; while it does not exist, there are no settings.

@@ -19,8 +19,8 @@ from wharfinger.packages.store.folder_digest import folder_digest, folder_stamp
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
-    """The content of a folder: ``digest`` of its files, and ``version`` as the tag to ask for; empty if the folder names
-    none.
+    """The content of a folder: ``digest`` of its files, and ``version`` as the tag to ask for; empty if the folder names no
+    version.
     """
 
     digest: str

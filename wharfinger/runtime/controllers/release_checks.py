@@ -1,4 +1,4 @@
-"""The check of the release that a package asks for: it belongs to one package, and is not moved to another namespace."""
+"""The check that the release of a package belongs to this package only, and is not moved to another namespace."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,8 +7,8 @@ An attempt to reach what a resource asks for is an *upgrade* if the package was 
 * if the package is not Ready ``spec.upgrade.timeout`` after the attempt began.
 
 No upgrade fails while its package is suspended, in maintenance, not wanted, or being removed. An attempt that became Ready is
-over, so a later failure is no failed upgrade. An attempt with the content of the ready revision is no upgrade, because a return
-to that revision would change nothing.
+over, so a later failure does not count as a failed upgrade. An attempt with the content of the ready revision does not count as
+an upgrade, because a return to that revision would change nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from wharfinger.runtime.status.reasons import OFF
 
 @dataclass(frozen=True, slots=True)
 class Continues:
-    """The upgrade goes on; ``again`` is the time after which it must be judged again, None if no time limit applies."""
+    """The upgrade continues; ``again`` is the time after which it must be judged again, None if no time limit applies."""
 
     again: timedelta | None = None
 

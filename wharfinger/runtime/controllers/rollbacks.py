@@ -184,7 +184,7 @@ class Rollbacks:
         return wish if isinstance(wish, NoTarget) else (due.revision, wish)
 
     async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
-        """Return the newest deployed revision that was made from something else than the package is now."""
+        """Return the newest deployed revision whose version or settings differ from the present ones."""
         why = "no revision of the package with another version, or other settings, is recorded"
         for release in reversed(history):
             if release.status in (ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED):
@@ -211,13 +211,15 @@ class Rollbacks:
 
 
 def _digest(spec: PackageSpec, instance: Instance) -> str:
-    """Return the digest that a package is wanted with, or else the one that it has; "" if neither is known."""
+    """Return the wanted digest of a package, or else its present digest; "" if neither is known."""
     manifest = instance.files.manifest
     return spec.directives.digest or (manifest.descriptor.digest.text if manifest is not None else "")
 
 
 def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:
-    """Return a resource as if it asked for the former revision; its options for managing the package are kept."""
+    """Return a resource as if it asked for the former revision; its other options, which concern how the package is managed, are
+    kept.
+    """
     wish, directives = rollback.wish, replace(spec.directives, rolled_back=rollback.note)
     if wish is None:
         return replace(spec, directives=directives)

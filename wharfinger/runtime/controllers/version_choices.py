@@ -28,7 +28,7 @@ from wharfinger.runtime.versions.version_note import VersionNote, moved_note, no
 from wharfinger.runtime.versions.version_policy import Channel, MovedTag
 
 MAX_WAIT_S: Final = 3600.0
-"""The longest time until a package that waits for a window is checked again: clocks may be set."""
+"""The longest time until a package that waits for a window is checked again. It is limited because the wall clock may be set."""
 
 
 class NoVersionError(Exception):
@@ -160,7 +160,9 @@ def _pinned(spec: PackageSpec, *, digest: str = "", kept: str = "") -> PackageSp
 
 
 def _moved(spec: PackageSpec, version: str, installed: str, found: str) -> str:
-    """Return a line about a tag that does not point at the installed content any more; "" if it does, or if that is not known."""
+    """Return a line about a tag that does not point at the installed content any more; "" if it still does, or if its content is
+    not known.
+    """
     if not installed or not found or installed == found:
         return ""
     remedy = (
@@ -168,4 +170,4 @@ def _moved(spec: PackageSpec, version: str, installed: str, found: str) -> str:
         if spec.policy.moved is MovedTag.REFUSE
         else "request it with the annotation wharfinger.dev/reconcile-requested-at, or set spec.update.movedTag"
     )
-    return f"the tag of {version} has moved: {installed} is installed, and the repository has {found} now; {remedy}"
+    return f"the tag of {version} has moved: {installed} is installed, but the tag in the repository is {found} now; {remedy}"

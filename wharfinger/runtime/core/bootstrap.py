@@ -22,7 +22,7 @@ from wharfinger.kube.resource import ObjectKey
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 5.0
-"""The time without a first list after which the log has the reason, and that nothing is installed meanwhile."""
+"""The time without a first list after which the log names the reason, and says that nothing is installed meanwhile."""
 
 
 class Bootstrap:
@@ -39,7 +39,7 @@ class Bootstrap:
         return self._informer.get(self._marker) is not None
 
     async def wait_finished(self) -> None:
-        """Return once the ConfigMap exists; at once if it does already."""
+        """Return once the ConfigMap exists; at once if it exists already."""
         with self._informer.changes() as changes:
             while not self.finished:
                 await changes.wait()

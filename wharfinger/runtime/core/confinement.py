@@ -14,8 +14,8 @@ class Confinement:
         self._claims = claims
         self._known = known
         self.reaches_cluster: Callable[[str], bool] = lambda _namespace: False
-        """The test whether Applications of a namespace reach the whole cluster; set by the controller, which watches
-        namespaces. Until then, none does.
+        """The test whether Applications of a namespace may have objects in the whole cluster. The controller, which watches
+        namespaces, sets it; until then, the answer is no.
         """
 
     def __call__(self, owner: Owner) -> bool:

@@ -1,4 +1,4 @@
-"""The packages whose removal is over, and which a task outside of their queues is to forget, together with the queues."""
+"""The packages whose removal is over. A task outside of their queues forgets them, together with the queues."""
 
 from collections import deque
 

@@ -14,8 +14,8 @@ removal         Uninstall, Purge, Undeploy                               the pac
 move            Leave, Undeploy                                          the same; its node stays in the scheduler
 ==============  =======================================================  =================================================
 
-When the lifecycle store gives an operation its scope, it cancels the operations that this one supersedes. The tasks are enqueued
-in the same step.
+When the lifecycle store gives an operation its scope, it cancels the operations that the new one supersedes. The tasks are
+enqueued in the same step.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
 """All packages of one cluster, and the loop that does what follows from their events.
 
 An event of a package is one step of its machine (:mod:`~wharfinger.runtime.package.machine`). Its effects are put before all
-others that wait, and performed one after the other; the outcome of an effect is another event. The scheduler is notified at once.
-Its orders wait until no effect waits: there is one entry for each package, in which the last order replaces the one before
-(:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and the enabled
-scripts that see other Modules than before are asked again. So no effect is performed within another one, no code has to guard
-against re-entry, and the whole is one atomic step between two awaits of the event loop.
+other effects that wait, and performed one after the other; the outcome of an effect is another event. The scheduler is notified
+at once. Its orders wait until no effect waits: there is one entry for each package, in which the last order replaces the one
+before (:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and enabled
+scripts run again if the Modules that they see have changed. So no effect is performed within another one, no code has to guard
+against re-entry, and the loop as a whole is one atomic step between two awaits of the event loop.
 
 The lifecycle store gives each operation its scope and cancels those that the operation supersedes; the scope and the tasks are
 made together, so nothing comes between a decision and its consequences.
@@ -120,9 +120,11 @@ class Packages:
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
+        self._early: dict[str, tuple[Instance, Offer]] = {}
+        """Offers of new Modules of exclusive groups, until all installed packages are known: one may have the place."""
         self._orders = Orders()
         self._told = False
-        """True if the scheduler was told something since rounds were last looked at."""
+        """True if the scheduler received an event since the rounds were last checked."""
         self._votes = ScriptVotes(self.instances, self.lifecycle, self.unreported, self.modules, self._take)
         others = Others(
             self.instances, self.scheduler, self.lifecycle, self.unreported.unheard,
@@ -157,6 +159,7 @@ class Packages:
         if heard:
             self._told = True
             self._votes.ask_provisional()
+            self._effects.extend(self._early.values())
         self.settle()
 
     def expect_global(self) -> None:
@@ -168,6 +171,7 @@ class Packages:
         """Forget a package whose removal is over, and whose queue is gone."""
         self.instances.pop(name, None)
         self._votes.forget(name)
+        self._early.pop(name, None)
         self.lifecycle.complete_removal(name)
         self.tell(IntentSet(name, None))
         if name == GLOBAL:
@@ -212,7 +216,7 @@ class Packages:
     # --- the loop --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Do everything that waits, until nothing does."""
+        """Do all waiting work, until nothing waits."""
         while True:
             if self._effects:
                 self._perform(*self._effects.popleft())
@@ -331,7 +335,13 @@ class Packages:
 
     def _offer(self, instance: Instance, offer: Offer) -> None:
         """Pass a package's node to the scheduler. If that would close a cycle, it is refused."""
-        definition = offer.definition
+        definition, name = offer.definition, instance.id.name
+        if self._early.pop(name, None) is not None and self.lifecycle.is_removing(name):
+            return
+        new = instance.status.installed_since is None
+        if new and definition.exclusive_group and self.unreported.others_unheard(name):
+            self._early[name] = instance, offer
+            return
         try:
             self.note(NodeAdded(node_of(instance.id, definition, instance.wish.directives)))
         except CycleError as error:
@@ -383,4 +393,4 @@ class Packages:
 
 
 def _ignored(_orders: PackageOrders) -> None:
-    """Do nothing: a package may be unknown for a moment."""
+    """Do nothing, because a package may be unknown for a moment."""

@@ -10,7 +10,7 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class ReleaseAccounts:
-    """The account of each release: that of the package that has the release.
+    """The service account of each release, taken from the package of the release.
 
     ``required``: a release without an account may not act.
     """

@@ -84,7 +84,7 @@ class ReleaseEvents:
 
 
 class Charging:
-    """The accounting of the reconciler's work, which is charged to the package that has the release."""
+    """The accounting of the reconciler's work: it is charged to the package of the release."""
 
     def __init__(self, claims: ReleaseClaims) -> None:
         self._claims = claims

@@ -93,7 +93,8 @@ class Runtime:
     def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         """Adopt the wanted state of an Application, and begin the operation that it requires.
 
-        REMOVING means that nothing was adopted: the caller asks again after `on_change` has reported the end of the removal.
+        REMOVING means that nothing was adopted, because the package is being removed: the caller asks again after `on_change` has
+        reported the end of the removal.
         """
         return self._update(spec, source, settings)
 
@@ -105,7 +106,7 @@ class Runtime:
         return decision
 
     def retry_stalled(self, name: str) -> bool:
-        """Begin a parked update again if STALLED_RETRY has passed since it was begun; return True while it is parked."""
+        """Begin a parked update again if STALLED_RETRY has passed since its last beginning; return True while it is parked."""
         instance = self.instances.get(name)
         if instance is None or not statuses.is_stalled(instance.status):
             return False
@@ -171,7 +172,7 @@ class Runtime:
         return False
 
     def is_leaving(self, name: str) -> bool:
-        """Return whether `leave` was called for a package, and its work has not ended yet."""
+        """Return whether `leave` was called for a package whose work has not ended yet."""
         instance = self.instances.get(name)
         return instance is not None and instance.removal.moved
 
@@ -230,10 +231,10 @@ class Runtime:
         return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
 
     def check_constraints(self, name: str, requirements: Requirements, order: int = DEFAULT_ORDER) -> None:
-        """Refuse requirements with which a package could not be on now, before the package is requested; nothing is changed.
+        """Refuse requirements that would keep a package off now, before the package is requested; nothing is changed.
 
-        ``name`` is the scheduler's name for it. Raises ConstraintsError or CycleError, whose messages name the packages in
-        the way.
+        ``name`` is the scheduler's name for the package. Raises ConstraintsError or CycleError, whose messages name the packages
+        in the way.
         """
         self.scheduler.check_constraints(Node(name, "", requirements, order))
 
@@ -311,15 +312,19 @@ class Runtime:
             self.packages.emit(instance, RemovalStarted(scope, settings, deletion, disowned))
             return False
         if known is not None and account is not None and (known.account.name if known.account else "") != account:
-            log.warning("%s: its removal is begun again: it acts as %s now", identity, account or "the daemon itself")
+            log.warning(
+                "%s: its removal is begun again, because its service account is %s now",
+                identity,
+                account or "the daemon itself",
+            )
             self.packages.emit(known, RemovalAccountChanged(account))
         if deletion is not None and known is not None and known.removal.deletion != deletion:
-            log.warning("%s: its removal is begun again: deletionPolicy is %s now", identity, deletion)
+            log.warning("%s: its removal is begun again, because deletionPolicy is %s now", identity, deletion)
             self.packages.emit(known, DeletionChanged(deletion))
         return False
 
     def restored(self, identity: PackageId, generation: int, written: JsonObject) -> Instance:
-        """Add and return a package that was not known until now, with the status that an earlier process wrote."""
+        """Add and return a package that this process did not know, with the status that an earlier process wrote."""
         status = statuses.restored(generation, written, self.now())
         secrets = tuple if is_global(identity) else self.packages.modules.global_secrets
         instance = self.instances[identity.name] = Instance(
@@ -335,7 +340,7 @@ class Runtime:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def rename(self, instance: Instance, identity: PackageId) -> None:
-        """Give a package another identity of the same name; its record is that of the other one from now on."""
+        """Give a package another identity of the same name; from now on, its record is the one of the new identity."""
         self.packages.emit(instance, Renamed(identity))
         instance.forget_record()
 

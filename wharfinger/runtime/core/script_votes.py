@@ -1,7 +1,7 @@
-"""The votes of enabled scripts that depend on other packages, and the scripts that are asked again because of them.
+"""The votes of enabled scripts that depend on other packages, and the scripts that run again when these packages change.
 
-A script that ran before all installed packages were loaded has voted provisionally, and is asked again once they are. A script of
-a module folder is passed the names of the Modules before it that are on. It is asked again when these have changed; they are
+A script that ran before all installed packages were loaded has voted provisionally, and runs again once they are loaded. A script
+of a module folder receives the names of the preceding Modules that are on, and runs again when this list has changed. The list is
 compared once after each group of decisions, because a group may switch many Modules.
 """
 
@@ -18,7 +18,7 @@ from wharfinger.runtime.scheduler.events import ScriptVoted
 
 
 class ScriptVotes:
-    """The scripts that have to be asked again. ``take`` passes an event to a package."""
+    """The scripts that have to run again. ``take`` passes an event to a package."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class ScriptVotes:
         self._provisional: set[str] = set()
         """The packages whose enabled script voted before all installed packages were loaded."""
         self._seeing: set[str] = set()
-        """The packages from module folders whose enabled script is passed the names of the Modules that are on."""
+        """The packages from module folders whose enabled script receives the names of the Modules that are on."""
         self._turned = False
         """True if a decision has changed since these packages were last checked."""
 
@@ -48,11 +48,11 @@ class ScriptVotes:
         self._take(instance, VoteRecorded(ScriptVoted(name, vote.enabled, vote.reason, vote.error, provisional=early)))
 
     def decision_changed(self) -> None:
-        """Record that other Modules may be on."""
+        """Record that the set of Modules that are on may have changed."""
         self._turned = True
 
     def node_removed(self, name: str) -> None:
-        """Record that a package is no longer a node; other Modules may be on."""
+        """Record that a package is no longer a node; the set of Modules that are on may have changed."""
         self._turned = True
         self._seeing.discard(name)
 
@@ -68,9 +68,7 @@ class ScriptVotes:
                 self._take(instance, OthersTurned(self._modules.before(instance), forced=True))
 
     def ask_who_sees_others(self) -> None:
-        """Ask the scripts of module folders again if the Modules before them that are on have changed since they were last
-        asked.
-        """
+        """Run a script of a module folder again if the list of preceding Modules that are on has changed since its last run."""
         if not self._turned:
             return
         self._turned = False
@@ -79,7 +77,7 @@ class ScriptVotes:
                 self.ask_if_it_sees_others(instance)
 
     def ask_if_it_sees_others(self, instance: Instance) -> None:
-        """Ask the script of one package again if it would see other Modules; remember whether it sees any."""
+        """Run the script of one package again if it would receive other Modules; remember whether it receives any."""
         name, definition = instance.id.name, instance.files.definition
         if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
             self._seeing.discard(name)
@@ -89,8 +87,8 @@ class ScriptVotes:
             self._take(instance, OthersTurned(self._modules.before(instance), forced=False))
 
     def _misses_others(self, name: str) -> bool:
-        """Return whether any package beside ``name`` is installed but not loaded by this process, also one that failed to
-        load.
+        """Return whether any package beside ``name`` is installed but not loaded by this process; a package that failed to load
+        counts.
         """
         return self._unreported.others_unheard(name) or any(
             instance.status.installed_since is not None

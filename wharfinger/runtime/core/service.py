@@ -51,10 +51,10 @@ REMEMBER_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The environment that packages run in: versions (empty: not known) and the time zone of schedules that name none.
+    """The environment that packages run in: versions (empty: not known) and the time zone of schedules that do not name one.
 
-    ``edition`` and ``bundle`` say which Modules are on by default; both are given, or neither. ``bootstrapped_by`` is the
-    ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts so.
+    ``edition`` and ``bundle`` say which Modules are on by default; either both are given, or neither is. ``bootstrapped_by`` is
+    the ConfigMap that must exist for the cluster to count as bootstrapped; None if it always counts so.
     """
 
     kubernetes_version: str
@@ -98,7 +98,8 @@ async def open_runtime(
 
     ``limited`` is the client of the release engine, and ``engine`` has the options of that engine. With ``require_account``, no
     release may act without a service account. ``observers`` are called for each step of the runtime's machines. ``tracer`` opens
-    a span for each run of a task. ``watches`` and ``heads`` are those of a standby; they are opened here if there are none.
+    a span for each run of a task. ``watches`` and ``heads`` are those that the daemon opened on standby; without them, they are
+    opened here.
     """
     claims, instances = ReleaseClaims(on_change), dict[str, Instance]()
     confinement = Confinement(claims, instances)
@@ -163,7 +164,9 @@ def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
 
 
 async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
-    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and notify it when it is."""
+    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and notify it once the cluster is
+    bootstrapped.
+    """
     async with open_bootstrap(client, marker) as bootstrap:
         _resume(runtime, facts, bootstrapped=bootstrap.finished)
         if bootstrap.finished:

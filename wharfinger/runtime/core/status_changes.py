@@ -27,7 +27,7 @@ class StatusChanges:
     """The callback with a changed status, before and after; it is called instead of `on_change`."""
 
     def report(self, instance: Instance, before: PackageStatus) -> None:
-        """Report that a package had another status before."""
+        """Report a changed status of a package; ``before`` is the former one."""
         status = instance.status
         state, message, _tip = summarize(status)
         found_out = before.is_being_verified and not status.is_being_verified

@@ -1,9 +1,9 @@
 """The check of settings before they are written into a resource.
 
 The answer comes from the loaded definition. For a package that is not loaded (it waits, is suspended, failed to load, or the
-daemon has just started), it comes from the package on disk that its record names. If there is neither, the answer is "not
-known yet": such settings are checked when the package is loaded. The check changes nothing of the package: neither the
-instance nor the record that tasks write, since the record is read separately.
+daemon has just started), it comes from the package on disk that its record names. Without either, the answer is "not known yet":
+such settings are checked when the package is loaded. The check changes nothing of the package: neither the instance nor the
+record that tasks write, since the record is read separately.
 
 Transition rules and immutable settings are checked against the settings that the package was last configured with, converted to
 the newest version of the schema. If an earlier process configured it, these are the recorded settings. Values are compared

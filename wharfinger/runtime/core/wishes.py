@@ -1,4 +1,4 @@
-"""The desired state of a package, as its resource, its source and its settings say."""
+"""The desired state of a package, from its resource, its source and its settings."""
 
 from dataclasses import fields
 from typing import Final
@@ -16,7 +16,7 @@ _ASKED: Final = tuple(each.name for each in fields(DesiredState))
 
 
 def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings) -> DesiredState:
-    """Return the state for the lifecycle store, which compares it with the one before."""
+    """Return the state for the lifecycle store, which compares it with the former state."""
     directives = spec.directives
     return DesiredState(
         source=source_text(source),

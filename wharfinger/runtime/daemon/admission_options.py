@@ -14,7 +14,7 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "admission",
         "a validating webhook for Applications, Modules and PackageRepositories, which refuses what the daemon would refuse "
-        f"later; API servers wait for it for {TIMEOUT_S} s at most, and do without it if it does not answer",
+        f"later; API servers wait up to {TIMEOUT_S} s for its answer, and go on without an answer",
     )
     group.add_argument(
         "--admission",

@@ -1,4 +1,4 @@
-"""``wharfinger approve``: approve the update of a package to a version that waits for this.
+"""``wharfinger approve``: approve the update of a package to a version that waits for approval.
 
 The command writes the annotation of the resource with the rights of the user who runs it. The debug socket is read-only.
 """
@@ -44,7 +44,7 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.set_defaults(handler=_approve)
 
 

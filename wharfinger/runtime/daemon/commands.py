@@ -74,7 +74,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
         "--state-dir",
         type=Path,
@@ -107,7 +107,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embedded",
         action="store_true",
-        help="start an embedded control plane, kept in the state folder, and manage that; no cluster is needed",
+        help="start an embedded control plane, whose data are in the state folder, and manage it; no cluster is needed",
     )
     parser.add_argument(
         "--local-packages",
@@ -139,8 +139,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_scope,
         default=ApplicationScope.NAMESPACE,
         metavar="|".join(ApplicationScope),
-        help="what an Application's chart may write and look up: its own namespace, unless that has the label "
-        "wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
+        help="what an Application's chart may write and look up: its own namespace, unless the namespace has the "
+        "label wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--require-service-account",
@@ -151,7 +152,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--worker-pools",
         action="store_true",
-        help="keep the pods of WorkerPools ready, and hand them out to WorkerClaims (default: off; neither kind is served then)",
+        help="keep the pods of WorkerPools ready, and assign them to WorkerClaims (default: off; then neither kind is served)",
     )
     add_hooks(parser)
     add_containment_options(parser)
@@ -187,23 +188,24 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_shard,
         default=MAIN,
         metavar="NAME",
-        help=f"keep only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of their own; a daemon "
-        "without this option keeps everything else, and both work at the same time (default: everything else)",
+        help=f"keep only the Applications of namespaces with the label {SHARD_LABEL}=NAME, under a Lease of this "
+        f"shard; a daemon without this option keeps everything else, and both work at the same time (default: keep "
+        f"everything else)",
     )
     parser.add_argument(
         "--lease-duration",
         type=_lease_seconds,
         default=LEASE_S,
         metavar="SECONDS",
-        help="time without a renewal after which a daemon on standby takes over; all daemons of a cluster should have the same "
-        "(default: %(default)g)",
+        help="time without a renewal after which a daemon on standby takes over; it should be the same for all "
+        "daemons of a cluster (default: %(default)g)",
     )
     parser.add_argument(
         "--flight-recorder",
         type=Path,
         default=None,
         metavar="DIR",
-        help="write everything that is decided to a log in this folder, without secrets; `wharfinger history`, `why --at` and "
+        help="write all decisions to a log in this folder, without secrets; `wharfinger history`, `why --at` and "
         "`replay` read it (default: only the last events are kept, in memory)",
     )
     parser.add_argument(
@@ -211,7 +213,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_mib,
         default=DEFAULT_BYTES // _MIB,
         metavar="MIB",
-        help="size of that log; the oldest events are deleted (default: %(default)s)",
+        help="size limit of the log of --flight-recorder; the oldest events are deleted (default: %(default)s)",
     )
     add_traces(parser)
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
@@ -253,7 +255,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_kib_per_s,
         default=least.bytes_per_s / 1024,
         metavar="KIB",
-        help="lowest speed of a download, in KiB/s over the window; a slower one is cut and retried later (default: %(default)g)",
+        help="lowest speed of a download, in KiB/s over the window; a slower download is ended and retried later "
+        "(default: %(default)g)",
     )
     limits.add_argument(
         "--download-window",
@@ -267,7 +270,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 def _add_facts(parser: argparse.ArgumentParser) -> None:
     """Add the options about the cluster that packages are installed in."""
     facts = parser.add_argument_group(
-        "facts", "the platform that packages are installed in; it decides which of them may be on"
+        "facts", "the platform that packages are installed in; it decides which packages may be on"
     )
     add_platform(facts)
     facts.add_argument(
@@ -387,7 +390,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wrong_options(args: argparse.Namespace) -> str:
-    """Return what is wrong with the options; empty if nothing is."""
+    """Return the problem with the options; empty if there is no problem."""
     for path in cast("list[Path]", args.local_packages):
         if not path.is_dir():
             return f"--local-packages {path}: not a folder; name an existing one"

@@ -69,21 +69,21 @@ class DaemonConfig:
     require_account: bool = False
     """True if packages without a service account are refused."""
     admission: Endpoint | None = None
-    """The endpoint of the admission server; None: there is none."""
+    """The endpoint of the admission server; None: no admission server."""
     metrics_address: str = ""
     """The address for scrapers, in addition to the debug socket; empty: none."""
     traces: bool = False
     """True to export traces."""
     otlp_endpoint: str = ""
-    """The receiver of traces; "": the one that OpenTelemetry's variables name."""
+    """The receiver of traces; "": the receiver that OpenTelemetry's variables name."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
     """The backoff of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
     """The limits on each kind of work, over all packages."""
     least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
-    """The lowest speed of a download; a slower one is cut, and retried."""
+    """The lowest speed of a download; a slower download is ended, and retried."""
     flight_recorder: Path | None = None
-    """The folder of the flight recorder's log; None: only the last records are kept, in memory."""
+    """The folder of the flight recorder's log; None: there is no log, and only the last records are kept in memory."""
     flight_recorder_bytes: int = DEFAULT_BYTES
     """The most bytes of that log."""
     shard: str = MAIN

@@ -98,7 +98,9 @@ FIELD_MANAGER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
 LEASE_REQUESTS: Final = 16
 POOL_REQUESTS: Final = 32
-"""Requests for the pods of pools at once. They have a client of their own, so that they never delay the Lease."""
+"""The number of concurrent requests for the pods of pools. These requests have a client of their own, so that they never delay
+the Lease.
+"""
 CLUSTER_RETRY_S: Final = 2.0
 CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
@@ -188,8 +190,8 @@ def _warn_of_lost_journal(state: Path) -> None:
     """
     if (state / "store").exists() and not (state / "journal.db").exists():
         log.warning(
-            "the journal %s is gone: operations that were interrupted begin from the top, and processes that an earlier "
-            "daemon left, if any, were not ended",
+            "the journal %s is gone: interrupted operations begin from the first step, and processes that an earlier "
+            "daemon may have left were not ended",
             state / "journal.db",
         )
 
@@ -306,7 +308,7 @@ async def _open_runtime(
     fence: Fence,
     seizures: Seizures,
 ) -> AsyncIterator[Callable[[], None]]:
-    """Start the runtime and its controllers. Yield the function that looks at all packages again."""
+    """Start the runtime and its controllers. Yield the function that checks all packages again."""
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
 
@@ -455,7 +457,7 @@ async def _open_runtime(
 
 
 def _look_again(runtime: Runtime, keys: WorkKeys) -> None:
-    """Look at all packages again, because a person asks for it."""
+    """Check all packages again, as a user requested."""
     for name in runtime.instances:
         keys.add(name)
 
@@ -472,7 +474,7 @@ async def _open_pod_runs(config: DaemonConfig, connection: Connection, fence: Fe
         try:
             await runs.remove_leftovers()
         except ClusterError as error:
-            log.warning("WorkerClaims of hooks that an earlier daemon ran are left: %s", error)
+            log.warning("WorkerClaims of hooks of an earlier daemon cannot be deleted: %s", error)
         yield runs
 
 
@@ -504,14 +506,14 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
     empty = state / "no-global-hooks"
     empty.mkdir(mode=0o700, exist_ok=True)
     (empty / "README.md").write_text(
-        "Stands for a folder of global hooks, where there is none.\n"
+        "Takes the place of a folder of global hooks, because none was given.\n"
     )  # an empty folder is not a package
     return replace(folders, global_hooks=empty)
 
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection, config: DaemonConfig) -> str:
     """Apply the CRDs, with as many retries as needed, and return the cluster's Kubernetes version. The daemon of a shard waits
-    for those that the main daemon applies.
+    for the CRDs that the main daemon applies.
     """
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:

@@ -30,7 +30,16 @@ from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_
 from wharfinger.packages.rendering.helm_program import HelmProgram
 from wharfinger.packages.rendering.helm_renderer import RenderLimits
 from wharfinger.runtime.daemon.engine import ENGINE
-from wharfinger.runtime.daemon.rights import FOR_POOLS, NEEDED, REMEDY, listed, missing_rights
+from wharfinger.runtime.daemon.rights import (
+    FOR_ACCOUNTS,
+    FOR_ADMISSION,
+    FOR_POOLS,
+    NEEDED,
+    REMEDY,
+    Right,
+    listed,
+    missing_rights,
+)
 from wharfinger.runtime.resources.custom_resources import OF_POOLS, own_crds
 
 LEAST_HELM: Final = (3, 14)
@@ -70,6 +79,18 @@ class Patient:
     socket: Path
     helm: str
     worker_pools: bool = False
+    admission: bool = False
+    require_account: bool = False
+
+    @property
+    def rights(self) -> tuple[Right, ...]:
+        """The rights that the daemon needs for itself with these options."""
+        return (
+            *NEEDED,
+            *(FOR_POOLS if self.worker_pools else ()),
+            *(FOR_ADMISSION if self.admission else ()),
+            *(FOR_ACCOUNTS if self.require_account else ()),
+        )
 
 
 AskDaemon = Callable[[Path], str]
@@ -81,7 +102,7 @@ class DaemonAbsentError(Exception):
 
 
 async def examine(patient: Patient, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
-    """Examine everything, and call ``tell`` with each finding as soon as it is known."""
+    """Examine everything, and call ``tell`` with each finding at once."""
     tell(await _helm(patient.helm, _on_path(patient.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():
@@ -179,7 +200,7 @@ async def _daemon(socket: Path, ask_daemon: AskDaemon) -> Finding:
         return Finding("daemon", Verdict.WARNING, str(error))  # with its remedy
     if version != wharfinger.__version__:
         told = f"the daemon on {socket} has version {version}, this program {wharfinger.__version__}"
-        return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use the program of its version")
+        return Finding("daemon", Verdict.WARNING, told, "restart the daemon, or use a program of the daemon's version")
     return Finding("daemon", Verdict.OK, f"version {version} answers on {socket}")
 
 
@@ -208,7 +229,7 @@ async def _connected(patient: Patient, tell: Callable[[Finding], None]) -> Async
 
 
 async def _within(client: ClusterClient, subject: str, ask: Callable[[ClusterClient], Awaitable[Finding]]) -> Finding:
-    """Return the finding that ``ask`` returns, or a failed one with the reason why there is none."""
+    """Return the finding that ``ask`` returns, or a failed finding with the reason why ``ask`` returned nothing."""
     remedy = "check the address and the credentials of the kubeconfig with `kubectl version`"
     with trio.move_on_after(CLUSTER_S):
         try:
@@ -223,10 +244,8 @@ async def _server(client: ClusterClient) -> Finding:
 
 
 def _rights_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Finding]]:
-    needed = (*NEEDED, *FOR_POOLS) if patient.worker_pools else NEEDED
-
     async def ask(client: ClusterClient) -> Finding:
-        if missing := await missing_rights(client, needed):
+        if missing := await missing_rights(client, patient.rights):
             return Finding("rights", Verdict.FAILED, f"missing: {listed(missing)}", REMEDY)
         return Finding("rights", Verdict.OK, "all that the daemon needs for itself; packages may need more")
 
@@ -242,7 +261,9 @@ def _definitions_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Fin
     async def ask(client: ClusterClient) -> Finding:
         served = {f"{each.plural}.{each.group}" for each in (await client.served_kinds()).kinds}
         if lacking := [name for name in names if name not in served]:
-            return Finding("definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes them at its start")
+            return Finding(
+                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes these definitions when it starts"
+            )
         return Finding("definitions", Verdict.OK, f"{', '.join(names)} are served")
 
     return ask

@@ -31,7 +31,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
         "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {default_state_dir()})"
     )
@@ -40,6 +40,12 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
     parser.add_argument("--worker-pools", action="store_true", help="examine also what `run --worker-pools` needs")
+    parser.add_argument("--admission", action="store_true", help="examine also what `run --admission` needs")
+    parser.add_argument(
+        "--require-service-account",
+        action="store_true",
+        help="examine also what `run --require-service-account` needs",
+    )
     parser.add_argument("-o", "--output", choices=(_TEXT, _JSON), default=_TEXT, help="text (default) or json")
     parser.set_defaults(handler=run_doctor)
 
@@ -54,6 +60,8 @@ def run_doctor(args: argparse.Namespace) -> int:
         socket=cast("Path | None", args.socket) or default_socket(named),
         helm=args.helm,
         worker_pools=args.worker_pools,
+        admission=args.admission,
+        require_account=args.require_service_account,
     )
     findings: list[Finding] = []
 

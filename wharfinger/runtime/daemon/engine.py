@@ -1,4 +1,4 @@
-"""The chart engine of a daemon: opened if its program is there, and named in the log; and the renderer of packages over it."""
+"""The chart engine of a daemon, which is opened if its program exists, and the renderer of packages that uses it."""
 
 import logging
 import shutil
@@ -30,7 +30,7 @@ def package_renderer(charts: KeyedRenderer, builder: KustomizeBuilder, entries: 
 
 
 def find_kubectl() -> Path | None:
-    """Return the path of ``kubectl`` on PATH; None if there is none. It builds packages if there is no engine."""
+    """Return the path of ``kubectl`` on PATH; None if there is none. It builds packages if the daemon has no engine."""
     found = shutil.which("kubectl")
     return None if found is None else Path(found).absolute()
 
@@ -43,9 +43,10 @@ async def open_engine(
     limits: RenderLimits,
     versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine | None, None]:
-    """Serve renders with ``program`` while the block runs; yield None, and log why, if there is none or it cannot be run.
+    """Serve renders with ``program`` while the block runs.
 
-    With ``versions``, the program is not run only to get a version that is known already.
+    If the program is missing or cannot be run, log why, and yield None. With ``versions``, the program is not run only to get a
+    version that is known already.
     """
     if program is None:
         log.info("charts are rendered by helm template; `make engine` builds the chart engine, which is faster")

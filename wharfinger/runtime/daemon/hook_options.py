@@ -29,8 +29,8 @@ LEAST_POOL_MEMORY: Final = 32 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
-    """The folders in addon-operator's layout to install, and the ConfigMap with their settings; an object without any is
-    false.
+    """The folders in addon-operator's layout to install, and the ConfigMap with their settings. Without folders and ConfigMap,
+    the object is false.
     """
 
     modules: tuple[Path, ...] = ()
@@ -99,7 +99,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         )
     given = parser.add_argument_group(
         "environment of hooks",
-        "hooks get an environment of their own; from the daemon's, only harmless variables and those named here",
+        "hooks get an environment of their own; of the daemon's variables, they get only harmless ones and those named here",
     )
     add_environment_option(given)
     given.add_argument(
@@ -107,8 +107,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_policy,
         default=CredentialsPolicy.MODULES,
         metavar="|".join(CredentialsPolicy),
-        help="which hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
-        "Applications too, or none (default: %(default)s)",
+        help="which hooks get the daemon's credentials in their KUBECONFIG: hooks of Modules and global hooks, hooks "
+        "of Applications too, or no hooks (default: %(default)s)",
     )
     warm = parser.add_argument_group("warm hooks", "interpreters that have started before a hook needs them")
     warm.add_argument(
@@ -116,8 +116,9 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_workers,
         default=0,
         metavar="N",
-        help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB, and 3 MB for each worker; hooks "
-        "that cannot use one are started as without this option; hooks with `pool: persistent` are kept running "
+        help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB, and 3 MB for each "
+        "worker; hooks that cannot use a worker are started as new processes; hooks with `pool: persistent` are kept "
+        "running "
         "(default: 0, each run is a new process)",
     )
     warm.add_argument(
@@ -145,7 +146,7 @@ def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.
 
 
 def folders_problem(folders: AddonFolders) -> str:
-    """Return what is wrong with the folders; empty if nothing is."""
+    """Return the problem with the folders; empty if there is no problem."""
     for path in folders.folders():
         if not path.is_dir():
             return f"{path}: not a folder; name an existing one (--modules-dir, --global-hooks-dir)"
@@ -180,7 +181,7 @@ def config_map_key(text: str) -> ObjectKey:
 
 
 def _config_map_of(environment: Mapping[str, str]) -> ObjectKey | None:
-    """Return the ConfigMap that addon-operator's variables name; None if they name none, or an impossible one."""
+    """Return the ConfigMap that addon-operator's variables name; None if they name no ConfigMap, or an impossible one."""
     namespace, name = (environment.get(variable, "") for variable in _CONFIG_MAP)
     known = is_package_name(namespace) and is_object_name(name)
     return ObjectKey(CONFIG_MAP, namespace, name) if known else None

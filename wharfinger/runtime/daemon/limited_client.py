@@ -40,7 +40,7 @@ class LimitedClient:
     # -- calls without a slot
 
     def silence_limit(self, resource: ResourceType) -> float:
-        """Return for how many seconds a watch of this kind may be silent."""
+        """Return how many seconds a watch of this kind may be silent."""
         return self._client.silence_limit(resource)
 
     async def api_versions(self) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def _escaped_in_json(line: str) -> str:
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:
-    """Send Wharfinger's records to ``stream`` (default: stderr); records of other libraries only from level WARNING on."""
+    """Send Wharfinger's records to ``stream`` (default: stderr), and records of other libraries from level WARNING on."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Formatter(form))
     root = logging.getLogger()

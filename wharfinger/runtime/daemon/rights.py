@@ -135,7 +135,9 @@ FOR_ADMISSION: Final = (
 """The rights that a daemon needs in addition with `--admission`."""
 
 
-FOR_ACCOUNTS: Final = (Right(("impersonate",), "", "serviceaccounts", "act as the service accounts of packages"),)
+FOR_ACCOUNTS: Final = (
+    Right(("impersonate",), "", "serviceaccounts", "act with the rights of the packages' service accounts"),
+)
 """The right that a daemon needs in addition with `--require-service-account`."""
 
 
@@ -166,7 +168,7 @@ async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED
     except ApiError as error:
         if error.code != FORBIDDEN:
             raise
-        log.warning("its rights cannot be checked, and are assumed: %s", error)
+        log.warning("the daemon's rights cannot be checked, so it assumes that it has them: %s", error)
         return ()
     return tuple(sorted(one for one in found if one is not None))
 
@@ -210,9 +212,9 @@ async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) 
         except ClusterError:
             continue  # other parts that call the API server report this
         if missing:
-            said.warn(f"lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
+            said.warn(f"the daemon lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():
-            log.info("has all the rights it needs again")
+            log.info("the daemon has all rights that it needs again")
 
 
 def listed(missing: Iterable[Missing]) -> str:

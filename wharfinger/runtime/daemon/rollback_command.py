@@ -29,8 +29,9 @@ from wharfinger.runtime.resources.upgrade_policy import FORMER, ROLLBACK, read_r
 def add_rollback(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger rollback NAME [REVISION]`."""
     parser.description = (
-        "Let a package return to a former revision of its release: to the same version, settings and patches. The package stays "
-        "there until its resource asks for something else than now. `helm history` lists the revisions, and `wharfinger why "
+        "Let a package return to a former revision of its release: to the same version, settings and patches. The "
+        "package stays at that revision until its resource changes. `helm history` lists the revisions, and "
+        "`wharfinger why "
         "NAME` shows what the resource asks for, and whether there is a way back. Exit code 0: it is requested; 1: it cannot be "
         "requested; 2: an argument is wrong."
     )
@@ -48,7 +49,7 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.set_defaults(handler=_rollback)
 
 
@@ -59,9 +60,9 @@ def _utc_now() -> datetime:
 async def request_rollback(
     client: ClusterClient, name: str, revision: str, now: Callable[[], datetime] = _utc_now
 ) -> str:
-    """Request a rollback; return the value of the annotation, which is another one each time.
+    """Request a rollback; return the value of the annotation, which differs each time.
 
-    Raises IdentityError for a name that no package has, and ClusterError.
+    Raises IdentityError for a name that no package can have, and ClusterError.
     """
     text = f"{revision}@{format_exact_time(now())}"
     patch: JsonObject = {"metadata": {"annotations": {ROLLBACK: text}}}
@@ -93,7 +94,7 @@ def _rollback(args: argparse.Namespace) -> int:
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(printable(str(error)), 1)
     where = "the former revision" if revision == FORMER else f"revision {revision}"
-    sys.stdout.write(f"{name}: a rollback to {where} is requested; `wharfinger why {name}` shows what becomes of it\n")
+    sys.stdout.write(f"{name}: a rollback to {where} is requested; `wharfinger why {name}` shows its progress\n")
     return 0
 
 

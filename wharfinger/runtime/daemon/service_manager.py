@@ -1,8 +1,8 @@
 """The notification protocol of systemd (sd_notify(3)): READY, RELOADING, STOPPING, and a watchdog fed by the daemon's own loop.
 
 Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs does not
-feed it. It is not fed while a watch of the API server hangs either; ``/livez`` fails then, too. If it is not fed, systemd
-restarts the daemon. A reload (SIGHUP, which only a daemon under a service manager handles) looks at everything again.
+feed it. While a watch of the API server hangs, the watchdog is not fed either, and ``/livez`` fails. If the watchdog is not fed,
+systemd restarts the daemon. A reload (SIGHUP, which only a daemon under a service manager handles) checks everything again.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ async def _feed(manager: ServiceManager, hangs: Callable[[], str]) -> None:
 
 @asynccontextmanager
 async def open_reloads(manager: ServiceManager, look_again: Callable[[], None]) -> AsyncIterator[None]:
-    """Call ``look_again`` at each SIGHUP while the body runs, if there is a service manager that may send it."""
+    """Call ``look_again`` at each SIGHUP while the body runs, if a service manager started this process."""
     if not manager.address:
         yield
         return
@@ -88,6 +88,6 @@ async def open_reloads(manager: ServiceManager, look_again: Callable[[], None]) 
 async def _reload(manager: ServiceManager, signals: AsyncIterator[int], look_again: Callable[[], None]) -> None:
     async for _ in signals:
         manager.notify(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
-        log.info("SIGHUP: looking at all resources again")
+        log.info("SIGHUP: checking all resources again")
         look_again()
         manager.notify("READY=1")

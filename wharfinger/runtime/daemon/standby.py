@@ -1,7 +1,7 @@
 """Everything that a daemon opens before it holds the Lease, so that a standby begins to work soon after the leader is gone.
 
 A standby has its workers and its chart engine running, and follows Applications, Modules, PackageRepositories, scope labels and
-the records of all releases. It writes nothing: all of it only reads, and the fence refuses every write before the Lease is held.
+the records of all releases. A standby only reads, and the fence refuses every write before the Lease is held.
 """
 
 import time
@@ -66,9 +66,9 @@ async def open_standby(
     inspector: RuntimeInspector,
     identity: str,
 ) -> AsyncIterator[Standby]:
-    """Open them for as long as the block runs; the caches may still be filling when it begins.
+    """Open the services for as long as the block runs; the caches may still be filling when it begins.
 
-    ``identity`` is this daemon's own in the Lease. Raises StoreError and StartError.
+    ``identity`` is this daemon's identity in the Lease. Raises StoreError and StartError.
     """
     at_once = RenderLimits(at_once=config.slots.renders)
     async with (

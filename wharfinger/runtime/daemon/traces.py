@@ -18,7 +18,7 @@ _REMEDY: Final = "pip install 'wharfinger[otel]'"
 
 
 class TraceOptions(NamedTuple):
-    """The decision to export traces, the receiver ("": the environment names it), and what is wrong with the option."""
+    """The decision to export traces, the receiver ("": the environment names it), and the problem with the option."""
 
     wanted: bool
     endpoint: str = ""
@@ -62,7 +62,7 @@ def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
 
 
 def _parts(address: str) -> SplitResult:
-    """Return the parts of an address; empty ones if it is none."""
+    """Return the parts of an address; empty parts if the text is not an address."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -78,7 +78,7 @@ def _is_installed() -> bool:
 
 @asynccontextmanager
 async def open_traces(config: DaemonConfig) -> AsyncIterator[Tracer | None]:
-    """Export traces while the body runs; yield None if none are wanted. Nothing of OpenTelemetry is loaded then."""
+    """Export traces while the body runs. If no traces are wanted, yield None, and load nothing of OpenTelemetry."""
     if not config.traces:
         yield None
         return

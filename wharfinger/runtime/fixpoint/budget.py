@@ -79,12 +79,12 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
     elif len(loop.ids) > 1:
         why = f"{_named(loop.ids)} each start the next one"
     else:
-        why = "events of the world outside keep starting it"
+        why = "events from outside keep starting it"
     return f"{what}; {why}; a run with unchanged inputs must have an unchanged result"
 
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:
-    """Return the same message for a chain of creation."""
+    """Return the message for a chain of nodes that is created too deep."""
     return f"{who} is created more than {depth} deep: {_named(chain)} each create the next one; such a chain must end"
 
 

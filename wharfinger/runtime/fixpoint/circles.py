@@ -20,7 +20,9 @@ _DONE: Final = 2**63
 
 
 def strong_components(names: Iterable[T], targets: Edges[T]) -> list[list[T]]:
-    """Return the components of ``names``, each after those it points to; targets that are not among ``names`` are left out."""
+    """Return the components of ``names``, each after the components it points to; targets that are not among ``names`` are left
+    out.
+    """
     wanted = dict.fromkeys(names)
     search = _Search(wanted, targets)
     for name in wanted:
@@ -29,8 +31,8 @@ def strong_components(names: Iterable[T], targets: Edges[T]) -> list[list[T]]:
 
 
 def circle_of(name: T, targets: Edges[T], sources: Edges[T]) -> set[T]:
-    """Return the component of ``name``: itself, and all that it reaches both by ``targets`` and by ``sources``, their
-    inverse.
+    """Return the component of ``name``: the node itself, and all nodes that it reaches both by ``targets`` and by their inverse,
+    ``sources``.
     """
     below, above = {name}, {name}
     down, up = _steps(below, targets), _steps(above, sources)

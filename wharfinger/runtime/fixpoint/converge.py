@@ -81,7 +81,7 @@ class Report:
 
 
 class World:
-    """The entrance for events of the world outside, for one `converge`. Its methods are called from the thread of `converge`.
+    """The interface by which events from outside reach one `converge`. Its methods are called from the thread of `converge`.
 
     Facts that are reported before `converge` begins hold from its beginning; facts that are reported after its end have no
     effect.
@@ -109,7 +109,7 @@ class World:
         self._say(Answered(who, run))
 
     def run_of(self, who: Id) -> int:
-        """Return the number of the run that a node's body is in, for `answered`; 0 if it does not run."""
+        """Return the number of the present run of a node's body, for `answered`; 0 if it does not run."""
         phase = self._convergence.state.phase(who) if self._convergence is not None else None
         return phase.run if isinstance(phase, Running) else 0
 
@@ -139,9 +139,11 @@ async def converge(
     begin. Raises RuntimeError if the world belongs to another `converge`.
     """
     if not rules.drain or limit < 1:
-        raise ValueError(f"converge() needs rules that drain ({rules.drain}) and room for a body ({limit})")
+        raise ValueError(
+            f"converge() needs rules with drain=True (found {rules.drain}) and a limit of at least 1 (found {limit})"
+        )
     if world is not None and world.is_taken():
-        raise RuntimeError("a World speaks to one converge() only; make another one")
+        raise RuntimeError("a World serves one converge() only; make another World")
     async with trio.open_nursery() as nursery:
         convergence = _Convergence(bodies, nursery, limit, rules, speaks=world is not None)
         if world is not None:
@@ -184,7 +186,7 @@ class _Convergence:
         )
 
     def take(self, event: Event) -> None:
-        """Process an event. There is no await until all of its consequences are processed, so that the event is one step."""
+        """Process an event. There is no await until all of its consequences are processed, so that each event is one step."""
         if not self.over.is_set():
             self.state, effects = step(self.state, event)
             for effect in effects:

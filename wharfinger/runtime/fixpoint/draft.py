@@ -106,7 +106,7 @@ class Draft:
         self.queue = self.queue.put(who)
 
     def leave(self, node: Node) -> None:
-        """Remove the node from the counts under its present stage; ``put`` counts it under its new one."""
+        """Remove the node from the counts under its present stage; ``put`` counts it under its new stage."""
         stage = node.stage
         if stage is Stage.RUNNABLE:
             self.queued -= 1

@@ -23,8 +23,8 @@ from wharfinger.runtime.fixpoint.wakes import call, leave_unresolved, tell
 
 
 def judge(draft: Draft) -> bool:
-    """Sweep nodes, or judge the parked nodes if there is none to sweep. Return False if there are no parked nodes either, which
-    is the end.
+    """Sweep nodes; if no node is to be swept, judge the parked nodes. Return False if no node is parked either: then the engine
+    has converged.
     """
     if draft.sweepers and _sweep(draft):
         tell(draft)
@@ -54,7 +54,7 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Run at CASCADE the nodes of the group that were never run at it, and that wait for more than other parked nodes."""
+    """Run at CASCADE the nodes of the group that never ran at that level, and that lack something beside other parked nodes."""
     asked = False
     for who in group:
         node = draft.nodes[who]

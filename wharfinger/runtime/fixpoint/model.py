@@ -28,8 +28,8 @@ class Level(IntEnum):
     CASCADE = 1
     """Fail for absent ids, because they will not come; block on ids that are present and not done yet."""
     FORCE = 2
-    """Fail also for ids that are not done yet, because they never will be. Only nodes on a cycle, and nodes that lack nothing
-    outside of it, are run at this level.
+    """Fail also for ids that are not done yet, because they will never be done. Only nodes on a cycle, and nodes that lack only
+    absent ids, are run at this level.
     """
 
 
@@ -51,7 +51,7 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The body is done. ``result`` is what other nodes may read; only one that differs from the last one is a change.
+    """The body is done. ``result`` is what other nodes may read; it is a change only if it differs from the last result.
 
     A change of any id in ``reads`` runs it again. ``emissions`` are published with this outcome, all at once.
     """

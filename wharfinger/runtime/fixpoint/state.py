@@ -35,8 +35,8 @@ class Rules:
     budget: int = 32
     """The number of charged runs that a node may have; with ``drain`` off, between two moments at which nothing runs."""
     depth: int = 64
-    """The greatest depth of creation: seeds and emissions from outside are at 0, the emissions of a node are one deeper than
-    it.
+    """The greatest depth of creation: seeds and emissions from outside are at 0, and emissions of a node are one deeper than the
+    node.
     """
 
 
@@ -126,7 +126,7 @@ class Said(NamedTuple):
     result: str
     reads: tuple[Id, ...]
     differed: bool = False
-    """True if the answer was out of date and not what had been published: nodes that saw it are notified of the next
+    """True if the answer was out of date and differed from the published one: nodes that saw it are notified of the next
     published answer.
     """
 
@@ -230,7 +230,9 @@ class Fixpoint(NamedTuple):
                 return None
 
     def result(self, who: Id) -> str | None:
-        """Return the result that was last published, also while the node runs again; None: it never was done, or is absent."""
+        """Return the result that was last published, even while the node runs again; None: the node was never done, or is
+        absent.
+        """
         node = self.nodes.get(who)
         return node.result if node is not None and node.again not in (Again.VOID, Again.ANEW) else None
 
@@ -245,7 +247,7 @@ class Fixpoint(NamedTuple):
         return mark is not None and mark.present
 
     def waiters(self, who: Id) -> tuple[Id, ...]:
-        """Return the nodes that are parked on it, or would run again if it changed; sorted."""
+        """Return the nodes that are parked on the id, or would run again if the id changed; sorted."""
         return tuple(sorted(self._waiters(who)))
 
     def _waiters(self, who: Id) -> Iterator[Id]:

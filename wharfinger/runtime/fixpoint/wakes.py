@@ -2,7 +2,7 @@
 change that other nodes may have to react to is added to the draft's news. At the end of the step, `tell` notifies the nodes,
 one after the other. So a wake that ends a node (its budget is spent) wakes its own waiters in turn without recursion.
 
-`call` is the only place where a node is made to run, and the only one where that is charged.
+`call` is the only place where a node is made to run, and where that run is charged.
 """
 
 from typing import Final

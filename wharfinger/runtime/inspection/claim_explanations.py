@@ -10,7 +10,7 @@ from wharfinger.pools.pods.pod_pools import PodPools
 from wharfinger.runtime.scheduler_details import CauseSnapshot, ExplanationSnapshot
 
 CLAIM: Final = "claim/"
-"""The beginning of the names of claims here."""
+"""The prefix of a claim's name in `wharfinger why`."""
 _REMEDIES: Final = {
     "WriteFailed": "see the problem of the pool; the daemon retries by itself",
     "MaxReached": "delete claims that are not used any more, or raise spec.max of the WorkerPool",
@@ -19,7 +19,7 @@ _REMEDIES: Final = {
 
 
 def explain_claim(name: str, pools: PodPools) -> ExplanationSnapshot | None:
-    """Explain the state of a claim named ``claim/NAMESPACE/NAME``; None if there is none of that name."""
+    """Explain the state of a claim named ``claim/NAMESPACE/NAME``; None if there is no such claim."""
     namespace, _, claim = name.removeprefix(CLAIM).partition("/")
     key = claim_key(namespace, claim)
     known = pools.claims.known(key) if pools.claims is not None else None
@@ -62,7 +62,7 @@ def _waits(known: Known, place: int) -> str:
     if known.asked is not None and known.asked.answer is None:
         return "a pod is being claimed for it"
     if known.asked is not None and known.asked.answer is Answer.CONFLICTED:
-        return "others changed each pod before it was claimed; it is requested again in a second"
+        return "each pod was changed by others before it could be claimed; the claim asks again in a second"
     return "its result is being written"
 
 

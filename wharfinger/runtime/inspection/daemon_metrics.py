@@ -59,7 +59,7 @@ INFO: Final = _gauge(
     "Always 1; the wanted version of a package, and its state.",
     *("module", "namespace", "kind", "package", "version", "state"),
 )
-LENGTH: Final = _gauge("tasks_queue_length", "Tasks in a package's queue; a queue without any is not listed.", "queue")
+LENGTH: Final = _gauge("tasks_queue_length", "Tasks in a package's queue; an empty queue is not listed.", "queue")
 TASKS: Final = _gauge("tasks", "Tasks by state: running, backing_off, parked, or waiting behind another task.", "state")
 RETIRED: Final = _counter("tasks_retired_total", "Tasks that succeeded.")
 DROPPED: Final = _counter("tasks_dropped_total", "Tasks that were dropped: superseded, or their package is gone.")
@@ -70,7 +70,9 @@ USED: Final = _gauge("slots_used", "Slots in use for a kind of work.", "kind")
 WAITING: Final = _gauge("slots_waiting", "Requests that wait for a slot of a kind of work.", "kind")
 CRONTABS: Final = _gauge("schedule_crontabs", "Different crontabs that hooks are bound to.")
 TICKS: Final = _counter("schedule_ticks_total", "Ticks of crontabs since the start.")
-OBJECTS: Final = _gauge("kube_snapshot_objects", "Objects in the snapshot of a binding, over all it watches.", *BINDING)
+OBJECTS: Final = _gauge(
+    "kube_snapshot_objects", "Objects in the snapshot of a binding, over all of its watches.", *BINDING
+)
 EVENTS: Final = _counter("kube_events_total", "Events of a binding since its hooks were started.", *BINDING)
 LOST: Final = _counter("kube_events_dropped_total", "Changes of a binding that its filter failed on.", *BINDING)
 SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)

@@ -29,7 +29,9 @@ NO_CHART: Final = "the package has no Helm chart, so nothing is applied"
 
 
 async def difference_of(instance: Instance, tools: Tools, host: Host) -> DifferenceSnapshot:
-    """Return the difference of a package, or the problem: it cannot be rendered, or would be refused. Nothing is changed."""
+    """Return the difference of a package, or the problem if the package cannot be rendered or would be refused. Nothing is
+    changed.
+    """
     name, definition = instance.id.name, instance.files.definition
     if definition is None or instance.files.tree is None:
         return DifferenceSnapshot(name, problem=NOT_LOADED)
@@ -69,12 +71,12 @@ def _notes(instance: Instance, tools: Tools) -> list[str]:
     if instance.status.suspended:
         notes.append("the package is suspended: nothing is applied before it is resumed")
     notes += [
-        f"an operation is under way ({entry.operation.value}); this is about the state in the middle of it"
+        f"an operation is under way ({entry.operation.value}); this difference is about its intermediate state"
         for entry in tools.journal.entries()
         if entry.package == instance.id.name and not entry.earlier
     ]
     if not instance.is_configured:
-        notes.append("the newest settings have not been taken up yet; this is about the former ones")
+        notes.append("the newest settings are not in use yet; this difference is about the former settings")
     if instance.files.hooks:
         notes.append("hooks of the package run before and after the apply; what they change is not predicted")
     return notes

@@ -51,7 +51,9 @@ class _Ring:
     lines: deque[_Line] = field(default_factory=deque)
     size: int = 0
     dropped: int = 0
-    """How many lines are not kept any more. Lines are numbered from 1, so this is also the number of the newest of them."""
+    """The number of lines that are not kept any more. Lines are numbered from 1, so it is also the number of the newest dropped
+    line.
+    """
 
     @property
     def count(self) -> int:
@@ -70,7 +72,7 @@ class PackageLogs(logging.Handler):
         self._order: deque[tuple[int, str]] = deque()
         self._chars = 0
         self._counts: OrderedDict[str, int] = OrderedDict()
-        """The numbers of lines of packages of which none is kept, so that numbers go on when they log again."""
+        """The last line numbers of packages without kept lines, so that the numbers continue when such a package logs again."""
         self._is_at_work = False
 
     def emit(self, record: logging.LogRecord) -> None:

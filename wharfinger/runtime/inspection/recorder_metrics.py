@@ -34,7 +34,7 @@ _Rows = tuple[tuple[tuple[str, ...], float], ...]
 
 
 def recorder_families(recorder: Recorder, flight_log: FlightLog | None) -> Iterator[tuple[Description, _Rows]]:
-    """Yield the families; those of the log only if there is one."""
+    """Yield the families; the families of the log only if the recorder writes one."""
     yield KEPT, (((), recorder.rings.count()),)
     yield EVENTS, (((), recorder.records),)
     yield FAILURES, (((), recorder.failures),)

@@ -235,7 +235,9 @@ class RuntimeInspector:
         return history_of(self.recorder.rings, name) if self.recorder is not None else None
 
     def secrets_of(self, name: str) -> tuple[str, ...]:
-        """Return the texts of a package that must not be recorded: known secrets, and settings whose keys mark a secret."""
+        """Return the texts of a package that must not be recorded: known secrets, and settings whose keys look like those of
+        secrets.
+        """
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if instance is None:
             return ()
@@ -262,7 +264,7 @@ class RuntimeInspector:
             raise DetailsUnavailableError(f"the Events cannot be read: {error}") from error
 
     async def logs(self, name: str, after: int = 0) -> LogSnapshot | None:
-        """Return the kept log lines of a package after a number; None if nothing is known of it."""
+        """Return the kept log lines of a package after a number; None if nothing is known about the package."""
         if self.kept_logs is None:
             return None
         found = self.kept_logs.of(name, after)
@@ -340,7 +342,7 @@ def _asked(instance: Instance | None) -> tuple[str, ...]:
 
 
 def release_of(runtime: Runtime, name: str) -> Owner | None:
-    """Return the release of a package; None if it has none or is not known."""
+    """Return the release of a package; None if the package has no release or is not known."""
     instance = runtime.instances.get(name)
     return Owner(instance.id.release, instance.id.namespace) if instance and has_release(instance.id) else None
 

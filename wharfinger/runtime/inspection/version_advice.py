@@ -1,7 +1,7 @@
 """The versions that would work, in the explanation of a package whose requirements are not met, or whose update is not possible.
 
 The search reads the indexes of the packages in the conflict. A package whose versions are not followed has no index, so its
-newest versions are read when the search comes to it. This is bounded in time, and the result is kept for a while.
+newest versions are read when the search comes to it. The time of a search is bounded, and its result is kept for a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ MAX_KEPT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advice for a package: the state that it is about, the time until which it counts, and its text ("": none)."""
+    """The advice for a package: the state that it is about, the time until which it is valid, and its text ("": no advice)."""
 
     graph: Graph
     until: float
@@ -63,7 +63,9 @@ class VersionAdvice:
         return explanation
 
     async def _searched(self, name: str, wanted: Node | None = None) -> str:
-        """Return the result of a search; "" without one. One that is not waited for counts as no result for a while."""
+        """Return the result of a search; "" if the search found nothing, or was ended by its time limit. The result is kept for a
+        while.
+        """
         graph, key = self.runtime.scheduler.graph, (name, "" if wanted is None else wanted.version)
         known = self.kept.pop(key, None)
         if known is None or known.graph is not graph or trio.current_time() >= known.until:
@@ -83,7 +85,9 @@ class VersionAdvice:
             del self.kept[next(iter(self.kept))]
 
     async def _of_update(self, name: str) -> str:
-        """Return the versions that would make a ready package's newer version possible; "" if it is, or if none are found."""
+        """Return the versions of other packages that would make the newer version of a ready package possible; "" if it is
+        possible already, or if no such versions are found.
+        """
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None
         if note is None or note.reason != Why.NOT_POSSIBLE or not note.pending:

@@ -27,7 +27,7 @@ CLAIMS: Final = _counter("claims_total", "Ends of claims and requests for worker
 DISPATCH: Final = _counter("dispatch_seconds_total", "Time from requests to their first claims.", "interpreter")
 CLAIMED: Final = _counter(
     "claim_seconds_total",
-    "Time from requests to the start of their scripts, of requests that succeeded.",
+    "Time from successful requests to the start of their scripts.",
     "interpreter",
 )
 RESTARTS: Final = _counter("zygote_restarts_total", "Zygotes that ended and were replaced.", "interpreter")

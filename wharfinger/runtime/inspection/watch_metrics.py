@@ -10,7 +10,7 @@ from wharfinger.formats.exposition import Description, MetricKind, plain_text
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_WATCHES: Final = 1_000
 REQUESTING: Final = frozenset({"listing", "opening"})
-"""The actions of a watch in which it may wait for its turn behind other requests."""
+"""The actions of a watch that may wait for their turn behind other requests."""
 OTHERS: Final = ("(others)", "", "", "")
 
 HEARD: Final = Description(
@@ -20,7 +20,7 @@ HEARD: Final = Description(
     WATCH,
 )
 STALE: Final = Description(
-    "wharfinger_watch_stale", MetricKind.GAUGE, "Watches that hang; /livez fails while there are any.", ()
+    "wharfinger_watch_stale", MetricKind.GAUGE, "Watches that hang; /livez fails while any watch hangs.", ()
 )
 LIMIT: Final = Description(
     "wharfinger_api_requests_limit", MetricKind.GAUGE, "Requests that may be under way at once now.", ("client",)

@@ -38,7 +38,7 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         "Make an Application, and a PackageRepository if it needs one, with your own rights, and wait until the daemon has "
         "installed it. TARGET is a folder or a chart's archive of this machine (carried to the daemon in Secrets), "
         "oci://HOST/PATH/NAME[:VERSION], or NAME[@VERSION or RANGE] of a PackageRepository. Run it again to change the package. "
-        f"Exit code 0: it is Ready; {EXIT_LATE}: it is not Ready in time, and the daemon goes on; 1: it cannot be installed."
+        f"Exit code 0: it is Ready; {EXIT_LATE}: it is not Ready in time, and the daemon continues; 1: it cannot be installed."
     )
     parser.add_argument(
         "target", metavar="TARGET", help="./chart, web-1.2.3.tgz, oci://HOST/PATH/NAME[:VERSION] or NAME[@RANGE]"
@@ -88,7 +88,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
     )
-    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
 
 
 async def install(client: ClusterClient, wish: Wish, *, wait: bool) -> list[str]:

@@ -98,7 +98,7 @@ async def wait_ready(client: ClusterClient, wish: Wish, generation: int, report:
 
 
 async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: Report) -> JsonObject | str:
-    """Return the Application when it is Ready, or the reason why it cannot become so as it is."""
+    """Return the Application when it is Ready, or the reason why it cannot become Ready without a change."""
     last = ""
     with informer.changes() as changes:
         while True:
@@ -182,7 +182,9 @@ async def _drop_repository(client: ClusterClient, name: str) -> None:
 
 
 async def _known_repository(client: ClusterClient, target: Target) -> str:
-    """Return a PackageRepository that has the address of a target; "" if there is none, or the target is not in a registry."""
+    """Return the name of a PackageRepository that has the address of a target; "" if no repository has it, or the target is not
+    in a registry.
+    """
     if not isinstance(target, InRegistry):
         return ""
     for each in (await client.list(PACKAGE_REPOSITORY)).items:

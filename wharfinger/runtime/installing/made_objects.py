@@ -40,7 +40,9 @@ class Made:
 
 
 def made_objects(target: Target, namespace: str, name: str, settings: JsonObject, repository: str = "") -> Made:
-    """Return the objects for an instance of a package. ``repository`` is an existing PackageRepository to use; "" for none."""
+    """Return the objects for an instance of a package. ``repository`` is an existing PackageRepository to use; "" if one must be
+    made.
+    """
     match target:
         case Carried():
             # Another content has another repository, so that the Application changes with it.

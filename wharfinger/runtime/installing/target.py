@@ -89,7 +89,7 @@ def _in_registry(text: str) -> InRegistry:
     reference = parse_reference(text)
     if reference.digest is not None:
         raise AddressError(
-            f"{text!r:.200}: a digest is no version; name a tag, and set spec.packageDigest to pin its content"
+            f"{text!r:.200}: expected a tag, found a digest; name a tag, and set spec.packageDigest to pin its content"
         )
     address = reference.repository
     above, _, name = address.path.rpartition("/")
@@ -100,7 +100,7 @@ def _in_registry(text: str) -> InRegistry:
 
 
 def _version_or_range(wanted: str, text: str) -> tuple[str, str]:
-    """Return a version, or else a range. Raises AddressError."""
+    """Read a text as a version, or else as a range. Raises AddressError."""
     if not wanted:
         return "", ANY
     try:
@@ -133,7 +133,7 @@ def _of_folder(folder: Path, what: str) -> Carried:
     try:
         definition = read_definition(folder, name=folder.name, version="")
         if definition.type is PackageType.MODULE:
-            raise ArtifactError("it is a Module, one for the whole cluster; create a Module resource")
+            raise ArtifactError("the package is a Module, which exists once in a cluster; create a Module resource")
         data = pack_folder(folder)
     except ArtifactError as error:
         raise ArtifactError(f"{what}: {str(error).removeprefix(f'{folder}: ')}") from error

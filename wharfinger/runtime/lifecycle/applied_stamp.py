@@ -1,8 +1,8 @@
 """The stamp of a release's revision: a label of its record that identifies the inputs and values that it was made from.
 
-The state of a package has the same two checksums. A run that makes a revision would have to write both Secrets, so it writes only
-the record, with a stamp, if nothing else of the state changes. When the state is read, the newest stamp after the revision that
-the state knows replaces its checksums. A stamp is too short for checksums, so it has digests of them.
+The state of a package has the same two checksums. Without stamps, a run that makes a revision would have to write both Secrets.
+With a stamp, it writes only the record, if nothing else of the state changes. When the state is read, the newest stamp after the
+revision that the state knows replaces its checksums. A stamp is too short for checksums, so it has digests of them.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ def digest_of(text: str) -> str:
 
 
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
-    """Return the newest stamped revision that was deployed, and its stamp; (0, "") if a later revision of ours has none.
+    """Return the newest stamped revision that was deployed, and its stamp; (0, "") if a later revision of ours lacks a stamp.
 
     Revisions of users are skipped. A user's rollback does not remove the stamp from the revision of ours that it supersedes,
     and a stamp that Helm copies into the new revision does not describe that revision.

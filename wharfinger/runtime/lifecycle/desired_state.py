@@ -16,7 +16,7 @@ suspended: yes → no                                                  RESUME, w
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
 ===================================================================  ===============================================
 
-Every change is part of a decision, also if nothing follows from it yet, so that reports to users can name it.
+Every change is part of a decision, even if nothing follows from it yet, so that reports to users can name it.
 """
 
 from collections.abc import Iterator
@@ -96,13 +96,13 @@ class DesiredState:
     resources: str = ""
     """Checksum of the overrides of workloads."""
     upkeep: str = ""
-    """Checksum of how drift is treated and readiness is judged."""
+    """Checksum of the rules for drift and readiness."""
     forced: str = ""
     """A text that a user changes to have the cached copy discarded, for a tag that was pushed again."""
     reset: str = ""
     """A text that a user changes to have one-time steps done again."""
     digest: str = ""
-    """The digest that the package must have; empty: that of its tag."""
+    """The digest that the package must have; empty: the digest of its tag."""
     suspended: bool = False
     cluster_scope: bool = False
     """True if an Application reaches beyond its own namespace."""

@@ -1,16 +1,15 @@
 """The journal of operations: the step of the running operation of each package, in the state folder's journal (DESIGN §7).
 
-A restart begins every operation from the top. The journal lets it skip the steps that were complete, so a hook that is recorded
-as done never runs again, and a step that was in flight does. If the journal is lost, every step is done again. The result is
-the same, because steps that must happen once in a package's life are recorded in the cluster
-(`runtime.lifecycle.package_state`).
+A restart begins every operation from the top. With the journal, the restart skips completed steps: a hook that is recorded as
+done never runs again, and a step that was in flight runs again. If the journal is lost, every step is done again. The result is
+the same, because steps that must happen once in a package's life are recorded in the cluster (`runtime.lifecycle.package_state`).
 
-Losing the whole journal is harmless. Losing only its last rows is not, because steps that were undone last would be read as
+Losing the whole journal is harmless. Losing only its last rows is harmful, because steps that were undone last would be read as
 done. A killed process loses no rows. A machine that loses its power may lose the last ones, and no checksum shows that they are
-missing. So each row has the boot ID of the machine (``boot``), and rows of another boot are ignored and deleted: after a
-restart of the machine every operation begins from the top. One risk remains: a disk fault loses the end of the file, together
-with the cached pages of the file, while the machine runs. Therefore an apply that the journal has as done is skipped only if
-the cluster has its release (`runtime.tasks.run_tasks`).
+missing. So each row has the boot ID of the machine (``boot``), and rows of another boot are ignored and deleted: after a restart
+of the machine every operation begins from the top. One risk remains: a disk fault loses the end of the file, together with the
+cached pages of the file, while the machine runs. Therefore an apply that the journal has as done is skipped only if the cluster
+has its release (`runtime.tasks.run_tasks`).
 
 The rules are in `runtime.lifecycle.journal_machine`; this module has one machine for each package, and its rows in a table.
 A row is written before the machine's new state counts, and a call returns after both: the next process knows every answered
@@ -79,7 +78,7 @@ OPERATION_STEPS: Final = TableSpec(
     },
     keys=3,
     migrations={1: _version_1},
-    loss="interrupted operations begin from the top, and take steps again that were complete",
+    loss="interrupted operations begin from the first step, and repeat steps that were complete",
 )
 
 
@@ -129,7 +128,7 @@ class Journal:
                 raise JournalError(str(error)) from error
 
     def begin(self, package: str, operation: Operation, fingerprint: str) -> None:
-        """Begin an operation. Steps that an earlier process completed of it with the same fingerprint stay complete.
+        """Begin an operation. Steps of it that an earlier process completed with the same fingerprint stay complete.
 
         ``fingerprint`` stands for everything that the operation's steps depend on. If one process begins the operation a second
         time, it starts from the top, whatever its fingerprint. Records of other operations that this one invalidates are deleted:
@@ -142,7 +141,7 @@ class Journal:
         return completed(self._packages.get(package, {}), operation, step)
 
     def start(self, package: str, operation: Operation, step: str) -> None:
-        """Record that the step is about to have its first effect. Do nothing if the operation is not under way, or the step
+        """Record that the step is about to have its first effect. Do nothing if the operation is not under way, or if the step is
         complete.
         """
         self._step(package, Start(operation, step))

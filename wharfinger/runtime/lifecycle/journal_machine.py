@@ -1,4 +1,4 @@
-"""The journal as a pure machine: which steps of a package's operations are done, and so which ones a restart may skip.
+"""The journal as a pure machine: it records which steps of a package's operations are done, so that a restart may skip them.
 
 Theory of operation. An *operation* (an update, a reconciliation, ...) of a package consists of named *steps*. A step is
 started, then its effects happen, then it is complete, with a text that later steps need (a digest, a revision). The row of a
@@ -8,7 +8,7 @@ flight, or a complete step.
 Only rows of an *earlier process* are ever resumed, and only by the first `Begin` of the same operation with the same
 fingerprint, the checksum of everything that the operation depends on. (Earlier processes are those since the machine was
 started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every operation begins from the top,
-because a second beginning means that the operation is wanted once more.
+because a second beginning means that the operation is requested once more.
 
 =====================  ====================================================================================================
 event                  what becomes of the operation's rows

@@ -1,5 +1,5 @@
-"""The lifecycle of one package as a pure machine: which operation may run, and which ones its beginning cancels
-(spec/runtime §2.2).
+"""The lifecycle of one package as a pure machine: it decides which operation may run, and which other operations its beginning
+cancels (spec/runtime §2.2).
 
 Theory of operation. A known package has a *desired state* and at most one operation of each kind:
 
@@ -86,7 +86,7 @@ NOTHING: Final = DesiredState("", "", "", "")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A known package: its desired state, and the scope of each operation (None: there is none)."""
+    """A known package: its desired state, and the scope of each operation (None: the operation does not run)."""
 
     desired: DesiredState
     update: int | None = None
@@ -213,7 +213,7 @@ class CancelScope:
 
 @dataclass(frozen=True, slots=True)
 class EndScope:
-    """The operation is complete: there is nothing left that could be cancelled."""
+    """The operation is complete: nothing is left to cancel."""
 
     scope: int
 
@@ -286,14 +286,14 @@ def _begin(package: Package, operation: Operation, scope: int) -> Next:
         case Operation.REMOVAL:
             return Package(package.desired, removal=scope), (*_cancel("removal started", *package.scopes), begun)
         case Operation.RECONCILIATION:
-            raise ValueError("a reconciliation begins by BeginReconciliation, which has its reason")
+            raise ValueError("expected BeginReconciliation, which has a reason, to begin a reconciliation")
         case _:
             assert_never(operation)
 
 
 def _begin_reconciliation(package: Package, scope: int, reason: str) -> Next:
     if not reason:
-        raise ValueError("a reconciliation begins with a reason that can be shown")
+        raise ValueError("expected a reason for the reconciliation, found none")
     if why := _refusal(package, Operation.RECONCILIATION):
         return package, (Refused(why),)
     package, resumed = _resume(package, Operation.RECONCILIATION)

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class ListedStates:
-    """The Secrets of one list, each until the package that it belongs to has taken it."""
+    """The Secrets of one list; each is kept until its package has taken it."""
 
     def __init__(self) -> None:
         self._secrets: dict[ObjectKey, JsonObject] = {}
@@ -38,7 +38,7 @@ class ListedStates:
         try:
             await look_at_all(client, SECRET, PACKAGE_LABEL, self._keep, field_selector=f"type={STATE_TYPE}")
         except (ClusterError, ShapeError) as error:
-            log.warning("cannot list the states of packages, so each is read on its own: %s", error)
+            log.warning("cannot list the states of packages, so each state is read on its own: %s", error)
             self._secrets.clear()
         self._until = trio.current_time() + FRESH_S
 

@@ -4,17 +4,15 @@ lives").
 A custom resource has the desired state, and a release record the applied one. Neither can record which one-time steps are done,
 which values the hooks have patched, and from which digest the version came. This Secret records them. It is in the package's
 namespace, and its type is ``wharfinger.dev/package-state``. It is written *before* a step counts as done: a recorded step is
-never run again; a step that is not recorded may have run. It is a Secret because the values of hooks may contain secrets.
-
-Two daemons cannot both write it: each write names the resourceVersion it read.
-
-The state has the checksums of what was applied last, and the revision of the release that this was. A later revision may have a
-stamp with newer ones (:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
+never run again; a step that is not recorded may have run. It is a Secret because the values of hooks may contain secrets. Two
+daemons cannot both write it: each write names the resourceVersion it read. The state has the checksums of the last applied
+inputs, and the revision of the release that was made from them. A later revision may have a stamp with newer checksums
+(:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
 
 The document has a number, its ``schema``. Version 1, a document without this number, does not record what was applied, so it is
 read as if nothing were known to be applied. Version 2 does not record the objects that hooks were synchronized with, version 3
-not the kinds of objects that hooks made, and version 4 no way back to a former revision. A newer version is refused: writing it
-back would lose fields that this program does not know.
+not the kinds of objects that hooks made, and version 4 not the former revision to return to. A newer version is refused: writing
+it back would lose fields that this program does not know.
 """
 
 import base64
@@ -75,7 +73,7 @@ class PackageState:
 
     ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
     digest; ``patches``: the patches of hooks to the values, compacted. ``applied`` is the fingerprint of the last completed
-    reconciliation, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
+    reconciliation, ``values`` the checksum of the values at its end, ``settings`` the checksum of the settings at its beginning.
     The first two are digests if they come from the stamp of ``revision``.
     """
 
@@ -95,7 +93,9 @@ class PackageState:
     """True if the package was removed from the cluster, all its delete hooks have run, and nothing was applied since."""
     forced: str = ""
     reset: str = ""
-    """The last requests of users (``forced`` and ``reset``) that are done, or about to be, as the annotations have them."""
+    """The values of the annotations of the last requests of users (``forced`` and ``reset``) that are done, or are about to be
+    done.
+    """
     synchronized: tuple[tuple[str, str], ...] = ()
     """The checksum of the objects that a hook knows, by binding (``hooks/pods.sh#0``), sorted.
 
@@ -111,7 +111,7 @@ class PackageState:
     rollback: Rollback | None = None
     """The last rollback, until the package is Ready with another generation of its resource."""
     rollback_asked: str = ""
-    """The last request of a user for a rollback that is done, as the annotation has it."""
+    """The value of the annotation of the last request for a rollback that is done."""
     revision: int = 0
     """The revision of the release when ``applied`` was recorded; 0: older daemons did not record it, and write no stamps."""
 
@@ -126,7 +126,7 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record the requests of users that are done, or about to be; a new reset makes the hooks start again."""
+        """Record the requests of users that are done, or are about to be done; a new reset makes the hooks start again."""
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
@@ -181,7 +181,7 @@ class PackageState:
         return replace(self, ready=ready, rollback=kept)
 
     def rolled_back(self, rollback: Rollback, request: str = "") -> "PackageState":
-        """Record a rollback, or that there is none. ``request`` is the request of the user that it answers, if any."""
+        """Record a rollback, or its end (None). ``request`` is the request of the user that it answers, if any."""
         return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
 
     def answered(self, request: str) -> "PackageState":
@@ -201,7 +201,7 @@ class PackageState:
         return replace(self, made=self.made | frozenset(kinds))
 
     def collected(self) -> "PackageState":
-        """Record that the objects which its hooks made are gone."""
+        """Record that the objects made by the package's hooks are gone."""
         return replace(self, made=frozenset())
 
     def placed(self) -> "PackageState":
@@ -223,7 +223,7 @@ class StateRecord:
     _updating: trio.Lock = field(default_factory=trio.Lock)
 
     async def read(self) -> PackageState:
-        """Return the record; an empty state if there is none. Raises ClusterError."""
+        """Return the record; an empty state if the Secret does not exist. Raises ClusterError."""
         try:
             secret = await self.client.get(self.key)
         except NotFoundError:
@@ -244,7 +244,7 @@ class StateRecord:
         return self.state
 
     def compare(self, history: Sequence[Release]) -> None:
-        """Take over what the records of the release say about the last completed reconciliation, if that is newer.
+        """Adopt the stamp in the release's records, if it is from a later reconciliation than the state.
 
         A state that was deleted, or never written, stays empty.
         """
@@ -334,7 +334,7 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
 
 
 def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
-    """Return the state in a Secret, of this version of the document or an older one. Raises FormatError or binascii.Error."""
+    """Return the state in a Secret whose document has this version or an older one. Raises FormatError or binascii.Error."""
     text = find_str(dict(secret), "data", STATE_KEY).encode(errors="replace")
     data = base64.b64decode(text, validate=True)
     document = as_object(decode_json(data, max_bytes=MAX_STATE, what=STATE_KEY), STATE_KEY)

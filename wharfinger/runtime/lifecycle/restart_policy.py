@@ -11,7 +11,9 @@ class Repeat(StrEnum):
     """The parts of a start that are repeated at every start of the daemon."""
 
     LAYOUT = "layout"
-    """The default of the package's layout: always for addon-operator's, if needed for packages with a ``package.yaml``."""
+    """The default of the package's layout: always for addon-operator's layout, and if needed for packages with a
+    ``package.yaml``.
+    """
     ALWAYS = "always"
     NEEDED = "needed"
     """Only parts that were not done, or whose result is out of date."""

@@ -1,5 +1,4 @@
-"""The lifecycle store: for each package its desired state, and the operations that may run, as scopes that queues
-understand.
+"""The lifecycle store: the desired state of each package, and a scope, which queues understand, for each operation that may run.
 
 :mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions, and
 :mod:`~wharfinger.runtime.lifecycle.desired_state` what a desired state requires. This module is the shell: it keeps a machine for
@@ -73,7 +72,7 @@ class LifecycleStore:
         for effect in self._step(name, Desired(desired)).effects:
             if isinstance(effect, Decided):
                 return effect.decision
-        raise AssertionError(f"{name}: a wish was not decided")
+        raise AssertionError(f"{name}: the machine gave no decision about a desired state")
 
     def adopt(self, name: str, desired: DesiredState) -> tuple[Decision, WorkScope | None]:
         """Adopt ``desired`` as `reconcile` does, and begin the update that it requires.
@@ -132,8 +131,8 @@ class LifecycleStore:
         return self._step(name, RestartRemoval(self._number())).begun
 
     def finish_removal(self, name: str) -> None:
-        """Record that the removal's last task succeeded: it cannot be started again. Its queue is deleted next, then
-        `complete_removal`.
+        """Record that the removal's last task succeeded: the removal cannot be started again. Next, its queue is deleted, and
+        `complete_removal` is called.
         """
         self._step(name, RemovalFinished())
 
@@ -142,7 +141,7 @@ class LifecycleStore:
         return not any(isinstance(effect, Refused) for effect in self._step(name, RemovalCompleted()).effects)
 
     def package(self, name: str) -> Package | None:
-        """Return a package as the machine has it; None if it is not known."""
+        """Return the machine's state of a package; None if the package is not known."""
         return self._packages.get(name)
 
     def is_removing(self, name: str) -> bool:
@@ -151,12 +150,12 @@ class LifecycleStore:
         return package is not None and package.removal is not None
 
     def is_suspended(self, name: str) -> bool:
-        """Return whether a user wants the package kept as it is. A removal is carried out nevertheless."""
+        """Return whether a user has suspended the package. A removal is carried out nevertheless."""
         package = self._packages.get(name)
         return package is not None and package.desired.suspended
 
     def complete_run(self, name: str) -> None:
-        """Record that the version is applied. A request that arrives after this needs another run."""
+        """Record that the version is applied. A request that arrives later needs another run."""
         self._step(name, RunCompleted())
 
     def is_applying(self, name: str) -> bool:

@@ -1,8 +1,8 @@
 """The parts of a package's state that it needs to return to its former revision.
 
-`ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to
-a request: it is in force as long as the resource asks for what it asked for then (``asked``). If ``revision`` is 0, there was
-no way back, and the record only states that.
+`ReadyRevision` is the revision with which the package was Ready last. `Rollback` is the answer to an upgrade that failed, or to a
+request. It is in force until the resource asks for something else than it did at that time (``asked``). If ``revision`` is 0, no
+former revision could be used, and the record only states that.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ MAX_MESSAGE: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ReadyRevision:
-    """A revision with which the package was Ready, the wish that it was made from, and what the resource asked for then.
+    """A revision with which the package was Ready, the desired state that it was made from, and (``asked``) what the resource
+    asked for then.
 
     ``asked`` is empty if the revision is not what the resource asked for.
     """
@@ -29,7 +30,9 @@ class ReadyRevision:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A rollback, or the finding that there is none. ``generation`` is that of the resource, ``wish`` None if there is none."""
+    """A rollback, or the finding that it is impossible. ``generation`` is the resource's generation; ``wish`` is the desired
+    state to return to, None if a rollback is impossible.
+    """
 
     asked: str
     generation: int

@@ -11,7 +11,7 @@ from wharfinger.runtime.package.state import Package
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The wall clock, and the package as the lifecycle machine has it; None: it is not known there."""
+    """The wall clock, and the lifecycle machine's state of the package (None: the machine does not know it)."""
 
     now: datetime
     operations: lifecycle.Package | None
@@ -23,12 +23,12 @@ class Around:
 
     @property
     def suspended(self) -> bool:
-        """True if a user wants the package kept as it is. A removal is carried out nevertheless."""
+        """True if a user has suspended the package. A removal is carried out nevertheless."""
         return self.operations is not None and self.operations.desired.suspended
 
     @property
     def removing(self) -> bool:
-        """True while the package is being removed. Nothing is begun for it then, whatever is decided about it."""
+        """True while the package is being removed. Then nothing is begun for it, whatever the scheduler decides."""
         return self.operations is not None and self.operations.removal is not None
 
     @property
@@ -38,4 +38,4 @@ class Around:
 
 
 Next: TypeAlias = tuple[Package, tuple[Effect, ...]]
-"""The package after a step, and what is to be done, in this order."""
+"""The package after a step, and the effects to perform, in this order."""

@@ -1,11 +1,11 @@
 """The kept vote of a package's own enabled script, so that the script does not run twice for the same input. Pure.
 
 The scheduler only reads the last vote. The script runs like any hook, in a task of its own package with a slot and a time limit
-(:mod:`wharfinger.hooks.running.enabled_script`), so one that hangs keeps no other package waiting. Its known inputs are the
-package that it is part of and the values that it is given. So the answer is kept under a key of exactly these inputs. While the
-key is the same, a reload or a changed specification uses the kept answer and does not run the script. If a user asks to
-reconcile everything (``wharfinger.dev/reconcile-requested-at``, ``force-requested-at``), the script is asked again, because it
-may depend on inputs that no key contains.
+(:mod:`wharfinger.hooks.running.enabled_script`), so a script that hangs keeps no other package waiting. The known inputs of a
+script are its package and the values that it receives. So the answer is kept under a key of exactly these inputs. While the key
+is the same, a reload or a changed specification uses the kept answer and does not run the script. If a user asks to reconcile
+everything (``wharfinger.dev/reconcile-requested-at``, ``force-requested-at``), the script is asked again, because it may depend
+on inputs that no key contains.
 
 A failure is not an answer and is never kept: the next caller asks the script again. Answers live as long as the process.
 """
@@ -19,7 +19,7 @@ from wharfinger.runtime.resources.resources import Directives
 
 @dataclass(frozen=True, slots=True)
 class KeptVote:
-    """An answer of a script. ``key``: the `vote_key` of the question. ``enabled`` is None if the package has no script."""
+    """An answer of a script. ``key``: the `vote_key` of its inputs. ``enabled`` is None if the package has no script."""
 
     key: str
     enabled: bool | None

@@ -95,7 +95,9 @@ class Reachable(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class WarnedOf(ReportBase):
-    """There are warnings about one subject, which works but should be changed. They replace the earlier ones about it."""
+    """There are warnings about one subject, which works but should be changed. They replace earlier warnings about this
+    subject.
+    """
 
     subject: str
     warnings: tuple[str, ...]
@@ -204,7 +206,7 @@ Report: TypeAlias = (
 )
 
 OF_EVERY_OPERATION: Final = (HookDone, EventHookDone, ValuesChanged)
-"""The reports that are true whatever became of the operation that started the hook."""
+"""The reports that stay true even if the operation that started the hook was cancelled."""
 
 
 # --- the outcomes of effects ---------------------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ class NodeSettled(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteRecorded(OutcomeBase):
-    """The vote is complete: it is known whether the script saw all installed packages."""
+    """The vote can be passed on: it is known whether the script saw all installed packages."""
 
     vote: ScriptVoted
 
@@ -284,7 +286,9 @@ class VoteRepeated(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationStarted(OutcomeBase):
-    """The lifecycle store gave a reconciliation its scope; None: it may not begin, because of a suspension or a removal."""
+    """The lifecycle store gave a reconciliation its scope; None: the reconciliation may not begin, because of a suspension or a
+    removal.
+    """
 
     run: int
     scope: WorkScope | None
@@ -359,9 +363,9 @@ class RemovalDone(OutcomeBase):
 class WishAdopted(RequestBase):
     """A desired state was adopted, and the lifecycle store decided what it requires.
 
-    ``scope`` is that of the update which it requires; None if it requires none. ``new_login``: a version that is being fetched
-    needs another login. ``needs_changed``: the dependencies of the resource, or whether it is on by default, differ from those
-    of the node.
+    ``scope`` is that of the required update; None if no update is required. ``new_login``: a version that is being fetched needs
+    another login. ``needs_changed``: the dependencies of the resource, or whether it is on by default, differ from those of the
+    node.
     """
 
     wished: Wished
@@ -397,7 +401,7 @@ class OthersTurned(RequestBase):
 
     before: tuple[str, ...]
     forced: bool
-    """True if the script is asked even if it saw exactly these Modules."""
+    """True if the script is to run again even if it saw exactly these Modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +455,7 @@ class SkipDeleteHooks(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class Changed(RequestBase):
-    """The status changed by a computation that needs nothing else of the package."""
+    """The status changed by a function of the old status alone."""
 
     status: PackageStatus
 

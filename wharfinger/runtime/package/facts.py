@@ -69,7 +69,7 @@ class StatusSet:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """There are warnings about one subject; they replace the earlier ones about it."""
+    """There are warnings about one subject; they replace earlier warnings about this subject."""
 
     subject: str
     warnings: tuple[str, ...]
@@ -151,7 +151,7 @@ class ReconciliationOrdered(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationBegun(NodeBase):
-    """A reconciliation began, or nothing of the kind can run now; a Disable before it does not count any more."""
+    """A reconciliation began, or none can run now; an earlier Disable does not count any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class SuspendBegun(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteCast(ScriptBase):
-    """The vote of the script is known; the scheduler gets it at once, or together with the node that it is about."""
+    """The vote of the script is known; the scheduler gets it at once, or together with the package's node."""
 
     vote: ScriptVoted
 

@@ -1,8 +1,8 @@
 """The findings about one package: the facts that its tasks, its resource and the controllers make known.
 
-A finding is an event that changes records of the package and nothing else: not the status, and it calls for no action. A task
-returns the finding that resulted from it, or reports it while it runs (:class:`~wharfinger.runtime.package.instance.Host`). The
-facts that the machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
+A finding is an event that only changes records of the package: it does not change the status, and has no effects. A task returns
+the finding that resulted from it, or reports it while it runs (:class:`~wharfinger.runtime.package.instance.Host`). The facts
+that the machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
 
 The bases name the record that a fact changes, so that one check recognizes it.
 """
@@ -89,7 +89,7 @@ class AttemptBase:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The package has another identity of the same name from now on."""
+    """From now on, the package has another identity with the same name."""
 
     id: PackageId
 
@@ -106,7 +106,7 @@ class AccountGiven(WishBase):
 
 @dataclass(frozen=True, slots=True)
 class FoundInstalled(WishBase):
-    """An earlier process installed this version; nothing else is known of what was wanted."""
+    """An earlier process installed this version; the rest of its desired state is not known."""
 
     package: str
     version: str
@@ -118,7 +118,7 @@ class FoundInstalled(WishBase):
 
 @dataclass(frozen=True, slots=True)
 class Downloaded(FilesBase):
-    """The version is on the disk; ``asked``: the registry was asked for it."""
+    """The version is on the disk; ``asked``: the registry was asked for the version."""
 
     manifest: Manifest
     asked: bool
@@ -188,7 +188,7 @@ class ScriptAnswered(ScriptBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteReported(ScriptBase):
-    """The vote for settings with this checksum, or the failure of the script, was reported."""
+    """The vote for settings with this checksum was reported, or the script's failure."""
 
     about: str
 
@@ -252,7 +252,9 @@ class ChartApplied(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class OverridesMatched(ReleaseBase):
-    """The overrides were applied to the render that is about to be applied; these name something that the chart does not have."""
+    """The overrides were applied to the render that is about to be applied; the listed ones name something that the chart does
+    not have.
+    """
 
     unmatched: tuple[str, ...]
 

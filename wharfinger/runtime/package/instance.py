@@ -84,7 +84,9 @@ class Webhooks(Protocol):
     """The objects in the cluster by which API servers find the webhooks of hooks."""
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish the webhooks of a package instead of its earlier ones, and keep them so. Raises ClusterError and HookError."""
+        """Publish the webhooks of a package instead of its earlier ones, and undo later changes of them. Raises ClusterError and
+        HookError.
+        """
         ...
 
     async def withdraw(self, package: str, *, conversions: bool) -> None:
@@ -121,15 +123,15 @@ class Tools:
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
     kustomize: KustomizeBuilder | None = None
-    """The builder that applies `spec.patches`; None: there is none, and patches are refused."""
+    """The builder that applies `spec.patches`; None: patches are refused."""
     require_account: bool = False
     """True if no package may act without a service account."""
     engine: ChartEngine | None = None
     """The chart engine, for its counts; None: ``helm template`` renders."""
     warm: WarmStarts | None = None
-    """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
+    """The starts of Python hooks in warm interpreters, for metrics only; None if the daemon has no warm interpreters."""
     persistent: PersistentPrograms | None = None
-    """The hooks that keep running; None without that, and for metrics only."""
+    """The hooks that keep running, for metrics only; None if the daemon keeps no hooks running."""
     tracer: Tracer | None = None
     """The spans of hooks' runs; None: no traces are made."""
     webhooks: Webhooks | None = None
@@ -303,7 +305,7 @@ class Instance:
         return self.steps
 
     async def recorded(self, tools: Tools) -> StateRecord:
-        """Return the package's record, read once. Raises ClusterError, or IdentityError if the name cannot have a record."""
+        """Return the package's record, read once. Raises ClusterError, or IdentityError if no record can exist for the name."""
         if self.record is None:
             record = state_record(tools.cluster, self.id)
             if (listed := tools.states.take(record.key)) is not None:
@@ -333,7 +335,7 @@ class Instance:
 
     @property
     def isolation(self) -> str | None:
-        """Return the namespace that its hooks are confined to; None for a Module, which sees the whole cluster."""
+        """Return the namespace that the package's hooks are confined to; None for a Module, whose hooks see the whole cluster."""
         return self.id.namespace if isinstance(self.id, AppId) else None
 
     @property
@@ -352,8 +354,8 @@ class Instance:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The texts that must not be shown: settings from Secrets and fields that schemas call writeOnly, global ones
-        included.
+        """The texts that must not be shown: settings from Secrets and fields that schemas call writeOnly, those of global
+        settings included.
 
         The secrets of earlier settings are included until the package is configured with the new settings.
         """
@@ -406,7 +408,7 @@ class Host(Protocol):
         ...
 
     def global_values(self) -> JsonObject:
-        """Return what every package sees under ``global``."""
+        """Return the values that every package sees under ``global``."""
         ...
 
     def global_settings(self) -> JsonObject:
@@ -415,4 +417,6 @@ class Host(Protocol):
 
 
 Work = Callable[[Instance, Tools, Host], Awaitable[Finding | None]]
-"""The function that does a task's work. It returns what came of it, which becomes an event; None: nothing but its end."""
+"""The function that does a task's work. It returns its result, which becomes an event; None if there is nothing to report but its
+end.
+"""

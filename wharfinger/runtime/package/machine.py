@@ -1,9 +1,9 @@
-"""The machine of one package: a pure step from its state and an event to the state after it, and what is to be done.
+"""The machine of one package: a pure step from its state and an event to the state after it and the effects to perform.
 
 Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
-run and which ones its beginning cancels; the scheduler decides which packages may be on, and in which order. This machine
-stands between them: for a decision or a request, it returns the operations to ask for; for the end of a task, the effects that
-follow. The phase of a package follows from the lifecycle machine and from the package's records:
+run and which other operations its beginning cancels; the scheduler decides which packages may be on, and in which order. This
+machine stands between them: for a decision or a request, it returns the operations to ask for; for the end of a task, the effects
+that follow. The phase of a package follows from the lifecycle machine and from the package's records:
 
 ================  ================================================================================================
 unread            no definition was read

@@ -1,4 +1,4 @@
-"""The offer of a package to the scheduler: its node, and the vote of its enabled script, which is asked before a run. Pure.
+"""The offer of a package to the scheduler: its node, and the vote of its enabled script, which votes before a run. Pure.
 
 A part of the machine (:mod:`~wharfinger.runtime.package.machine`), whose table says when these are called.
 """
@@ -16,7 +16,7 @@ from wharfinger.runtime.scheduler.events import Rescheduled
 
 
 def offer(package: Package, *, stored: bool = False) -> Next:
-    """Offer the loaded definition to the scheduler; nothing if none is loaded."""
+    """Offer the loaded definition to the scheduler; do nothing if no definition is loaded."""
     definition, before = package.files.definition, package.crds.established
     if definition is None:
         return package, ()
@@ -58,7 +58,7 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
-    """Ask about the Modules that are on now, unless the script already runs for exactly these Modules."""
+    """Run the script for the Modules that are on now, unless it already runs for exactly these Modules."""
     vote = package.vote
     runs = vote.voting is not None and not vote.voting.cancelled
     if before == vote.saw and (runs or not forced):

@@ -73,7 +73,7 @@ def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around)
             package, ended = _without_crds(applied(package, LoadCompleted()), "loaded anew")
             package, offered = offer(package)
             if not offered:
-                raise AssertionError(f"{package.id}: Load succeeded and nothing is loaded")
+                raise AssertionError(f"{package.id}: Load succeeded, but no definition is loaded")
             completed = (Simple.UPDATE_COMPLETE, Attempt(Phase.LOAD, begins=False))
             return package, (*completed, *ended, *offered, Simple.ASK_PROVISIONAL, Simple.SEE_OTHERS)
         case _:
@@ -102,9 +102,9 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
 
 
 def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
-    """Ensure the definitions of a package that is on, before its turn in the order; all others wait for one attempt.
+    """Ensure the definitions of a package that is on, before its turn in the order; all other packages wait for one attempt.
 
-    A version that is being loaded ensures its own.
+    Nothing is done while another version is being loaded, because the load ensures the definitions of that version.
     """
     scope = package.crds.scope
     under_way = scope is not None and not scope.cancelled
@@ -122,7 +122,7 @@ def _without_crds(package: Package, cause: str) -> Next:
 
 
 def disable_ordered(package: Package, reason: str, around: Around, *, uninstall: bool) -> Next:
-    """Begin a Disable, unless that is impossible now; then it is noted as missed."""
+    """Begin a Disable; if it cannot begin now, record it as missed."""
     unread = package.files.definition is None and around.loading
     if around.suspended or unread:
         # Nothing is deleted now. The update that resumes the package decides, or the one that loads its hooks.

@@ -63,7 +63,7 @@ class Attempt(msgspec.Struct, frozen=True):
     """The checksum of what the resource asks for; empty: no desired state was adopted."""
     since: datetime | None = None
     changed: bool = False
-    """True if this process has adopted another desired state before, so that this one is an upgrade."""
+    """True if this process has adopted another desired state before, so that this attempt is an upgrade."""
     failures: int = 0
     """The number of times that a stage failed."""
     failure: Failure | None = None
@@ -76,7 +76,7 @@ NO_ATTEMPT: Final = Attempt()
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """The wanted state of a package, and the request to fetch it."""
+    """The desired state of a package, and the request to fetch it."""
 
     package: str = ""
     version: str = ""
@@ -90,8 +90,9 @@ class Wish(msgspec.Struct, frozen=True):
     """True if the next download must ask the registry, even if the digest is recorded."""
     attempt: Attempt = NO_ATTEMPT
     account: str | None = None
-    """The service account that a removal acts as; None: that of the directives. It is beside them, because a recording has a
-    number in place of them, and the machine must not make another object of its own."""
+    """The service account that a removal acts as; None: that of the directives. It is not in the directives, because a recording
+    replaces directives by a number, and so the machine must not make directives of its own.
+    """
 
 
 class Files(msgspec.Struct, frozen=True):
@@ -104,9 +105,11 @@ class Files(msgspec.Struct, frozen=True):
     loaded_once: bool = False
     """True if this process has loaded the package."""
     chart_use: tuple[str, ChartUse] | None = None
-    """A digest, and the inputs that the chart of that digest can depend on. Each digest is searched once."""
+    """A digest, and the inputs that the chart of that digest can depend on. The chart of each digest is searched once."""
     mentions_webhooks: tuple[str, bool] | None = None
-    """A digest, and whether the content of that digest mentions conversion webhooks. Each digest is searched once."""
+    """A digest, and whether the content of that digest mentions conversion webhooks. The content of each digest is searched
+    once.
+    """
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -150,7 +153,7 @@ class Configuration(msgspec.Struct, frozen=True):
     configured: ResolvedSettings = NO_SETTINGS
     """The settings that the package was last configured with; hooks see these."""
     configured_by: Definition | None = None
-    """The definition that the configured settings and values were made and checked with; None: they were not."""
+    """The definition with which the configured settings and values were made and checked; None: they were not checked."""
     settings: JsonObject = msgspec.field(default_factory=dict)
     """The effective settings, with the defaults of the schema."""
     values: JsonObject = msgspec.field(default_factory=dict)

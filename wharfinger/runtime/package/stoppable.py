@@ -11,7 +11,7 @@ from wharfinger.runtime.package.instance import Tools
 
 @contextmanager
 def waiting(tools: Tools) -> Iterator[None]:
-    """Leave the body when the daemon stops. Raises TaskFailed then; the next daemon waits again."""
+    """Leave the body and raise TaskFailed when the daemon stops; the next daemon waits again."""
     with trio.CancelScope() as wait:
         forget = tools.stopping.on_cancel(wait.cancel)
         try:

@@ -15,8 +15,8 @@ A cycle of dependencies is refused, and every member reports the way around, as 
 cycle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.scheduler.soft_edges`).
 At FORCE only nodes run that lack nothing outside their own cycle, so every unjudged package that they reach is in it.
 
-Verdicts come from :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as in the daemon. A
-package that never becomes a node there (it cannot be loaded, or is on a cycle) is no node here, so others find it "not
+Verdicts come from :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as in the daemon. A package
+that never becomes a node there (it cannot be loaded, or is on a cycle) does not become a node here either, so others find it "not
 installed".
 """
 
@@ -58,7 +58,7 @@ _LOADING: Final = "loading"
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The package never becomes a node of the scheduler. ``accepted`` False: its resource itself is not acted on."""
+    """The package never becomes a node of the scheduler. ``accepted`` is False if its resource itself is refused."""
 
     reason: str
     message: str
@@ -232,7 +232,9 @@ class PlanBodies:
         return finding.decision if isinstance(finding, Judged) else None
 
     def _rests(self, name: str) -> bool:
-        """Return whether a package is allowed to be on but will never run, because it is suspended or waits for one that is."""
+        """Return whether a package is allowed to be on but will never run, because it is suspended or waits for a suspended
+        package.
+        """
         finding = self.findings.get(name)
         if not isinstance(finding, Judged) or not finding.decision.on:
             return False
@@ -253,7 +255,7 @@ class PlanBodies:
 
 
 def _claimed(identities: Iterable[PackageId]) -> Mapping[str, Refused]:
-    """Return the packages that cannot have the release they ask for: its name is invalid, or another package has it."""
+    """Return the packages that cannot have the release they ask for, because its name is invalid or another package has it."""
     claims = ReleaseClaims(on_free=lambda _: None)
     refused: dict[str, Refused] = {}
     for identity in identities:

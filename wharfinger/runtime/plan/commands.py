@@ -1,4 +1,4 @@
-"""``wharfinger plan``: whether Applications and Modules could converge, and in which order, without a cluster."""
+"""``wharfinger plan``: check without a cluster whether Applications and Modules could converge, and in which order."""
 
 import argparse
 import sys
@@ -55,13 +55,13 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         "--namespace",
         default="default",
         metavar="NAMESPACE",
-        help="namespace of Applications that name none (default: %(default)s)",
+        help="namespace of Applications that name no namespace (default: %(default)s)",
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "json", "yaml"), default="table", help="table (default), json or yaml"
     )
     facts = parser.add_argument_group(
-        "facts", "the platform that packages would be installed in; it decides which of them may be on"
+        "facts", "the platform that packages would be installed in; it decides which packages may be on"
     )
     facts.add_argument(
         "--kubernetes-version",
@@ -142,7 +142,7 @@ async def planned_text(files: list[Path], folder: Path, kubernetes_version: str)
 
 
 def _wrong_options(args: argparse.Namespace) -> str:
-    """Return what is wrong with the options; empty if nothing is."""
+    """Return the problem with the options; empty if there is no problem."""
     folder, namespace = cast("Path", args.packages), cast("str", args.namespace)
     try:
         there = folder.is_dir()

@@ -1,8 +1,8 @@
-"""Applications and Modules from files, for a plan: the same files that a user would give to ``kubectl apply -f``.
+"""Applications and Modules from files, for a plan: the files that a user would give to ``kubectl apply -f``.
 
 Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, the files directly in it that end in
-``.yaml``, ``.yml`` or ``.json``. No API server is there to accept a document, so each is validated against the definition
-(``crds/``) that an API server has too; unknown fields are reported as well. Then it is read as the daemon reads it. Other
+``.yaml``, ``.yml`` or ``.json``. Because no API server checks the documents, each document is validated against the definition
+(``crds/``) that an API server uses, too; unknown fields are reported as well. Then it is read as the daemon reads it. Other
 kinds, and objects that are being deleted, are skipped and counted.
 
 All problems are found in one go, and each names its file and its document (counted from 1, empty ones left out).
@@ -70,7 +70,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The resources to plan, sorted by name; ``left_alone`` counts documents of other kinds."""
+    """The resources to plan, sorted by name; ``left_alone`` counts ignored documents of other kinds."""
 
     wanted: tuple[Wanted, ...]
     left_alone: int = 0
@@ -78,8 +78,8 @@ class Inputs:
 
 @dataclass(slots=True)
 class _Reader:
-    """The resources read so far. ``namespace`` is that of Applications that name none; ``bundled``: a bundle decides which
-    Modules are on.
+    """The resources read so far. ``namespace`` is the namespace of Applications that do not name one; ``bundled``: a bundle
+    decides which Modules are on.
     """
 
     namespace: str
@@ -107,7 +107,7 @@ class _Reader:
         obj = as_object(document, "the document")
         kind, group, version = find_str(obj, "kind"), *_api_version(obj)
         if not kind or not version:
-            raise SpecError("no apiVersion and kind, so it is no resource")
+            raise SpecError("expected a resource with apiVersion and kind")
         if group != GROUP or kind not in _READ_HERE or is_deleting(obj):
             self.left_alone += 1
             return
@@ -115,7 +115,7 @@ class _Reader:
             raise SpecError(f"apiVersion: {group}/{version} is not known here, only {_API_VERSION}")
         spec = self._read(obj, kind)
         if (other := self.wanted.get(spec.id.name)) is not None:
-            raise SpecError(f"{kind} {spec.id} is in {other.place} too; leave one of them out")
+            raise SpecError(f"{kind} {spec.id} is in {other.place} too; remove one of the two")
         if len(self.wanted) >= MAX_RESOURCES:
             raise SpecError(f"more than {MAX_RESOURCES} Applications and Modules; plan a part of them")
         self.wanted[spec.id.name] = Wanted(spec, place)
@@ -144,8 +144,8 @@ class _Reader:
 def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inputs:
     """Read files, folders and (``-``) standard input. Blocking. Raises PlanInputError.
 
-    ``namespace`` is that of Applications which name none. ``bundled``: a Module that does not say whether it is enabled is left
-    to the bundle of the platform, and otherwise on.
+    ``namespace`` is the namespace of Applications that do not name one. ``bundled``: a Module that does not say whether it is
+    enabled is left to the bundle of the platform, and otherwise on.
     """
     reader = _Reader(namespace, bundled)
     for path in dict.fromkeys(paths):
@@ -159,7 +159,7 @@ def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inpu
 
 
 def _files(path: Path, wrong: list[str]) -> Sequence[Path]:
-    """Return the files that a path stands for, by name; problems are added to ``wrong``."""
+    """Return the files of a path (a file, or a folder's files by name); problems are added to ``wrong``."""
     try:
         if str(path) == STANDARD_INPUT or not path.is_dir():
             return (path,)

@@ -44,7 +44,7 @@ class PackageFolder:
         """Return the definition of a version of a package. Raises PackageError."""
         if not is_repository(package):
             raise AddressError(
-                f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'"
+                f"{package[:200]!r} is not the name of a package, which has lower-case letters and digits, separated by '-'"
             )
         layout = self.root / package / LAYOUT_FILE
         if await trio.to_thread.run_sync(layout.is_file):
@@ -61,7 +61,7 @@ class PackageFolder:
         return await self.definition(package, version), self.root / package
 
     async def index(self, package: str) -> PackageIndex | None:
-        """Return the versions of a package in a layout; None for a folder, which has one, or if they cannot be read."""
+        """Return the versions of a package in a layout; None for a folder, which has one version, or if they cannot be read."""
         if not is_repository(package):
             return None
         if not await trio.to_thread.run_sync((self.root / package / LAYOUT_FILE).is_file):
@@ -96,7 +96,7 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """Return the definition that `FolderRegistry` would provide. A folder has one version: the one that its files state, if
+    """Return the definition that `FolderRegistry` would provide. A folder has one version: the version that its files state, if
     any.
     """
     if not folder.is_dir():
@@ -108,6 +108,6 @@ def _from_folder(folder: Path, package: str, version: str) -> Definition:
     if found.version and tag_of_version(found.version) != tag_of_version(version):
         raise ArtifactNotFoundError(
             f"{folder}: not version {version}; the folder has version {found.version}; "
-            "request that one, or change the version in its files"
+            "request that version, or change the version in its files"
         )
     return replace(found, version=found.version or version)

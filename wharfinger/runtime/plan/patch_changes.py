@@ -1,7 +1,7 @@
-"""The fields that ``spec.patches`` of a planned package change, compared with its chart without them.
+"""The fields that ``spec.patches`` of a planned package change, compared with its unpatched chart.
 
-The chart is rendered by helm as in an offline build, with the settings that the resource itself has: those of ``settingsFrom``
-and hooks are not known to a plan. A chart that cannot be rendered without them has no changes to show, and the note says why.
+The chart is rendered by helm as in an offline build, with the settings in the resource itself: settings from ``settingsFrom`` and
+hooks are not known to a plan. If the chart cannot be rendered without those, no changes are shown, and the note says why.
 """
 
 import shutil
@@ -30,7 +30,7 @@ MAX_OBJECTS: Final = 20
 MAX_FIELDS: Final = 5
 """The number of fields of one object that are shown."""
 _KUBERNETES: Final = "1.30.0"
-"""The version that charts see if a plan names none."""
+"""The version of Kubernetes that charts see if a plan names no version."""
 _NOT_SHOWN: Final = "spec.patches: the changes are not shown"
 
 
@@ -47,7 +47,7 @@ class PatchTools:
     kubernetes: str = ""
 
     async def changes(self, spec: PackageSpec, definition: Definition, tree: Path) -> tuple[str, ...]:
-        """Return a line for each object that the patches change, or one line with the reason why there are none."""
+        """Return a line for each object that the patches change, or one line with the reason why no changes can be shown."""
         try:
             rendered = await self._rendered(spec, definition, tree)
             after = await patched(rendered, spec.directives.patches, self.builder)
@@ -83,7 +83,7 @@ def find_patch_tools(scratch: Path, kubernetes: str) -> PatchTools | None:
 async def with_patch_changes(
     plan: Plan, specs: Mapping[str, PackageSpec], tools: PatchTools | None, load: LoadTree
 ) -> Plan:
-    """Return a plan whose notes name the fields that patches change, for packages that would be on."""
+    """Return the plan with notes that name the fields that patches change, for packages that would be on."""
     notes: dict[str, tuple[str, ...]] = {}
     for each in plan.order:
         spec = specs[each.name]

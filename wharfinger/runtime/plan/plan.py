@@ -27,7 +27,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 LIMIT: Final = 8
 """The default for the most packages that are read at the same time."""
-SCRIPT_NOT_ASKED: Final = "its enabled script was not asked"
+SCRIPT_NOT_ASKED: Final = "its enabled script was not run"
 LEFT_TO_PEOPLE: Final = "spec.maintenance: its applied objects would not be reconciled"
 SUSPENDED: Final = "spec.suspend: it would not be reconciled"
 
@@ -48,9 +48,9 @@ class PlanState(StrEnum):
 class PlannedPackage:
     """One Application or Module.
 
-    ``place`` is where it was read. ``turn`` counts from 1 in the order in which packages would be run, 0 for those that would
-    not; ``tier`` is its order (lower ones are done first), and ``after`` are those that it waits for, sorted. ``reason`` is for
-    machines, ``message`` for people; a package that would not be on has an ``explanation``.
+    ``place`` is where it was read. ``turn`` counts from 1 in the order in which packages would be run; it is 0 for packages that
+    would not run. ``tier`` is its order (packages of a lower order are done first), and ``after`` has the packages that it waits
+    for, sorted. ``reason`` is for machines, ``message`` for people; a package that would not be on has an ``explanation``.
     """
 
     name: str
@@ -70,7 +70,7 @@ class PlannedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The states that all packages would have, sorted by name; ``left_alone`` counts documents of other kinds."""
+    """The states that all packages would have, sorted by name; ``left_alone`` counts ignored documents of other kinds."""
 
     packages: tuple[PlannedPackage, ...]
     left_alone: int = 0
@@ -100,7 +100,7 @@ async def make_plan(
 async def judged_plan(
     inputs: Inputs, load: LoadDefinition, facts: Facts, *, limit: int = LIMIT, progress: Progress = lambda _, __: None
 ) -> tuple[Plan, PlanBodies]:
-    """Make the plan; return the findings that it follows from, too."""
+    """Make the plan; also return the findings that it is made from."""
     sources = {(each.spec.package, each.spec.version) for each in inputs.wanted}
     read = 0
 
@@ -115,9 +115,7 @@ async def judged_plan(
     bodies = PlanBodies((each.spec for each in inputs.wanted), facts, counted)
     report = await converge(bodies, bodies.seeds, limit=limit)
     if report.crashed or report.unresolved or report.exhausted:
-        raise AssertionError(
-            f"planning did not come to its end: {report.crashed or report.unresolved or report.exhausted}"
-        )
+        raise AssertionError(f"the plan did not converge: {report.crashed or report.unresolved or report.exhausted}")
     return _planned(inputs, bodies, facts), bodies
 
 
@@ -158,7 +156,9 @@ def _planned(inputs: Inputs, bodies: PlanBodies, facts: Facts) -> Plan:
 
 
 def _order(nodes: Mapping[str, Node], graph: Topology, running: frozenset[str]) -> list[str]:
-    """Return the packages tier by tier, in a tier each after its dependencies, as the live scheduler orders runs."""
+    """Return the packages tier by tier, and within a tier each package after its dependencies, as the live scheduler orders
+    runs.
+    """
     return sorted(graph.sorted(nodes, running), key=lambda name: graph.effective[name])
 
 

@@ -34,14 +34,14 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
 
 
 def platform_problem(args: argparse.Namespace) -> str:
-    """Return what is wrong with the options of `add_platform`; empty if nothing is."""
+    """Return the problem with the options of `add_platform`; empty if there is no problem."""
     if bool(args.edition) != bool(args.bundle):
         return "--edition and --bundle go together: a package says for each edition in which bundles it is; give both"
     return version_problem("--platform-version", args.platform_version)
 
 
 def version_problem(option: str, version: str) -> str:
-    """Return what is wrong with the version given to an option; empty if nothing is, or if there is none."""
+    """Return the problem with the version given to an option; empty if there is no problem, or no version."""
     try:
         if version:
             parse_version(version)

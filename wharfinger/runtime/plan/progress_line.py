@@ -1,6 +1,6 @@
 """One line of progress on a terminal, which is redrawn in place and removed at the end.
 
-Nothing is written to a stream that is no terminal, nor before QUIET_S, so a short command leaves no trace.
+Nothing is written to a stream that is not a terminal, or before QUIET_S, so a short command prints no progress.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ EVERY_S: Final = 0.1
 
 @asynccontextmanager
 async def open_progress_line(stream: TextIO, text: Callable[[], str], *, wanted: bool = True) -> AsyncIterator[None]:
-    """Show ``text()`` on ``stream`` while the block runs, if it is a terminal."""
+    """Show ``text()`` on ``stream`` while the block runs, if ``stream`` is a terminal."""
     if not wanted or not stream.isatty():
         yield
         return

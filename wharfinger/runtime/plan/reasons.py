@@ -1,8 +1,8 @@
 """Explanations of the packages of a plan that would not be on, as `wharfinger why` gives them for a daemon.
 
-The findings are put into the snapshots that explanations are made from. They have no times, so none are shown. Both ends of a
-long chain are shown, without its middle: a user wants the root, and not the names of a thousand packages. All explanations of a
-plan together visit at most MAX_LOOKS packages; if that is not enough, the remaining packages have no explanation.
+The findings are put into the snapshots that explanations are made from. A plan has no times, so explanations show none. Both ends
+of a long chain are shown, without its middle: a user wants the root, and not the names of a thousand packages. All explanations
+of a plan together visit at most MAX_LOOKS packages; if that is not enough, the remaining packages have no explanation.
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ class Explainer:
         return replace(found, causes=causes, remedy=self._remedy(causes[-1].subject) or found.remedy)
 
     def _remedy(self, root: str) -> str:
-        """Return the remedy of a root that only a plan has: a version is unknown, and an option can give it."""
+        """Return the remedy of a root cause that only a plan has: a version is unknown, and an option can give it."""
         finding = self._findings.get(root)
         if not isinstance(finding, Judged) or finding.decision.reason is not Reason.VERSION_LOOKUP_FAILED:
             return ""
@@ -94,7 +94,7 @@ def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
         return causes
     first, last = causes[: MAX_CAUSES // 2], causes[-(MAX_CAUSES // 2 - 1) :]
     left_out = causes[len(first) : -len(last)]
-    between = CauseSnapshot(left_out[0].subject, f"and {len(left_out) - 1} more, each for the next", "")
+    between = CauseSnapshot(left_out[0].subject, f"and {len(left_out) - 1} more, each of which waits for the next", "")
     return (*first, between, *last)
 
 

@@ -22,16 +22,16 @@ from wharfinger.runtime.versions.package_index import PackageIndex
 MAX_ADVISED: Final = 10
 """The number of blocked packages for which versions are searched."""
 MAX_PACKAGES: Final = 2_000
-"""The number of packages of a plan, above which none are."""
+"""The number of packages of a plan above which no versions are searched."""
 
 ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
-"""A function that returns the versions of a package; None if there is only the one that is planned."""
+"""A function that returns the versions of a package; None if there is only the planned version."""
 
 
 async def with_versions(
     plan: Plan, specs: Mapping[str, PackageSpec], bodies: PlanBodies, facts: Facts, read_index: ReadIndex
 ) -> Plan:
-    """Return a plan whose remedies name versions that would work."""
+    """Return the plan with remedies that name versions that would work."""
     blocked = [each for each in plan.blocked if each.explanation is not None][:MAX_ADVISED]
     nodes = {name: found.node for name, found in bodies.findings.items() if isinstance(found, Judged)}
     if not blocked or len(nodes) > MAX_PACKAGES:

@@ -39,13 +39,14 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         help="show the smallest roles with which a package can be installed, upgraded and removed",
         description="Install, upgrade and remove a package on an embedded control plane that judges every request, and print the "
         "roles that its service account needs: for the package, its hooks, an upgrade, and its removal. The roles are then "
-        "proved to be sufficient in a second run. Hooks are run, with the credentials of that control plane. A hook that did not "
-        "run (a schedule, an object that does not exist) is not in the receipt; --objects creates objects for it. Exit code 0: "
+        "proved to be sufficient in a second run. Hooks are run, with the credentials of that control plane. A hook "
+        "that did not run (because its schedule was not due, or the object that it watches does not exist) is not in "
+        "the receipt; --objects creates such objects. Exit code 0: "
         "done; 1: not possible; 2: wrong usage, or, with --against, the package needs rights that the older one did not need.",
     )
     rights.add_argument("path", type=Path, metavar="PATH", help="the package's folder")
     rights.add_argument(
-        "--against", type=Path, metavar="OLD", help="the folder of an older version; show the rights that grew"
+        "--against", type=Path, metavar="OLD", help="the folder of an older version; show the rights that were added"
     )
     rights.add_argument(
         "--settings", type=Path, metavar="FILE", help="the package's settings, YAML or JSON (default: none)"
@@ -60,7 +61,9 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         metavar="NAMESPACE",
         help="the namespace of its release (default: default for an Application, wharfinger-system for a Module)",
     )
-    rights.add_argument("--module", action="store_true", help="install it as a Module, if the package allows both")
+    rights.add_argument(
+        "--module", action="store_true", help="install the package as a Module, if it allows both kinds"
+    )
     rights.add_argument(
         "--timeout", type=float, default=300.0, metavar="SECONDS", help="limit for each step (default: %(default)g)"
     )
@@ -104,7 +107,7 @@ def rights_command(args: argparse.Namespace) -> int:
 
 
 def _asked(args: argparse.Namespace) -> _Asked:
-    """Read what the arguments name. Blocking. Raises PackageError."""
+    """Read the files that the arguments name. Blocking. Raises PackageError."""
     helm = shutil.which(cast("str", args.helm))
     if helm is None:
         raise ArtifactError(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")

@@ -1,4 +1,5 @@
-"""The receipt of a package: its rights, recorded in a trial with all rights, and proved in a trial with exactly these.
+"""The receipt of a package: its rights, which are recorded in a trial with all rights, and proved in a trial with exactly the
+recorded rights.
 
 The proof may be refused although every recorded request is allowed, because a role can only be granted by an account that has all
 rights in it. These rights are then added to the receipt, and proved again, ROUNDS times at most.
@@ -30,6 +31,8 @@ class Receipt:
     grant: Grant
     names: Mapping[Part, Names] = field(default_factory=dict)
     """The names of the only objects for which rights are needed; empty if names were not asked for."""
+    unready: str = ""
+    """The reason why the package was not ready in the trial; its rights then lack those that it needs only once it is ready."""
 
 
 async def make_receipt(
@@ -49,21 +52,19 @@ async def make_receipt(
         grant = grant_of(rights, places, all_names(rights, names))
         proof = await run_trial(plan, grant, programs, open_server, folder / f"proof-{number}")
         if not proof.failure:
-            return Receipt(rights, grant, names if with_names else {})
+            return Receipt(rights, grant, names if with_names else {}, record.unready)
         more = _granted(proof, user)
         wider = {request.refused() for _, request in proof.refusals(user)} & grant.names.keys()
         wider |= {access for accesses in more.values() for access in accesses}
         names = {part: {each: own for each, own in known.items() if each not in wider} for part, known in names.items()}
         if not any(more.values()) and not wider:
-            raise NotEnoughError(
-                f"{plan.subject.id}: failed in a trial with only the rights that it had used before: {proof.failure}"
-            )
+            raise NotEnoughError(f"{plan.subject.id}: failed in a trial with only the recorded rights: {proof.failure}")
         rights = {part: rights[part] | more.get(part, frozenset()) for part in Part}
     raise NotEnoughError(f"{plan.subject.id}: its roles grant rights to further roles, more than {ROUNDS} times")
 
 
 def _granted(proof: Record, user: str) -> dict[Part, frozenset[Access]]:
-    """Return the rights that the account has to have because it grants them, by part."""
+    """Return the rights that the account needs because it grants them to others, by part."""
     found: dict[Part, frozenset[Access]] = {}
     for part, request in proof.refusals(user):
         found[part] = found.get(part, frozenset()) | granted_by(request)

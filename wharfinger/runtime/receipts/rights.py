@@ -45,7 +45,7 @@ Rights = Mapping[Part, frozenset[Access]]
 
 
 Names: TypeAlias = Mapping[Access, frozenset[str]]
-"""The names of the only objects for which an access is needed; an access that is not in it is needed for any object."""
+"""The names of the objects to which each access can be restricted; an access that is not listed is needed for any object."""
 NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
 """The verbs of requests for one object whose name RBAC knows."""
 MAX_NAMES: Final = 50
@@ -54,7 +54,7 @@ MAX_NAMES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The roles for a package: by namespace, "" for the cluster, the accesses that the role there allows.
+    """The roles for a package: the accesses that each role allows, by namespace ("" for the cluster).
 
     ``names`` restricts them.
     """
@@ -64,9 +64,9 @@ class Grant:
 
 
 def needed(requests: Iterable[JudgedRequest], user: str) -> frozenset[Access]:
-    """Return the accesses that the successful requests of a user needed, without those that every user has.
+    """Return the accesses that the successful requests of a user needed, without the accesses that every user has.
 
-    A request that was refused is left out, and so are discovery and reviews of the user's own rights.
+    Refused requests, discovery and reviews of the user's own rights are left out.
     """
     return frozenset(
         access
@@ -138,7 +138,7 @@ def _words(text: str) -> list[str]:
 def grant_of(rights: Rights, namespaces: Collection[str], names: Names | None = None) -> Grant:
     """Return the roles for all parts together.
 
-    ``namespaces``: those that exist before the installation. A Role can only be in one of these, so accesses to other
+    ``namespaces`` are the namespaces that exist before the installation. A Role can only be in one of these, so accesses to other
     namespaces are in the ClusterRole.
     """
     roles: dict[str, set[Access]] = {}
@@ -223,6 +223,6 @@ def objects_of(grant: Grant, account: ServiceAccount) -> list[JsonObject]:
 
 
 def grown(old: Rights, new: Rights) -> dict[Part, frozenset[Access]]:
-    """Return the rights that a newer version needs and the older one does not, by part; parts without any are missing."""
+    """Return the rights that only the newer version needs, by part; parts without such rights are missing."""
     found = {part: new.get(part, frozenset()) - old.get(part, frozenset()) for part in Part}
     return {part: accesses for part, accesses in found.items() if accesses}

@@ -25,7 +25,7 @@ REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "packagere
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A package in a folder of its author, and how it is installed."""
+    """A package in a folder of its author, and the way it is installed."""
 
     folder: Path
     name: str
@@ -63,8 +63,8 @@ class Subject:
 def read_subject(folder: Path, namespace: str, settings: JsonObject, *, as_module: bool | None = None) -> Subject:
     """Read the package in a folder. Blocking.
 
-    ``namespace`` is that of its release; "" for the default. ``as_module`` chooses between Application and Module if the package
-    allows both (None: an Application, unless it has the layout of a module). Raises PackageError.
+    ``namespace`` is the namespace of its release; "" for the default namespace. ``as_module`` chooses between Application and
+    Module if the package allows both (None: an Application, unless it has the layout of a module). Raises PackageError.
     """
     if not folder.is_dir():
         raise ArtifactError(f"{folder}: no such folder; name the one that has the package's files")
@@ -90,7 +90,7 @@ def next_version(version: str) -> str:
 
 
 def place(source: Path, target: Path, version: str) -> None:
-    """Copy a package's folder, in place of a former copy, under this version. Blocking. Raises ArtifactError."""
+    """Copy a package's folder under this version, and replace a former copy. Blocking. Raises ArtifactError."""
     try:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, symlinks=True)

@@ -1,4 +1,4 @@
-"""Receipts as text: roles in YAML that can be applied, with the reason of each, and rights that grew. Pure."""
+"""Receipts as text: roles in YAML that can be applied, with the reason of each role, and the added rights. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,6 +15,11 @@ def receipt_text(subject: Subject, receipt: Receipt) -> str:
         f"# The rights of the package {subject.name} {subject.version}, as {subject.id.kind} {subject.id}.",
         "# Bind these roles to the ServiceAccount that its spec.serviceAccountName names.",
     ]
+    if receipt.unready:
+        lines += [
+            "# The package was applied in the trial, but not ready; rights that it needs only once it is ready are missing here:",
+            f"# {receipt.unready}",
+        ]
     for part in Part:
         accesses = receipt.rights[part]
         lines += ["---", f"# {part}: {MEANINGS[part]}"]
@@ -46,15 +51,17 @@ def receipt_json(subject: Subject, receipt: Receipt, growth: Mapping[Part, froze
         for part in Part
     }
     found: JsonObject = {"package": subject.name, "version": subject.version, "kind": subject.id.kind, "rights": parts}
+    if receipt.unready:
+        found["notReady"] = receipt.unready
     if growth is not None:
         found["grown"] = {str(part): [_access(each) for each in sorted(more)] for part, more in growth.items()}
     return found
 
 
 def growth_text(growth: Mapping[Part, frozenset[Access]], old: str) -> str:
-    """Return the added rights as YAML comments, or a comment that there are none."""
+    """Return the added rights as YAML comments, or a comment that no rights were added."""
     if not growth:
-        return f"# No right is needed in addition to those of {old}.\n"
+        return f"# No rights are needed beyond those of {old}.\n"
     lines = [f"# Rights that {old} did not need:"]
     for part, accesses in growth.items():
         for place in sorted({each.namespace for each in accesses}):

@@ -1,11 +1,13 @@
 """A trial: a package is installed, upgraded and removed by a daemon in this process, under an account with certain rights.
 
 The API server is an embedded one that judges every request. It comes from the composition root, and reports each judged request
-to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. Its own requests are an
-administrator's; those that it makes for the package are the account's, so the record of the account's requests is the record of
-what the package needs.
+to an observer. The daemon is the one of `wharfinger run`, and so are its hooks and charts. It makes its own requests as an
+administrator, and requests for the package as the account. So the recorded requests of the account are all that the package
+needs.
 
-A trial ends when the package is gone, when its status reports a refused request, or after ``limit_s`` seconds for one step.
+A trial ends when the package is gone, when its status reports a refused request, or after ``limit_s`` seconds for one step. If a
+package was applied but is not ready by then, the next step begins: the package may wait for something that the embedded server
+cannot have, such as an API that its own pods serve.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -21,7 +23,7 @@ from wharfinger.cluster.api.connection import load_connection
 from wharfinger.cluster.api.errors import ConflictError
 from wharfinger.cluster.api.http_client import open_client
 from wharfinger.cluster.watch.informer import Informer, open_informer
-from wharfinger.formats.json.value import JsonObject, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, find_list, find_object, find_str
 from wharfinger.hooks.containment.cluster_access import CredentialsPolicy
 from wharfinger.kube.access_rules import JudgedRequest
 from wharfinger.packages.errors import PackageError
@@ -32,10 +34,13 @@ from wharfinger.runtime.daemon.service_manager import ServiceManager
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.receipts.rights import Grant, Part, objects_of, refused
 from wharfinger.runtime.receipts.subject import Subject, place, repository
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.hook_runs import HOOK_AGENT
 
 SETTLE_S: Final = 10.0
 """The time in seconds to wait for a hook to run after the given objects were created."""
+WAITING: Final = frozenset({Reason.NOT_READY, Reason.WORKLOAD_FAILED})
+"""The reasons of packages whose objects were applied and are not healthy."""
 LOOK_S: Final = 0.05
 ADMIN: Final = "receipt-admin"
 _DAEMON: Final = "wharfinger/"
@@ -78,10 +83,12 @@ class Record:
     requests: dict[Part, list[JudgedRequest]] = field(default_factory=dict)
     failed_in: Part | None = None
     failure: str = ""
+    unready: str = ""
+    """The reason why the package was applied but not ready within the limit; "" if it was ready."""
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:
-        """Record a request of the account. Requests of its hooks are a part of their own, in every phase."""
+        """Record a request of the account. In every phase, the requests of hooks are a part of their own."""
         if request.user != user:
             return
         own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")
@@ -157,7 +164,13 @@ class _Steps:
                 and find_str(obj, "status", "currentVersion", "version") == version
             )
 
-        await self._until(ready, f"is not ready in version {version}")
+        try:
+            await self._until(ready, f"is not ready in version {version}")
+        except TrialError:
+            obj = self.informer.get(self.plan.subject.key)
+            if self.record.refusals(self.plan.subject.account.user) or not _is_applied(obj, version):
+                raise
+            self.record.unready = find_str(obj, "status", "summary", "message")
 
     async def _until(self, holds: Callable[[JsonObject | None], bool], what: str) -> None:
         """Wait for a state of the resource.
@@ -178,7 +191,7 @@ class _Steps:
         raise TrialError(f"{self.plan.subject.id} {what} after {self.plan.limit_s:g} s: {said or 'it has no status'}")
 
     async def _show_objects(self) -> None:
-        """Create the given objects, and let the hooks run that are notified of them."""
+        """Create the given objects, and wait while the hooks that watch them run."""
         await self._until_idle()
         before = await self._runs()
         for obj in self.plan.objects:
@@ -199,8 +212,11 @@ class _Steps:
         return sum(hook.runs for hook in found.hooks) if found is not None else 0
 
     async def _until_idle(self) -> None:
-        """Wait until no task of the package runs or waits, and no event waits for a hook. Raises _RefusedError."""
-        with trio.move_on_after(self.plan.limit_s):
+        """Wait until no task of the package runs or waits, and no event waits for a hook. Raises _RefusedError, TrialError.
+
+        A package that is not ready has a task that waits for its objects, so it only gets SETTLE_S.
+        """
+        with trio.move_on_after(SETTLE_S if self.record.unready else self.plan.limit_s):
             while True:
                 found = await self.inspector.package(self.plan.subject.id.name)
                 if found is not None and not found.queue.tasks and not any(hook.waiting for hook in found.hooks):
@@ -209,7 +225,18 @@ class _Steps:
                 if self.record.refusals(self.plan.subject.account.user) and any("orbidden" in each for each in errors):
                     raise _RefusedError(errors[0])
                 await trio.sleep(LOOK_S)
-        raise TrialError(f"{self.plan.subject.id} still has work after {self.plan.limit_s:g} s")
+        if not self.record.unready:
+            raise TrialError(f"{self.plan.subject.id} still has work after {self.plan.limit_s:g} s")
+
+
+def _is_applied(obj: JsonObject | None, version: str) -> bool:
+    """Return whether all objects of this version were applied, so that the package only waits for their health."""
+    conditions = {find_str(each, "type"): each for each in find_list(obj, "status", "conditions")}
+    return (
+        find_str(obj, "status", "currentVersion", "version") == version
+        and find_str(conditions.get("ConfigurationApplied"), "status") == "True"
+        and find_str(conditions.get("Ready"), "reason") in WAITING
+    )
 
 
 def _config(kubeconfig: Path, folder: Path, programs: Programs) -> DaemonConfig:

@@ -48,7 +48,7 @@ _PAIR: Final = ") and ("
 
 
 class CanonicalError(FormatError):
-    """A value is not in the canonical form, or not of the machine that it should belong to."""
+    """A value is not in the canonical form, or belongs to another machine."""
 
 
 class _Constructor(Protocol):
@@ -56,10 +56,10 @@ class _Constructor(Protocol):
 
 
 class _Record:
-    """One class of records: its tag, a function that returns all fields, and the marks of those whose texts are kept.
+    """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept.
 
-    Records are encoded some dozens of times for each operation of a package, so all fields are taken at once, and only those
-    that are not numbers, booleans or kept texts are looked at.
+    Records are encoded some dozens of times for each operation of a package. So all fields are read at once, and only fields that
+    are not numbers, booleans or kept texts are encoded one by one.
     """
 
     __slots__ = ("get", "kept", "make", "names", "tag")
@@ -103,7 +103,7 @@ class _Quick(NamedTuple):
     texts: Callable[[object], tuple[str | None, ...]]
     lists: Callable[[object], tuple[tuple[str, ...] | None, ...]] | None
     is_bare: bool
-    """True if there are no texts that may need a mask."""
+    """True if no text of the class may need a mask."""
 
     def is_clean(self, value: object, clean: Clean) -> bool:
         """Return whether all texts of a record are known to need no mask."""
@@ -122,7 +122,9 @@ _Kept: TypeAlias = Mapping[str, frozenset[str]]
 
 
 def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
-    """Return how the library writes a class; None if it cannot, because fields are not of the simplest types."""
+    """Return the library's way to write a class; None if the library cannot write it, because some fields are not of the simplest
+    types.
+    """
     found = _texts_of(tag, kind, kept, "")
     if found is None:
         return None
@@ -132,9 +134,9 @@ def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
 
 
 def _texts_of(tag: str, kind: type, kept: _Kept, prefix: str) -> list[tuple[str, bool]] | None:
-    """Return the paths of the texts that may need a mask, and for each whether it leads to a tuple of texts.
+    """Return the paths of the texts that may need a mask, each with True if it leads to a tuple of texts.
 
-    None: there are fields of other types.
+    None: the class has fields of other types.
     """
     if not is_dataclass(kind):
         return None
@@ -243,7 +245,7 @@ class Codec:
         return self._other(kind, value, text, self.encode) if record is None else self._record(record, value, text)
 
     def _record(self, record: _Record, value: object, text: Text, clean: Clean | None = None) -> JsonValue:
-        """Return the form of a record; with ``clean``, that of its parts is fast to write."""
+        """Return the form of a record; with ``clean``, its parts are in the form that is fast to write."""
         encoded: list[JsonValue] = [record.tag]
         append = encoded.append
         for found, kept in zip(record.get(value), record.kept, strict=True):
@@ -297,7 +299,7 @@ class Codec:
                 return self.other(value, text)
 
     def other(self, value: object, _text: Text) -> JsonValue:
-        """Return the form of any other value. Raises CanonicalError, because there is none."""
+        """Raise CanonicalError, because values of this class have no form."""
         raise CanonicalError(
             f"{type(value).__name__}: objects of this type cannot be recorded; a state machine must not hold one"
         )
@@ -379,7 +381,7 @@ def _sorted(values: Iterable[JsonValue]) -> list[JsonValue]:
 
 
 def _constraint(text: str) -> VersionConstraint:
-    """Read a constraint, also one that `both` has made of two."""
+    """Read a constraint, which may be one that `both` has combined from two."""
     if text.startswith("(") and text.endswith(")") and _PAIR in text:
         first, _, second = text[1:-1].rpartition(_PAIR)
         return both(_constraint(first), parse_constraint(second))

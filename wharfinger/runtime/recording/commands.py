@@ -29,8 +29,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger replay FILE|DIR`."""
     parser.description = (
         "Step the machines of packages again from a recording (`wharfinger run --flight-recorder DIR`), and compare every state "
-        "and effect with the recorded one. No daemon and no cluster is needed. Exit code 0: all are identical; 1: one differs, "
-        "or the recording cannot be read, or is damaged."
+        "and effect with the recorded one. No daemon and no cluster is needed. Exit code 0: all are identical; 1: "
+        "one differs, or the recording is damaged or cannot be read."
     )
     parser.add_argument(
         "path", type=Path, metavar="FILE|DIR", help="a file of the recording, or the folder with all files"
@@ -65,13 +65,13 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def history_from(path: Path, name: str) -> HistorySnapshot | None:
-    """Return the events of a package in a recording; None if there are none. Raises RecordingError."""
+    """Return the events of a package in a recording; None if it has no events of the package. Raises RecordingError."""
     with _readable(path):
         return recorded_history(_records(path), name)
 
 
 def explanation_from(path: Path, name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain the state of a package at a time from a recording; None if it does not reach back so far. Raises
+    """Explain the state of a package at a time from a recording; None if the recording does not reach back so far. Raises
     RecordingError.
     """
     with _readable(path):
@@ -79,7 +79,7 @@ def explanation_from(path: Path, name: str, at: datetime) -> ExplanationSnapshot
 
 
 def _records(path: Path) -> Iterator[Record]:
-    """Yield the records that can be read, with a gap wherever others could not be read between them."""
+    """Yield the readable records, with a gap wherever unreadable ones lie between them."""
     is_gap = False
     for each in read_recording(path):
         if isinstance(each, Unread):
@@ -98,7 +98,7 @@ def _gap_before(record: Record) -> GapRecord:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Raise RecordingError also if a record has the form of another version."""
+    """Turn the error of a record that has the form of another version into a RecordingError."""
     try:
         yield
     except FormatError as error:

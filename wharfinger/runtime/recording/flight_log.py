@@ -107,7 +107,9 @@ class _Disk:
             os.close(descriptor)
 
     def _made(self, make: Callable[[], bytes]) -> bytes:
-        """Return a record that is made only now; nothing if that fails, because a recorder must never stop the daemon."""
+        """Make and return a record that was deferred; return nothing if that fails, because a recorder must never stop the
+        daemon.
+        """
         try:
             return b"%s\n" % make()
         except Exception:
@@ -138,7 +140,7 @@ class _Disk:
         self._delete_oldest(self.max_bytes - self.max_bytes // FILES)
 
     def _delete_oldest(self, room: int) -> None:
-        """Delete the files that nothing could be written to, and the oldest ones until the others fit into ``room`` bytes."""
+        """Delete files that could not be written to, and then the oldest files until the others fit into ``room`` bytes."""
         files = sorted(self._files())
         sizes = {path: path.stat().st_size for _, path in files}
         for _, path in files[:-1]:
@@ -176,7 +178,7 @@ class FlightLog:
     _scope: trio.CancelScope = field(default_factory=lambda: trio.CancelScope(shield=True))
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once before the next write, which is soon; the function appends the records to be written."""
+        """Call a function once, before the next write, which follows soon; the function appends the records to be written."""
         self._expected.add(drain)
         self._wake.set()
 
@@ -207,7 +209,7 @@ class FlightLog:
         self._wake.set()
 
     async def run(self) -> None:
-        """Write what is pending, again and again, until `stop`; what is pending then is written last."""
+        """Write pending records repeatedly until `stop`, and then the remaining ones."""
         with self._scope:
             while not self._stopping.is_set():
                 await self._wake.wait()
@@ -220,13 +222,13 @@ class FlightLog:
         self.disk.close()
 
     def recover(self) -> None:
-        """Begin another file if records were lost, so that the next ones are written."""
+        """Begin another file if records were lost, so that the next records can be written."""
         self._broken = False
         if self._lost:
             self.begin_file()
 
     def stop(self) -> None:
-        """Let `run` write what is pending, for at most LAST_S, and end."""
+        """Let `run` write the pending records, for at most LAST_S, and end."""
         self._scope.deadline = trio.current_time() + LAST_S
         self._stopping.set()
         self._wake.set()
@@ -258,7 +260,7 @@ class FlightLog:
     def _fail(self, error: OSError, unwritten: list[_Pending]) -> None:
         if not self.counters.failing:
             log.warning(
-                "the flight recorder cannot write to %s: %s; records are lost until it can, and the daemon goes on",
+                "the flight recorder cannot write to %s: %s; records are lost until it can write again, and the daemon continues",
                 self.disk.folder,
                 error.strerror or error,
             )

@@ -15,7 +15,7 @@ from wharfinger.runtime.recording.wording import STATUS, state_of, words_of, wor
 
 
 def history_of(rings: Rings, name: str) -> HistorySnapshot | None:
-    """Return the events of a package that are in memory; None if there are none."""
+    """Return the events of a package that are in memory; None if there are no events."""
     ring = rings.get(name)
     if ring is None or not len(ring):
         return None
@@ -24,7 +24,9 @@ def history_of(rings: Rings, name: str) -> HistorySnapshot | None:
 
 
 def recorded_history(records: Iterable[Record], name: str) -> HistorySnapshot | None:
-    """Return the events of a package in a recording, which may span several starts of the daemon; None if there are none."""
+    """Return the events of a package in a recording, which may span several starts of the daemon; None if it has no events of the
+    package.
+    """
     events: list[EventSnapshot] = []
     past = Past()
     for record in expanded(each for each in records if _concerns(each, name)):
@@ -40,7 +42,9 @@ def _concerns(record: Record, name: str) -> bool:
 
 
 def part_of(record: Record, name: str) -> EventRecord | StateRecord | None:
-    """Return what a record says about one package; None if nothing. The scheduler's records are about several packages."""
+    """Return the part of a record that is about one package; None if it has no such part. The scheduler's records are about
+    several packages.
+    """
     match record:
         case EventRecord(machine=SCHEDULER.name):
             return _scheduler_part(record, name)
@@ -53,7 +57,7 @@ def part_of(record: Record, name: str) -> EventRecord | StateRecord | None:
 
 
 def names_in(record: Record) -> tuple[str, ...]:
-    """Return the packages that a record says something about."""
+    """Return the packages that a record is about."""
     match record:
         case EventRecord(machine=SCHEDULER.name):
             subject = _subject(SCHEDULER.codec.plain(record.event))
@@ -65,7 +69,7 @@ def names_in(record: Record) -> tuple[str, ...]:
 
 
 def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple[EventSnapshot, ...]:
-    """Return the events of records that follow ``base``, which is changed."""
+    """Return the events of records that follow the state ``base``; ``base`` is updated."""
     events = []
     for record in records:
         if isinstance(record, StateRecord):
@@ -86,7 +90,7 @@ def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple
 
 
 def is_start(record: Record) -> bool:
-    """Return whether a daemon started with this record, so that nothing continues."""
+    """Return whether a daemon started with this record, so that no machine continues from earlier records."""
     return isinstance(record, HeadRecord) and record.first
 
 

@@ -8,8 +8,9 @@ bytes   content
 length  records, one a line (:mod:`wharfinger.runtime.recording.record`)
 ======  ======================================================================
 
-A daemon that was killed, or a full disk, leaves an incomplete frame at the end of a file; it is no error (`Torn`). A frame with a
-wrong checksum is damage (`Damage`); what follows it in the file cannot be read, because its place is not known. Pure.
+A daemon that was killed, or a full disk, leaves an incomplete frame at the end of a file; that is not an error (`Torn`). A frame
+with a wrong checksum is damage (`Damage`); the rest of the file cannot be read, because the place of the next frame is not known.
+Pure.
 """
 
 import zlib

@@ -1,4 +1,4 @@
-"""The machines that are recorded: for each its step, the form of its events and states, and what a step has changed.
+"""The recorded machines: the step of each, the form of its events and states, and the changes that a step has made.
 
 =========  ===================================================================  ==========================================
 machine    the pure function                                                    one state for
@@ -41,11 +41,11 @@ from wharfinger.runtime.scheduler import state as scheduler_state
 from wharfinger.runtime.status.reasons import Reason
 
 MOST_WAITING: Final = 16
-"""The most waiting tasks of a lane that a state lists; beyond that, only their number is compared."""
+"""The most waiting tasks of a lane that a state lists; of longer lanes, only the number of tasks is compared."""
 
 Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[object, ...]]]
 TextOf: TypeAlias = Callable[[str], Text]
-"""A function that returns, for a package, the function that masks its texts."""
+"""A function that returns the function that masks the texts of a package."""
 Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
 
 

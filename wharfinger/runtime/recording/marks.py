@@ -4,7 +4,7 @@ A definition, the settings and values, the monitors of hooks or the scope of an 
 changing. The machine of a package only reads a few of their attributes, and compares the objects by identity. So a recording
 has a number for each such object, and at its first mention also the attributes that the machine reads (`_details`). When a
 recording is read, a `StandIn` takes the object's place: the same number always gives the same stand-in, so comparisons by
-identity come out the same.
+identity have the same results.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 MARK: Final = "~"
 """The tag of a mark."""
 MOST_OBJECTS: Final = 40
-"""The number of objects of one package beyond which those that it does not refer to are forgotten."""
+"""The number of objects of one package beyond which objects that it no longer refers to are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +87,7 @@ class Marks:
 
     @property
     def has_many(self) -> bool:
-        """Return whether there are so many objects that those without a use should be forgotten."""
+        """Return whether there are so many objects that unused ones should be forgotten."""
         return len(self._objects) > MOST_OBJECTS
 
     def form(self, value: object, text: Text) -> JsonValue:
@@ -136,7 +136,7 @@ def plain(form: JsonValue) -> JsonValue:
 
 
 def stand_in(rest: list[JsonValue], known: dict[int, StandIn] | None) -> StandIn:
-    """Return the stand-in for a mark without its tag; ``known`` has those of earlier marks. Raises CanonicalError."""
+    """Return the stand-in for a mark without its tag; ``known`` has the stand-ins of earlier marks. Raises CanonicalError."""
     match rest:
         case [int(number)]:
             found = StandIn(number) if known is None else known.get(number)
@@ -187,9 +187,11 @@ _DETAILS: Final[dict[type, Callable[[Never, Text], list[JsonValue]]]] = {
     Manifest: _manifest,
     WorkScope: _scope,
 }
-"""The functions that return what is recorded of an object, its kind first. Of objects of other classes it is only the kind."""
+"""The functions that return the recorded attributes of an object, its kind first. Of objects of other classes, only the kind is
+recorded.
+"""
 MARKED: Final = frozenset((*_DETAILS, dict))
-"""The classes whose objects are marks wherever they are."""
+"""The classes whose objects are always recorded as marks."""
 
 
 def _details(value: object, text: Text) -> list[JsonValue]:

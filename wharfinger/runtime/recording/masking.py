@@ -3,8 +3,8 @@
 The texts of machines were masked by the tasks that reported them. This is the second line of defence: it masks the known
 secrets of the package, and everything that looks like a credential. A text is masked the same way for as long as a package is
 recorded, because a state may repeat the text of an event, and both must still agree when the recording is stepped again. If new
-secrets would change an earlier text, the package's texts are `renewed`: its machines are recorded from their states, not from
-their last events.
+secrets would change an earlier text, the package's texts are `renewed`: its machines are recorded from whole states again,
+instead of continuing from their last events.
 
 A machine may compare texts, so two texts that differ only in a secret must not become the same text. Each mark has a number, and
 the same part of a text always gets the same number: ``cannot log in with ***1``. The number says nothing about the secret.
@@ -28,7 +28,7 @@ _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 
 @dataclass(slots=True)
 class Renewals:
-    """The state that the maskings of all packages share: how often texts got another form, and the numbers of marks."""
+    """The state that the maskings of all packages share: how often the forms of texts changed, and the numbers of marks."""
 
     count: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Masking:
         self._redactor = TextRedactor()
         self._texts: dict[str, str] = {}
         self.clean: set[str | None] = {None}
-        """The texts that are known to contain no secret, and None. One call tells whether a record has only such texts."""
+        """The texts that are known to contain no secret, and None; it is used to check all texts of a record at once."""
         self.renewed = 0
         """The number of times that texts of this package were forgotten, because they get another form."""
 
@@ -71,7 +71,7 @@ class Masking:
         return self._mask(text) if found is None else found
 
     def of(self, _name: str) -> "Masking":
-        """Return this masking: all texts are of this package."""
+        """Return this masking itself, because all texts are of this package."""
         return self
 
     def _mask(self, text: str) -> str:
@@ -116,10 +116,10 @@ class Masking:
 
 
 class Derived:
-    """The masking of one step of a package: of the texts of its event, and of those that the machine made of them.
+    """The masking of one step of a package: of the texts of its event, and of the texts that the machine made from them.
 
-    If a text contains a text of the event, the masked form of that text is put into it, so that a replay, which only has the
-    masked form, makes the same text.
+    If a text of the machine contains a text of the event, that part is replaced by its masked form. So a replay, which only has
+    the masked form, makes the same text.
     """
 
     __slots__ = ("_masking", "masked")

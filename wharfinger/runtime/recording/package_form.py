@@ -36,10 +36,10 @@ Mark: TypeAlias = Callable[[object, Text], JsonValue]
 
 
 class Kind(Enum):
-    """The way in which a field is written."""
+    """The form in which a field is written."""
 
     PLAIN = auto()
-    """A number, a truth, a name, or a tuple of names: as it is."""
+    """A number, a boolean, a name, or a tuple of names, written as it is."""
     TIME = auto()
     MARK = auto()
     """A mark. Such fields are compared by identity."""
@@ -120,7 +120,7 @@ _HELD: Final = cast(
 
 
 def package_changes(codec: Codec, before: Package | None, after: Package, text: Text, mark: Mark) -> JsonValue:
-    """Return the form of what has changed; of everything if there was no state before."""
+    """Return the form of the changed parts; of all parts if there was no earlier state."""
     changed: JsonObject = {}
     if before is after:
         return changed

@@ -1,8 +1,8 @@
 """The machine of a package as it is recorded: its events with their surroundings, and its state by
 :mod:`~wharfinger.runtime.recording.package_form`.
 
-The surroundings of an event are its time and what the machine looks at beside the package: which operations run, and which scopes
-are cancelled. The text of a log line is not recorded, because it repeats texts of the event.
+The surroundings of an event are its time and everything that the machine reads beside the package: which operations run, and
+which scopes are cancelled. The text of a log line is not recorded, because it repeats texts of the event.
 """
 
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ class PackageCodec(Codec):
         return codec
 
     def reader(self) -> "PackageCodec":
-        """Return a codec that reads the records of one package from a whole state on."""
+        """Return a codec that reads the records of one package, beginning with a whole state."""
         codec = copy(self)
         codec._known = {}  # noqa: SLF001 - its own
         return codec

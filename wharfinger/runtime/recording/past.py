@@ -1,8 +1,8 @@
 """The state of one package at some time, accumulated from its records.
 
 Records contain only what a step changed. `Past.fold` adds one record to the result of the earlier ones, so the state at any
-time is the result of all records until then. It has what an explanation needs: the status, the scheduler's entry and the node
-that it is about, and the lanes of the queue. The daemon keeps one of them for each package as it records (`Past.update`), so
+time is the result of all records until then. The state has everything that an explanation needs: the status, the scheduler's
+entry and its node, and the lanes of the queue. While the daemon records, it keeps one Past for each package (`Past.update`), so
 that the oldest records can be dropped.
 """
 
@@ -22,7 +22,7 @@ MENTION: Final = "mention"
 """The tag of the event of another package, in the records of a package that it concerns: its own tag and the package follow."""
 _OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"
-"""The state of the scheduler's part of a record that mentions a package and does not change its node."""
+"""The scheduler's part of a record that mentions a package without changing its node."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,9 @@ class Past:
     """The node of the last NodeAdded event."""
     status: PackageStatus | None = None
     phase: dict[str, bool] = field(default_factory=dict)
-    """The records that tell the phase of the package: there is a ``definition``, one has ``joined``, the last was ``refused``."""
+    """The facts that determine the phase of the package: a ``definition`` was read, one has ``joined`` the scheduler, the last
+    one was ``refused``.
+    """
     lanes: JsonObject = field(default_factory=dict)
     tasks: JsonObject = field(default_factory=dict)
     """The tasks that wait in each lane, in order: pairs of a number and a name."""

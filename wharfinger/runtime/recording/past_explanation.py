@@ -27,7 +27,9 @@ from wharfinger.runtime.why.explanation import explain
 
 
 def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain a package's state at a time from the records in memory; None if there are none of it before that time."""
+    """Explain a package's state at a time from the records in memory; None if no record of the package is older
+    than that time.
+    """
     limit, pasts, late = at.timestamp(), dict[str, Past](), dict[str, float]()
     for each in {*rings.names(), name}:
         ring = rings.get(each)
@@ -47,7 +49,7 @@ def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | N
 
 
 def explain_recorded(records: Iterable[Record], name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain a package's state at a time from a recording; None if it has nothing of the package before that time."""
+    """Explain a package's state at a time from a recording; None if no record of the package is older than that time."""
     limit, pasts = at.timestamp(), dict[str, Past]()
     for record in expanded(takewhile(lambda each: each.time <= limit, records)):
         if is_start(record) or isinstance(record, GapRecord):

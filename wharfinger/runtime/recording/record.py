@@ -1,4 +1,4 @@
-"""The records of a recording, each one line of JSON: what a machine was given, and what became of its state.
+"""The records of a recording, each one line of JSON: the event that a machine received, and the changes of its state.
 
 ====  ================================================================================================================
 mark  record
@@ -26,7 +26,9 @@ FORMAT: Final = 4
 
 
 LATER: Final = "later"
-"""The state of an event whose changes are in a later record of the same machine, together with those of the events between."""
+"""The place of an event's changes if these are in a later record of the same machine, together with the changes of the events
+between.
+"""
 
 
 class Why(StrEnum):

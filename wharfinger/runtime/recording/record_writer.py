@@ -1,10 +1,10 @@
 """The writer of records: it encodes the steps of machines for a log, many at once.
 
-A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for
-as long as each of them begins with the state that the last one left; the replay relies on that. The changes of a state are
-written once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most
-steps of a task follow each other within a moment. Only the kinds of effects are written. A replay steps the machine through all
-events, so it knows each state and each effect.
+A machine's state is written as a whole when it is first seen in a file of the log. After that, only its steps are written, for as
+long as each step begins with the state in which the last one ended; the replay relies on that. The changes of a state are written
+once for all steps of a machine that are encoded together, in the record of the last of them (`LATER`), because most steps of a
+task follow each other within a moment. Only the kinds of effects are written. A replay steps the machine through all events, so
+it knows each state and each effect.
 
 Synchronous: no trio, no I/O. The log (`Log`) takes bytes and decides when a file begins.
 """
@@ -64,7 +64,7 @@ class Log(Protocol):
         ...
 
     def expect(self, drain: Callable[[], None]) -> None:
-        """Call a function once before the next write, which is soon; the function appends the records to be written."""
+        """Call a function once, before the next write, which follows soon; the function appends the records to be written."""
         ...
 
     def append(self, *records: Lines | Later) -> None:
@@ -222,7 +222,7 @@ class RecordWriter:
         return sum(len(batch) for batch in batches if isinstance(batch, list)) - made
 
     def begin(self) -> None:
-        """Begin to add records, which all are for one file."""
+        """Begin to add records, all of them for one file."""
         self._file = self._sink.file
 
     # --- the scheduler ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 Each observer is called after its machine has stepped and before the effects are performed, so the records are in the order of
 the steps. An observer only puts the step aside, which takes a microsecond: states, events and effects never change. `drain` keeps
-and encodes the steps later, many at once. An error of the recorder is logged once, counted, and costs that record.
+and encodes the steps later, many at once. An error of the recorder is logged once and counted, and its record is lost.
 
 Texts are masked before they are kept anywhere (:mod:`wharfinger.runtime.recording.masking`). Records are made by the writer
 (:mod:`wharfinger.runtime.recording.record_writer`).
@@ -42,7 +42,9 @@ log = logging.getLogger(__name__)
 MOST_ASIDE: Final = 128
 """The most steps that are put aside. They may keep old values and stopped monitors alive."""
 MOST_ENCODED: Final = 512
-"""The same while there is a log, which takes the steps every moment; more are encoded at once, which takes some milliseconds."""
+"""The same limit if there is a log, which takes the steps every moment. If more are put aside, they are encoded at once, which
+takes some milliseconds.
+"""
 
 
 class Recorder:
@@ -93,7 +95,7 @@ class Recorder:
         after: lifecycle_machine.Package | None,
         effects: tuple[lifecycle_machine.Effect, ...],
     ) -> None:
-        """Record a step of a package's lifecycle. Events that are refused because there is no such package are left out."""
+        """Record a step of a package's lifecycle. Events that are refused because the package is not known are left out."""
         if before is not None or after is not None:
             self._number += 1
             self._put_aside(Step(self._number, self._now(), LIFECYCLE, name, name, before, event, after, effects))
@@ -196,7 +198,7 @@ class Recorder:
     def _failed(self, records: int) -> None:
         """Count records that an error of the recorder has lost. The machines do not notice it."""
         if not self._failures:
-            log.exception("the recorder failed; the record is lost, and further ones are only counted")
+            log.exception("the recorder failed; the record is lost, and further lost records are only counted")
         self._failures += records
         if self._writer is not None:
             self._writer.forget_all()  # what follows is recorded from whole states
@@ -252,7 +254,7 @@ def _concerned(
 
 
 def _subject(event: scheduler_events.Event) -> str:
-    """Return the package that an event is about; empty if it is about all."""
+    """Return the package that an event is about; empty if it is about all packages."""
     match event:
         case scheduler_events.NodeAdded(node):
             return node.name

@@ -31,7 +31,7 @@ MOST_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A step that came out differently. ``number`` is that of the record, ``what`` names what differs."""
+    """A step whose replay differs. ``number`` is the number of the record, ``what`` names the part that differs."""
 
     number: int
     time: float
@@ -51,7 +51,7 @@ class Replay:
     states: int = 0
     """The whole states that were recorded: adopted, or compared at the beginning of a file."""
     skipped: int = 0
-    """The events that could not be stepped: of machines that differ already."""
+    """The number of events that were not stepped, because their machines differ already."""
     lost: int = 0
     packages: set[str] = field(default_factory=set)
     _states: dict[tuple[str, str], object] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Replay:
     """The states from which changes are still to be compared, with the numbers of the events since then."""
 
     def take(self, record: Record) -> Difference | None:
-        """Step one record; return the difference, if there is one. Raises CanonicalError if it is of no known machine."""
+        """Step one record; return the difference, if there is one. Raises CanonicalError if the record's machine is not known."""
         match record:
             case HeadRecord(first=first):
                 if first:
@@ -222,7 +222,7 @@ def _machine(name: str) -> Machine:
 
 
 def _is_over(machine: Machine, after: object) -> bool:
-    """Return whether nothing is left of a machine, so that its next record has a whole state."""
+    """Return whether a machine has ended, so that the next record of its name has a whole state."""
     if machine is LIFECYCLE:
         return after is None
     return machine is QUEUE and not getattr(after, "lanes", None)

@@ -55,7 +55,7 @@ LEAST_OF_ONE: Final = 8
 MOST_GONE: Final = 100
 
 _TOLD: Final = frozenset({BeginUpdate, BeginReconciliation, BeginDisable, BeginVote, RepeatVote, Tell, GiveWay})
-"""The effects of a package that are kept: they tell what was decided."""
+"""The effects of a package that are kept: they show the decisions."""
 _SIMPLE: Final = frozenset(kind for kind in PACKAGE_CODEC.kinds if PACKAGE_CODEC.is_simple(kind))
 """The classes of events of packages that are kept: they refer to nothing large."""
 _BEFORE: Final[dict[str, object]] = {LIFECYCLE.name: None, JOURNAL.name: {}, QUEUE.name: QueueState()}
@@ -120,7 +120,7 @@ class PackageStep(msgspec.Struct, frozen=True, gc=False):
     event: object
     after: PackageStatus
     phase: tuple[bool, bool, bool]
-    """A definition was read, a definition is the node, the last one was refused."""
+    """Three facts: a definition was read, a definition is the node, the last definition was refused."""
     effects: tuple[object, ...]
 
 
@@ -266,9 +266,9 @@ class Rings:
         return ring
 
     def gone(self, name: str) -> tuple[str, ...]:
-        """Keep the steps of a package that is gone, until too many others are gone after it.
+        """Keep the steps of a package that is gone, until too many others have gone later.
 
-        Return the packages whose steps were dropped for it.
+        Return the packages whose steps were dropped instead.
         """
         ring = self._rings.pop(name, None)
         if ring is not None:
@@ -278,12 +278,12 @@ class Rings:
         return tuple(self._gone.popitem(last=False)[0] for _ in range(most))
 
     def get(self, name: str) -> Ring | None:
-        """Return the steps of a package, also of one that is gone; None if there are none."""
+        """Return the steps of a package, even if the package is gone; None if there are no steps."""
         found = self._rings.get(name)
         return self._gone.get(name) if found is None else found
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the packages that are there, sorted."""
+        """Return the names of the packages that are not gone, sorted."""
         return tuple(sorted(self._rings))
 
     def count(self) -> int:

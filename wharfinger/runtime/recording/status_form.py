@@ -45,7 +45,7 @@ _make: Final = cast("_Make", PackageStatus)
 
 
 def status_changes(before: PackageStatus | None, after: PackageStatus, text: Text) -> JsonValue:
-    """Return the form of what has changed; of everything if there was no status before."""
+    """Return the form of the changed parts; of all parts if there was no earlier status."""
     stages: JsonObject = {}
     if before is None or before.stages is not after.stages:
         old = before.stages if before is not None else {}

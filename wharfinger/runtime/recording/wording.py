@@ -38,7 +38,9 @@ _QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """An event in words, and its cause. ``decides``: it is a decision or its reason, not only a step of carrying one out."""
+    """An event in words, and its cause. ``decides``: the event is a decision or its reason, and not only a step that carries out
+    a decision.
+    """
 
     event: str
     cause: str = ""

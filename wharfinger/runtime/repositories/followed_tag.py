@@ -1,6 +1,7 @@
-"""The tag that a resource gets from a repository now, for builds without a daemon.
+"""The tag that a repository now gives for a resource's version, for builds without a daemon.
 
-A build has no installed version, so no update policy applies: the tag is the newest version of a range, or that of a channel.
+A build has no installed version, so no update policy applies: the tag is the newest version of a range, or the version of a
+channel.
 """
 
 from datetime import UTC, datetime

@@ -1,8 +1,8 @@
 """One scan of one package: from the tags of a registry to its index.
 
-A scan lists the tags with one request, and compares them with the last scan. If nothing is new, it only asks for the tags that
-are followed: the channels, and the versions in use, whose tag may have moved. Details are read once for each of the newest
-versions, and again for a tag that has moved.
+A scan lists the tags with one request, and compares them with the last scan. If no tag is new, it only asks for the followed
+tags: the channels, and the versions in use, whose tags may have moved. Details are read once for each of the newest versions, and
+again for a tag that has moved.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ async def scan_package(
     full: bool = False,
     detailed: int = DETAILED,
 ) -> PackageIndex:
-    """Return the index as it is now; an equal one if nothing has changed. ``full``: read all details again.
+    """Return the present index; it is equal to the former one if nothing has changed. ``full``: read all details again.
     ``detailed`` is the number of newest versions whose details are read.
 
     ``path`` is the package in the registry. Raises PackageError.
@@ -71,6 +71,7 @@ async def scan_package(
     wanted += sorted(each for each in interest.versions if each in versions or each in there)
     if versions and (newest := known.get(versions[0])) is not None and newest.unreadable:
         wanted.append(versions[0])  # its author may push a package under the same tag
+    wanted += (each for each in versions[1:detailed] if each in known and not known[each].digest)
     details = {each: known[each] for each in versions[:detailed] if each in known}
     for version in dict.fromkeys(wanted):
         if (found := await _details(registry, path, version, known.get(version))) is not None:
@@ -88,7 +89,7 @@ async def scan_package(
 
 
 async def _details(registry: Registry, path: str, version: str, before: VersionDetails | None) -> VersionDetails | None:
-    """Return the details of a version; ``before`` if its tag has not moved. None if the tag is gone by now."""
+    """Return the details of a version; they are ``before`` if its tag has not moved. None if the tag is gone by now."""
     try:
         descriptor = await registry.resolve(path, tag_of_version(version))
     except ArtifactNotFoundError:
@@ -101,6 +102,8 @@ async def _details(registry: Registry, path: str, version: str, before: VersionD
         config = await _config(registry, path, manifest)
     except (ArtifactError, FormatError) as error:
         return VersionDetails(descriptor.digest.text, unreadable=_text(f"it is not a package: {error}"))
+    except ArtifactNotFoundError as error:  # its content may be pushed again under the same digest, so that is not kept
+        return VersionDetails("", unreadable=_text(f"it is incomplete: {error}"))
     return read_details(manifest.descriptor.digest, config, tag=_other(descriptor.digest, manifest))
 
 
@@ -111,7 +114,7 @@ async def _target(
     before: ChannelTarget | None,
     details: Mapping[str, VersionDetails],
 ) -> ChannelTarget | None:
-    """Return the target of a channel; None if its tag is gone, or names no version."""
+    """Return the target of a channel; None if its tag is gone, or does not point at a version."""
     try:
         digest = (await registry.resolve(path, name)).digest
         if before is not None and (before.tag or before.digest) == digest.text:
@@ -126,7 +129,9 @@ async def _target(
 
 
 def _other(digest: Digest, manifest: Manifest) -> str:
-    """Return the digest of a tag if the manifest has another one, because the tag points at an image index; otherwise ""."""
+    """Return the digest of a tag if it differs from the manifest's digest, because the tag points at an image index; otherwise
+    "".
+    """
     return "" if digest == manifest.descriptor.digest else digest.text
 
 

@@ -72,14 +72,14 @@ WORKERS: Final = 4
 """The number of repositories that are scanned at once."""
 RETRY_S: Final = 5.0
 LOOKED_UP: Final = 8
-"""The number of newest versions that are read of a package that nobody follows."""
+"""The number of newest versions that are read of a package that no resource follows."""
 MAX_LOOKED_UP: Final = 100
 LOOKED_UP_S: Final = 300.0
-"""The seconds for which they are kept."""
+"""The seconds for which these versions are kept."""
 FAILED_S: Final = 30.0
-"""The seconds after which a package is looked up again that could not be read, or not in time."""
+"""The seconds until the next lookup of a package that could not be read, or not in time."""
 _CHECKED: Final = "checked-by-wharfinger"
-"""A name of a package for opening a source that is only checked; nothing of that name is requested."""
+"""The name of a package with which a source is opened only to check it; no package of this name is requested."""
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class Repositories:
     _scans: dict[str, Scans] = field(default_factory=dict)
     _problems: dict[str, dict[str, str]] = field(default_factory=dict)
     _failures: dict[str, str] = field(default_factory=dict)
-    """Why repositories cannot be used, by name."""
+    """The reasons why repositories cannot be used, by name."""
     _looked_up: dict[tuple[str, str], tuple[float, PackageIndex | None]] = field(default_factory=dict)
     """The packages that were looked up, each with the time until which that counts; None if it failed."""
     _looking_up: KeyedLocks = field(default_factory=KeyedLocks)
@@ -262,7 +262,9 @@ class Repositories:
     async def _scanned(
         self, name: str, package: str, source: Source, interest: Interest, *, full: bool
     ) -> PackageIndex | None:
-        """Return the new index of a package; None if the repository does not have it, which is recorded. Raises PackageError."""
+        """Return the new index of a package; None, which is recorded, if the repository does not have the package. Raises
+        PackageError.
+        """
         before = self.index(name, package) or PackageIndex(name, package)
         # Only the files of such a package have its details, and they are not downloaded for a scan. A git tag may move, though.
         detailed = DETAILED if _has_details(source) else 0
@@ -315,7 +317,7 @@ class Repositories:
         indexes: Sequence[PackageIndex] | None = None,
         is_first: bool = False,
     ) -> None:
-        """Write the status, if it differs; after the first scan of a process, if more than its time differs.
+        """Write the status, if it differs; after the first scan of a process, only if more than the time of the scan differs.
 
         Raises ClusterError.
         """

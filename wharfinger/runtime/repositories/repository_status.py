@@ -1,4 +1,4 @@
-"""The status of a PackageRepository: when it was scanned, what it has, and whether it can be used. Pure."""
+"""The status of a PackageRepository: the time of its last scan, its packages, and whether it can be used. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Verdict:
 
 
 def scan_verdict(indexes: Sequence[PackageIndex], problems: Mapping[str, str]) -> Verdict:
-    """Return the verdict about a repository that answered; ``problems`` are those of single packages."""
+    """Return the verdict about a repository that answered; ``problems`` are the problems of single packages."""
     if problems:
         name, message = sorted(problems.items())[0]
         more = f" (and {len(problems) - 1} more packages)" if len(problems) > 1 else ""
@@ -85,8 +85,8 @@ def status_object(
 ) -> JsonObject:
     """Return the new status over the ``written`` one.
 
-    ``scanned`` is the time of a new scan, and ``changed`` that of new results; None leaves the written time. ``indexes`` are
-    all followed packages; None leaves the written ones.
+    ``scanned`` is the time of a new scan, and ``changed`` the time of new results; None leaves the written time. ``indexes`` are
+    all followed packages; None leaves the written packages.
     """
     body: JsonObject = {
         "observedGeneration": generation,

@@ -1,6 +1,6 @@
 """The Applications and Modules that use a PackageRepository, and the tags that they follow. Pure.
 
-The uses are kept while objects change, so that a change of one object costs the same with ten packages and with ten thousand.
+The uses are updated at each change of an object, so that a change costs the same with ten packages and with ten thousand.
 """
 
 from collections import defaultdict
@@ -53,7 +53,7 @@ class Uses:
     _by_repository: defaultdict[str, dict[ObjectKey, Use]] = field(default_factory=lambda: defaultdict(dict))
 
     def put(self, key: ObjectKey, use: Use | None) -> frozenset[str]:
-        """Replace the use of a resource (None: it has none). Return the repositories whose uses have changed."""
+        """Replace the use of a resource (None: it uses no repository). Return the repositories whose uses have changed."""
         before = self._of.get(key)
         if before == use:
             return frozenset()

@@ -1,4 +1,4 @@
-"""The decision when to scan a repository, and which of its packages. Pure; times are seconds of one monotonic clock.
+"""The decision when to scan a repository, and which packages to scan. Pure; times are seconds of one monotonic clock.
 
 ==========================================  ==============================  ================================================
 event                                       scanned                         next scan
@@ -34,7 +34,7 @@ class Scans:
     failures: int = 0
     done: Mapping[str, Interest] = field(default_factory=dict)
     full: bool = False
-    """True if the scan that failed was to read all details."""
+    """True if the failed scan was to read all details."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,11 @@ MAX_PACKAGES: Final = 12
 """The number of packages whose versions are read for one search."""
 
 OtherVersions: TypeAlias = Callable[[str], Awaitable[Sequence[Node]]]
-"""A function that returns a package in the versions that its repository has, the newest first; () if they are not known."""
+"""A function that returns a package in all versions of its repository, the newest first; () if the versions are not known."""
 
 
 def needs_of(spec: PackageSpec, details: VersionDetails) -> Requirements:
-    """Return the requirements of a version that is installed for a resource. Raises FormatError."""
+    """Return the requirements of a version, as it would be installed for a resource. Raises FormatError."""
     of_module = isinstance(spec.id, ModuleId)
     needs = read_requirements(details.requirements, "requirements", of_module=of_module)
     if details.kubernetes and needs.kubernetes is None:

@@ -28,7 +28,9 @@ _COUNTS: Final = (
         "objects of one wave of a release that are applied or deleted at the same time",
     ),
     _Option(
-        "slow_concurrency", "--apply-slow-workers", "additional operations that hang, or are retried because they hung"
+        "slow_concurrency",
+        "--apply-slow-workers",
+        "number of additional operations, for those that hang or are retried because they hung",
     ),
     _Option("round_size", "--apply-round-size", "changes that are processed in one round"),
 )
@@ -52,7 +54,7 @@ _SECONDS: Final = (
     _Option(
         "permanent_retry_s",
         "--apply-retry-refused",
-        "time between two retries of an object whose failure only a change can resolve",
+        "time between two retries of an object whose failure only a change of it can resolve",
     ),
     _Option(
         "refresh_s",

@@ -45,7 +45,9 @@ def read_archives(obj: JsonObject) -> tuple[tuple[ArchiveFile, ...], CarriedArch
         files[(file.name, file.version)] = file
         parts = _parts(entry, where)
         if bool(file.url) == bool(parts):
-            raise SpecError(f"{where}: expected exactly one of url and secrets; name the archive's place once")
+            raise SpecError(
+                f"{where}: expected exactly one of url and secrets; remove one of them, or add the missing one"
+            )
         if parts:
             carried.append((number, parts))
     return tuple(files.values()), tuple(carried)

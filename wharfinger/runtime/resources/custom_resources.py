@@ -28,7 +28,7 @@ OF_POOLS: Final = frozenset({"WorkerPool", "WorkerClaim"})
 
 
 def own_crds() -> tuple[JsonObject, ...]:
-    """Return the manifests that ship with this version, those of OF_POOLS included, sorted by file name."""
+    """Return the manifests that ship with this version, including the kinds OF_POOLS, sorted by file name."""
     folder = files("wharfinger.runtime") / "crds"
     entries = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
@@ -39,7 +39,7 @@ def own_crds() -> tuple[JsonObject, ...]:
 async def ensure_crds(
     client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now, *, worker_pools: bool = False
 ) -> None:
-    """Apply the CRDs and wait until they are established; with ``worker_pools`` also those of OF_POOLS. Raises ClusterError."""
+    """Apply the CRDs and wait until they are established; with ``worker_pools``, the kinds OF_POOLS, too. Raises ClusterError."""
     crds = [crd for crd in own_crds() if worker_pools or find_str(crd, "spec", "names", "kind") not in OF_POOLS]
     for crd in crds:
         await client.apply(crd, field_manager=field_manager, force=True)
@@ -60,8 +60,8 @@ async def check_crds(client: ClusterClient) -> None:
         missing = _status_fields(crd) - _status_fields(found)
         if missing:
             raise ClusterError(
-                f"{name_of(crd)} is older than this daemon: its status lacks {', '.join(sorted(missing))}; upgrade the main "
-                "daemon, which applies it"
+                f"{name_of(crd)} is older than this daemon: its status lacks {', '.join(sorted(missing))}; upgrade "
+                "the main daemon, which applies this CRD"
             )
 
 

@@ -1,9 +1,9 @@
 """The default service accounts of namespaces: the account of a package whose resource names none.
 
 A namespace with the label ``wharfinger.dev/service-account: NAME`` gives this account (of the same namespace) to all releases in
-the namespace: those of its Applications, and those of Modules that name it in ``spec.namespace``. ``spec.serviceAccountName`` has
-priority. Only users who may edit namespaces can set the label. It is a label, not an annotation, so that a watch can select the
-namespaces with it.
+the namespace: the releases of its Applications, and of Modules that name the namespace in ``spec.namespace``.
+``spec.serviceAccountName`` has priority. Only users who may edit namespaces can set the label. It is a label, not an annotation,
+so that a watch can select the namespaces with it.
 
 The account is part of each package's desired state, so another label is another desired state. Until the labels are known, the
 controller starts no package.
@@ -29,7 +29,7 @@ class DefaultAccounts:
         self.informer = informer
 
     def of(self, namespace: str) -> str:
-        """Return the name of the namespace's default account; empty if it has none."""
+        """Return the name of the namespace's default account; empty if the namespace has no such label."""
         found = self.informer.get(ObjectKey(NAMESPACE, "", namespace))
         labels = find_object(found, "metadata", "labels") if found is not None else {}
         return find_str(labels, ACCOUNT_LABEL)

@@ -68,12 +68,12 @@ PackageId: TypeAlias = AppId | ModuleId
 
 
 def is_global(identity: PackageId) -> bool:
-    """Return whether the package is the Module ``global``, whose hooks are the global ones."""
+    """Return whether the package is the Module ``global``, whose hooks are the global hooks."""
     return isinstance(identity, ModuleId) and identity.name == GLOBAL
 
 
 def has_release(identity: PackageId) -> bool:
-    """Return whether the package can ever have been installed; False if Helm refuses its name."""
+    """Return whether a package of this name can have been installed; False if Helm refuses the name."""
     try:
         return bool(identity.release)
     except IdentityError:
@@ -103,7 +103,7 @@ def package_id(name: str) -> PackageId:
 def _release(name: str, who: str) -> str:
     if len(name) > MAX_RELEASE_NAME:
         raise IdentityError(
-            f"{who}: the name has {len(name)} characters, and a Helm release name at most {MAX_RELEASE_NAME}; "
-            "choose a shorter one"
+            f"{who}: expected a name of at most {MAX_RELEASE_NAME} characters, as Helm demands of releases, found "
+            f"{len(name)}; choose a shorter name"
         )
     return name

@@ -27,8 +27,9 @@ class RepositoryUnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The lookup of references. ``local_packages`` are the folders in which repositories may lie, ``token_folders`` those
-    in which their tokens may lie."""
+    """The lookup of references. ``local_packages`` are the folders in which repositories may lie, ``token_folders`` the folders
+    in which their tokens may lie.
+    """
 
     repositories: Informer
     references: References
@@ -54,8 +55,8 @@ class Lookup:
         return self._source(spec, repository), settings
 
     def last_settings(self, spec: PackageSpec) -> ResolvedSettings:
-        """Return a package's settings from its references as last seen. Raises SettingsSourceError if a source is missing or
-        was not looked up yet.
+        """Return a package's settings, from the last seen state of the objects that it refers to. Raises SettingsSourceError if a
+        source is missing or was not looked up yet.
         """
         return resolve_settings(spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from})
 

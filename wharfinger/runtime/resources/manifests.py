@@ -46,7 +46,7 @@ class Platform:
 def installed_definition(
     tree: Path, identity: PackageId, *, package: str, version: str, static: JsonObject | None
 ) -> Definition:
-    """Read the definition of a package's files as a resource installs them; ``static`` are values of a modules directory.
+    """Read the definition of a package from its files, as a resource installs it; ``static`` are values of a modules directory.
 
     Blocking. Raises PackageError, FormatError.
     """
@@ -88,7 +88,7 @@ def chart_request(
 
 
 def with_overrides(found: Rendered, wanted: Directives) -> tuple[Rendered, tuple[str, ...]]:
-    """Apply the overrides of the user and of maintenance to a render; return also the overrides that match no object. Blocking.
+    """Apply the overrides of the user and of maintenance to a render; also return the overrides that match no object. Blocking.
     Raises RenderError.
     """
     unmatched: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """The part of a resource that a revision was made from, as the record of the revision keeps it.
 
-A rollback returns to it: to the same content of the package, by its digest, with the same settings, overrides and patches. The
-settings are complete, with the texts from Secrets that they refer to, because those may have changed since. So the record is
-kept in Secrets only, and the paths of these texts are kept with it.
+A rollback returns to this state: to the same content of the package, by its digest, with the same settings, overrides and
+patches. The settings are complete, with the texts from Secrets that they refer to, because those may have changed since. So the
+record is kept in Secrets only, and the paths of these texts are kept with it.
 """
 
 from dataclasses import dataclass, field
@@ -52,16 +52,18 @@ class RecordedWish:
 
     @property
     def content(self) -> str:
-        """Return a checksum of everything but the digest, to compare it with a wish that is not fetched yet."""
+        """Return a checksum of everything but the digest, to compare it with a desired state whose package is not fetched yet."""
         return checksum({**self.document, "digest": ""})
 
     def differs(self, content: str, digest: str) -> bool:
-        """Return whether this wish differs from the one with this content and digest; an unknown digest ("") never differs."""
+        """Return whether this desired state differs from the one with this content and digest; an unknown digest ("") never
+        differs.
+        """
         return self.content != content or (bool(digest and self.digest) and self.digest != digest)
 
     @property
     def document(self) -> JsonObject:
-        """Return the wish in the form in which it is kept."""
+        """Return the desired state in its recorded form."""
         hidden: list[JsonValue] = [list[JsonValue](path) for path in sorted(self.hidden)]
         return {
             "package": self.package,
@@ -75,12 +77,12 @@ class RecordedWish:
         }
 
     def encoded(self) -> bytes:
-        """Return the document as bytes; equal wishes have equal bytes."""
+        """Return the document as bytes; equal desired states have equal bytes."""
         return canonical_json(self.document)
 
 
 def wish_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedWish:
-    """Return the wish of a resource whose package is not fetched yet; its digest is the pinned one, or ""."""
+    """Return the desired state of a resource whose package is not fetched yet; its digest is the pinned digest, or ""."""
     wanted = spec.directives
     return RecordedWish(
         package=spec.package,
@@ -95,7 +97,7 @@ def wish_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedWish:
 
 
 def read_wish(document: JsonObject) -> RecordedWish:
-    """Read the form in which a wish is kept. Raises FormatError."""
+    """Read the recorded form of a desired state. Raises FormatError."""
     hidden = (path for path in find_list(document, "hidden") if isinstance(path, list))
     return RecordedWish(
         package=find_str(document, "package"),

@@ -1,4 +1,4 @@
-"""The Secrets and ConfigMaps that specs refer to, followed one by one: no other Secrets of the cluster are read.
+"""The Secrets and ConfigMaps that specs refer to; each is watched on its own, so that no other Secrets of the cluster are read.
 
 An owner (a package or a repository) requests objects. Each object is followed by one watch, however many owners request it,
 until no owner requests it any more. Owners are notified when an object was first looked up, when it changes, and when the
@@ -33,7 +33,7 @@ class References:
     """The referenced objects. Use `open_references`."""
 
     def __init__(self, client: ClusterClient, nursery: trio.Nursery, on_change: Callable[[str], None]) -> None:
-        """Make references; private to `open_references`, which owns the nursery."""
+        """Initialize the references; only `open_references` calls this, because it owns the nursery."""
         self._client = client
         self._nursery = nursery
         self._on_change = on_change
@@ -66,7 +66,7 @@ class References:
         return followed is not None and followed.looked_up
 
     def problem(self, key: ObjectKey) -> str:
-        """Return why the object could not be looked up yet; empty if it was, or if no problem is known."""
+        """Return why the object could not be looked up yet; empty if it was looked up, or if no problem is known."""
         followed = self._followed.get(key)
         if followed is None or followed.informer is None or followed.looked_up:
             return ""

@@ -13,7 +13,9 @@ from wharfinger.runtime.resources.identity import PackageId
 
 @dataclass(slots=True)
 class ReleaseClaims:
-    """Claims by (namespace, release). ``on_free`` is called with each package that was refused a release which is free now."""
+    """Claims by (namespace, release). When a release becomes free, ``on_free`` is called with each package that
+    was refused it.
+    """
 
     on_free: Callable[[str], None]
     _owners: dict[tuple[str, str], PackageId] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class ReleaseClaims:
         return self._owners.get((namespace, release))
 
     def give_up(self, name: str) -> None:
-        """Release the claim of a package that is gone, or wants no release."""
+        """Give up the claim of a package that is gone, or needs no release."""
         self._give_up(name)
         for refused in self._refused.values():
             refused.discard(name)

@@ -1,7 +1,7 @@
 """The policy for applied objects, and for their deletion: some fields of a package's resource, read and checked.
 
-``spec.drift`` decides about fields that other managers change, ``spec.healthChecks`` defines readiness for kinds that only
-their author knows, ``spec.deletionPolicy`` decides which objects a removal deletes, ``spec.allowEmpty`` lets an upgrade leave
+``spec.drift`` decides about fields that other managers change, ``spec.healthChecks`` defines readiness for custom kinds,
+``spec.deletionPolicy`` decides which objects a removal deletes, ``spec.allowEmpty`` allows an upgrade after which the release has
 no objects. None of them changes the rendered chart.
 """
 
@@ -34,7 +34,7 @@ class DeletionPolicy(StrEnum):
     DELETE_ALL = "DeleteAll"
     """Delete all objects including data, except objects with ``helm.sh/resource-policy: keep``."""
     ORPHAN = "Orphan"
-    """Delete no object: all are kept, and belong to no release any more."""
+    """Delete no object: all objects are kept, and no longer belong to a release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Upkeep:
     health: tuple[HealthRule, ...] = ()
     deletion: DeletionPolicy = DeletionPolicy.DELETE
     allow_empty: bool = False
-    """True if an upgrade may leave no objects of the release."""
+    """True if the release may have no objects after an upgrade."""
     digest: str = ""
 
 
@@ -66,7 +66,7 @@ def read_upkeep(spec: JsonObject) -> Upkeep:
 
 
 def read_deletion(spec: JsonObject) -> DeletionPolicy:
-    """Read the one field that a removal needs, even if the others are wrong. Raises FormatError, which names it."""
+    """Read the only field that a removal needs, even if the other fields are wrong. Raises FormatError, which names the field."""
     said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
     if said not in set(DeletionPolicy):
         known = ", ".join(policy.value for policy in DeletionPolicy)

@@ -2,8 +2,9 @@
 
 A repository is one of six: a registry (``spec.registry``), a Helm repository (``spec.helm``), a git repository (``spec.git``),
 archives (``spec.archive``), a folder of OCI image layouts (``spec.layout``) or a folder of package folders (``spec.folder``). The
-last two are paths on the daemon's own machine, and a git repository may be one. A user who may create a PackageRepository could
-make the daemon read any file there, so the paths must lie below a folder that the daemon was started with (``--local-packages``).
+last two are paths on the daemon's own machine, and a git repository may be such a path. A user who may create a PackageRepository
+could make the daemon read any file there, so the paths must lie below a folder that the daemon was started with
+(``--local-packages``).
 
 Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes.io/dockercfg``, or the keys ``username`` and
 ``password`` (``kubernetes.io/basic-auth``); or from a token file on the daemon's machine, below a folder that it was started with
@@ -49,7 +50,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The content of a PackageRepository; ``credentials`` is the Secret with the login, None for a registry without one."""
+    """The content of a PackageRepository; ``credentials`` is the Secret with the login, None for a registry without a login."""
 
     source: Source
     credentials: ObjectKey | None
@@ -122,8 +123,8 @@ def with_secrets(repository: Repository, secrets: Mapping[ObjectKey, JsonObject 
             raise SpecError(f"{where}: {error}") from error
         if credentials is None:
             raise SpecError(
-                f"{where} has no login for {_place(source)[0]}; it needs a "
-                ".dockerconfigjson that names that host, or the keys username and password"
+                f"{where} has no login for {_place(source)[0]}; add a .dockerconfigjson that names that host, or the "
+                "keys username and password"
             )
         source = replace(source, credentials=replace(credentials, realms=repository.realms))
     if (key := repository.tls) is not None:
@@ -197,7 +198,7 @@ def _helm(obj: JsonObject) -> Repository:
         raise SpecError("spec.helm.url: required, such as https://charts.example/stable")
     read_url(url)
     if has_policy(obj) and find(obj, "spec", "verify", "keyring") is None:
-        raise SpecError("spec.verify: a Helm repository has provenance files and no signatures of cosign; use keyring")
+        raise SpecError("spec.verify: a Helm repository has provenance files instead of cosign signatures; use keyring")
     source = HelmSource(url, ca=_authority(obj, "helm"), verify=read_policy(obj))
     login, tls = (_secret(obj, field, "helm") for field in ("credentialsSecret", "tlsSecret"))
     return Repository(source, login, tls=tls, field="helm")
@@ -214,14 +215,16 @@ def _git(obj: JsonObject, roots: Sequence[Path]) -> Repository:
             f"spec.git.path: expected a folder of the repository, such as deploy/packages, found {path!r:.200}"
         )
     if package and not is_repository(package):
-        raise SpecError(f"spec.git.package: {package!r:.200} is no name of a package")
+        raise SpecError(f"spec.git.package: {package!r:.200} is not the name of a package")
     _check_unsigned(obj, "a git repository")
     source = GitSource(url, path, package, read_pattern(find_str(field, "tags")), ca=_authority(obj, "git"))
     if source.local is not None:
         _local_path(str(source.local), "spec.git.url", roots)
     login = _secret(obj, "credentialsSecret", "git")
     if login is not None and not is_remote:
-        raise SpecError("spec.git.credentialsSecret: expected an http(s) or ssh URL beside it; a folder needs no login")
+        raise SpecError(
+            "spec.git.credentialsSecret: expected an http(s) or ssh URL in spec.git.url; a folder needs no login"
+        )
     return Repository(source, login, field="git")
 
 
@@ -233,13 +236,13 @@ def _archive(obj: JsonObject) -> Repository:
     files, carried = read_archives(obj)
     login, tls = (_secret(obj, each, "archive") for each in ("credentialsSecret", "tlsSecret"))
     if (login or tls) and not server:
-        raise SpecError("spec.archive.server: required beside a login or a certificate: they are for this server only")
+        raise SpecError("spec.archive.server: required with a login or a certificate, which are for this server only")
     source = ArchiveSource(files, server, ca=_authority(obj, "archive"))
     return Repository(source, login, tls=tls, field="archive", carried=carried)
 
 
 def _check_unsigned(obj: JsonObject, kind: str) -> None:
-    """Raise SpecError if signatures are demanded of a source that has none."""
+    """Raise SpecError if signatures are demanded of a source that cannot have signatures."""
     if has_policy(obj):
         raise SpecError(f"spec.verify: {kind} has no signatures; use a layout, or a registry")
 

@@ -27,7 +27,7 @@ def has_policy(obj: JsonObject) -> bool:
 
 
 def read_policy(obj: JsonObject) -> Policy | None:
-    """Return the policy of a PackageRepository; None if it has none. Raises SpecError, ShapeError."""
+    """Return the policy of a PackageRepository; None if it demands no signatures. Raises SpecError, ShapeError."""
     if not has_policy(obj):
         return None
     verify = _object(find(obj, "spec", "verify"), "spec.verify", _FIELDS, "list the public keys")
@@ -46,7 +46,7 @@ def read_policy(obj: JsonObject) -> Policy | None:
 
 
 def policy_for_command(obj: JsonObject) -> Policy | None:
-    """Return the policy of a PackageRepository for a command; None if it has none. Raises FormatError."""
+    """Return the policy of a PackageRepository for a command; None if it demands no signatures. Raises FormatError."""
     try:
         return read_policy(obj)
     except SpecError as error:
@@ -63,7 +63,7 @@ def _object(value: JsonValue, where: str, known: Sequence[str], remedy: str) -> 
 
 
 def _keyring(verify: JsonObject) -> str:
-    """Return the keyring for provenance files, which stands alone. Raises SpecError."""
+    """Return the keyring for provenance files, with which no other field is allowed. Raises SpecError."""
     where, text = "spec.verify.keyring", verify["keyring"]
     if others := sorted(verify.keys() - {"keyring"}):
         raise SpecError(

@@ -45,17 +45,17 @@ REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
 FORCED: Final = "wharfinger.dev/force-requested-at"
 RESET: Final = "wharfinger.dev/reset-requested-at"
 SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
-"""An annotation with any value: a removal skips the package's own hooks."""
+"""An annotation; with any value, a removal skips the package's own hooks."""
 IGNORE_DEPENDENTS: Final = "wharfinger.dev/ignore-dependents"
-"""An annotation, ``"true"``: the package may be changed, disabled or removed even if other packages depend on it."""
+"""An annotation; with ``"true"``, the package may be changed, disabled or removed even if other packages depend on it."""
 ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
 """An annotation of a Module, ``"true"`` or ``"false"``: the default in its files, used if ``spec.enabled`` is not set."""
 SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
 """An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings come from, and that its hooks write them to."""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
+"""The one mode of ``spec.maintenance``: applied objects are not reconciled."""
 NO_POOL: Final = "none"
 """The value of ``spec.pool`` with which each run of a hook is a new process."""
-"""The one mode of ``spec.maintenance``: applied objects are not reconciled."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
 DEFAULT_SETTINGS_KEY: Final = "settings.yaml"
@@ -124,13 +124,14 @@ class Directives:
     ignore_dependents: bool = False
     """True if the package may be changed or removed even if that breaks dependents."""
     default: bool | None = None
-    """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: there is no such default either."""
+    """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: the annotation is not set either."""
     account: str = ""
     """The name of the service account, in the namespace of the release, that the package acts as; empty: the daemon itself."""
     cluster_scope: bool = False
     """True if an Application may reach beyond its own namespace; only its namespace can allow that, not its own resource."""
     digest: str = ""
-    """The digest that the package must have, from the resource or from the choice of its version; empty: that of its tag."""
+    """The digest that the package must have, from the resource or from the choice of its version; empty: the digest of its tag.
+    """
     kept_digest: str = ""
     """The installed digest of the same version, if its tag may not be followed; used if the package is downloaded again."""
     patches: tuple[Patch, ...] = ()
@@ -142,11 +143,13 @@ class Directives:
     asked: str = ""
     """The checksum of everything that the resource asks for (:mod:`wharfinger.runtime.core.wishes`); empty: not computed."""
     rolled_back: RollbackNote | None = None
-    """The rollback that is in force: then everything else is that of the former revision. None: what the resource asks for."""
+    """The rollback that is in force: then all other fields are those of the former revision. None: they are what the resource
+    asks for.
+    """
     static_values: JsonObject | None = field(default=None, hash=False)
-    """The values that a modules directory has for one of its Modules, below the Module's own values.
+    """The values of the modules directory of a Module; the Module's own values override them.
 
-    None: it is in no such directory.
+    None: the Module is not from a modules directory.
     """
 
 
@@ -215,8 +218,7 @@ def is_deleting(obj: JsonObject) -> bool:
 
 
 def ignores_dependents(obj: JsonObject) -> bool:
-    """Return whether the object's annotation allows changes that break its dependents; this works even if the spec cannot be
-    read.
+    """Return whether the object's annotation allows changes that break its dependents. The spec need not be readable.
 
     Raises SpecError if the annotation is neither true nor false.
     """

@@ -1,8 +1,8 @@
 """A package's settings, after everything that they refer to was looked up. Pure.
 
-Layers, each over the one before: the entries of ``settingsFrom`` in their order, then ``spec.settings``. Objects are merged
-member by member, everything else is replaced. Texts from a Secret are recorded as such, because they must not be shown in a
-status, in a log or on the debug socket (`ResolvedSettings.secrets`).
+The settings have layers, each of which overrides the earlier ones: the entries of ``settingsFrom`` in their order, then
+``spec.settings``. Objects are merged member by member, everything else is replaced. Texts from a Secret are recorded as such,
+because they must not be shown in a status, in a log or on the debug socket (`ResolvedSettings.secrets`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ class ResolvedSettings:
 
     @property
     def checksum(self) -> str:
-        """Return the canonical checksum; it is the same for no settings and for empty settings. It is computed once."""
+        """Return the canonical checksum, which is computed once. Missing and empty settings have the same checksum."""
         if not self._checksum:
             self._checksum.append(checksum(self.settings))
         return self._checksum[0]
@@ -74,8 +74,8 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
     """Return the ``settings`` that a conversion of ``before`` to ``version`` returned, with their secrets marked again.
 
-    A program may take a text from a Secret apart and put the pieces anywhere. So if the earlier settings had hidden values,
-    all values are hidden now, except those that are unchanged at the same path and were visible before.
+    A conversion program may split a text from a Secret, and put the pieces anywhere. So if the earlier settings had hidden
+    values, all values are hidden now, except those that are unchanged at the same path and were visible before.
     """
     if not before.hidden or settings == before.settings:
         return ResolvedSettings(settings, before.secrets, before.hidden, version)

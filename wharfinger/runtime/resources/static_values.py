@@ -1,9 +1,9 @@
-"""The static values of a Module that are not in its package, as the Module carries them. Pure.
+"""The static values of a Module that are not in its package, but in an annotation of the Module. Pure.
 
 ``values.yaml`` of a modules directory has a section for each module (spec hook-protocol §5.5), below the module's own
-``values.yaml``. The section is in no package, and is no user's setting either: no schema of settings applies to it, and no
-hook finds it in ``CONFIG_VALUES_PATH``. So it is an annotation of the Module. The annotation also shows that the Module's
-package is in a modules directory.
+``values.yaml``. The section belongs neither to a package nor to a user's settings: no schema of settings applies to it, and no
+hook finds it in ``CONFIG_VALUES_PATH``. So it is an annotation of the Module. The annotation also shows that the Module's package
+is in a modules directory.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ MAX_STATIC: Final = 64 * 1024
 
 
 def read_static_values(obj: JsonObject) -> JsonObject | None:
-    """Return the static values that a Module has besides its package; None if the Module is in no modules directory. Raises
+    """Return the static values that a Module has besides its package; None if the Module is not from a modules directory. Raises
     FormatError.
     """
     text = find(obj, "metadata", "annotations", STATIC_VALUES)

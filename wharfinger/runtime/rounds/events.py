@@ -18,7 +18,7 @@ from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
 class ModuleExpected:
     """There are global hooks, which this process has not read yet.
 
-    ``installed`` are the Modules that an earlier process installed, and that this one neither loaded nor failed to load.
+    ``installed`` are the Modules of an earlier process whose load in this process has neither succeeded nor failed yet.
     """
 
     installed: tuple[str, ...]
@@ -49,7 +49,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The packages that are on now; ``purpose`` is why the machine asked."""
+    """The packages that are on now; ``purpose`` is the reason for which the machine asked."""
 
     on: frozenset[str]
     purpose: "Purpose"
@@ -72,7 +72,7 @@ class FlagsRead:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Something has happened, and nothing waits to be done for any package.
+    """Something has happened, and no package has waiting work.
 
     ``active``: the Module is on, and is not being loaded, suspended or removed. ``started``: its hooks are started. ``recorded``:
     its record was read. ``idle``: no package runs or will run by itself, and each installed one was loaded or failed to load.
@@ -141,7 +141,7 @@ Event: TypeAlias = (
 class Purpose(Enum):
     """The reason for asking which packages are on."""
 
-    RUN_OTHERS = "the other packages run, with the values of the round before"
+    RUN_OTHERS = "the other packages run, with the values of the previous round"
     RUN_ALL = "all other packages run again, because the global values have changed"
     BEGIN = "another round begins, because other packages are on"
 

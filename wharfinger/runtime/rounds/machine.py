@@ -100,7 +100,7 @@ UNREAD: Final = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verd
 """The node of the Module ``global`` before it is read."""
 
 Next: TypeAlias = tuple[Rounds, tuple[Effect, ...]]
-"""The rounds after a step, and what is to be done, in this order."""
+"""The rounds after a step, and the effects to perform, in this order."""
 
 
 def step(rounds: Rounds, event: Event) -> Next:
@@ -202,7 +202,7 @@ def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
 
 
 def _looked(rounds: Rounds, event: Looked) -> Next:
-    """End the round if it is over or cut short, or begin another one that is due."""
+    """End the round if it is over or cut short; begin another round if one is due."""
     if event.recorded and not rounds.flags_known:
         return rounds, (Simple.READ_FLAGS, Simple.LOOK)
     if not event.active:
@@ -245,7 +245,7 @@ def _turn(rounds: Rounds, event: TurnAtWork | TurnFailed | TurnEnded) -> Next:
 
 
 def _go_on(rounds: Rounds, *, changed: bool) -> Next:
-    """End the round after its afterAll hooks, or begin another one if they changed what packages see."""
+    """End the round after its afterAll hooks; begin another round if they changed values or Modules that packages see."""
     if not changed:
         return replace(rounds, again=0), (Simple.LOOK,)
     if rounds.again < MAX_ROUNDS:

@@ -29,7 +29,7 @@ class Turn:
     scope: WorkScope
     """The scope of the task, which also identifies the turn."""
     made: str
-    """The checksum of the values and switches that hooks can change, from before the turn."""
+    """The checksum, before the turn, of the values and switches that hooks can change."""
     at_work: bool = False
     """True while the hooks run; False while they wait, for example for the next attempt."""
 
@@ -40,13 +40,15 @@ class Rounds:
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
-    """The turn of the afterAll hooks. While the Module's own run is pending, it is superseded: that run waits for its end."""
+    """The turn of the afterAll hooks. While the Module's own run is pending, the turn is superseded, and that run waits for its
+    end.
+    """
     on: frozenset[str] = frozenset()
     """The packages that were on when the round began."""
     turned: "HashTrieSet[str]" = field(default_factory=HashTrieSet)
     """The packages that were switched on or off since then."""
     flags: Mapping[str, bool] = field(default_factory=lambda: NO_FLAGS)
-    """The switches of Modules that are in effect; until they are known, those that keep installed Modules on."""
+    """The switches of Modules that are in effect; until they are known, switches that keep installed Modules on."""
     flags_known: bool = False
     """True if the switches are those of the global hooks."""
     seen: str = ""

@@ -24,7 +24,7 @@ def outranking(node: Node, peers: Iterable[Node]) -> tuple[str, ...]:
 
 
 def regrouped(node: Node, others: Iterable[Node]) -> Iterator[Node]:
-    """Yield the nodes whose exclusions change when ``node`` joins or replaces its earlier version: the node itself first."""
+    """Yield the nodes whose exclusions change when ``node`` joins or replaces its earlier version; the node itself is first."""
     peers = [each for each in others if each.exclusive and each.name != node.name]
     yield replace(node, outranked_by=outranking(node, peers))
     for each in peers:

@@ -67,7 +67,7 @@ def decide_affected(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> dict[str, Decision]:
-    """Return the decisions of `decide` about ``names``, in their order; ``standing`` has those about all other nodes.
+    """Return the decisions of `decide` about ``names``, in their order; ``standing`` has the decisions about all other nodes.
 
     ``names`` are the result of `Topology.affected_by`. A node without a standing decision counts as off.
     """
@@ -92,7 +92,7 @@ def votes_of(
 
 
 class _Judge:
-    """New decisions about some nodes, on top of the existing ones about all others."""
+    """New decisions about some nodes, on top of the existing decisions about all others."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _Judge:
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of the nodes that a node names and that are on; in its own knot, only nodes before it."""
+        """Return the versions of all nodes that a node names and that are on; in its own knot, only nodes before it count."""
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
             if knot and knot.position.get(each, -1) > knot.position[name]:
@@ -191,14 +191,14 @@ class _Judge:
         return enabled
 
     def _wanted(self, name: str, knot: Knot | None = None) -> tuple[str, ...]:
-        """Return the Modules that take precedence in the node's exclusive group, and are wanted; in its own knot, only those
-        before it.
+        """Return the Modules that take precedence in the node's exclusive group, and are wanted, the first one of the group
+        first; in its own knot, only those before it.
         """
-        node = self._nodes[name]
-        before = (each for each in node.outranked_by if each in self._nodes)
+        before = [self._nodes[each] for each in self._nodes[name].outranked_by if each in self._nodes]
         if knot:
-            before = (each for each in before if knot.position.get(each, -1) < knot.position[name])
-        return tuple(each for each in before if is_wanted(self._nodes[each], self._facts, self._opinion(each)))
+            before = [each for each in before if knot.position.get(each.name, -1) < knot.position[name]]
+        before.sort(key=lambda each: (each.order, each.name))
+        return tuple(each.name for each in before if is_wanted(each, self._facts, self._opinion(each.name)))
 
     def _decision(self, name: str, others: Others) -> Decision:
         node, opinion = self._nodes[name], self._opinion(name)

@@ -1,7 +1,7 @@
 """The flags of global hooks for Modules: ``/<moduleName>Enabled`` beside ``/global`` in values patches (spec hook-protocol
 §3.3).
 
-A flag is a value like any other that a hook has patched: it is kept in the record, compacted, and gone when it is removed.
+A flag is like any other value that a hook has patched: it is kept in the record, compacted, and forgotten when it is removed.
 Pure.
 """
 
@@ -44,7 +44,7 @@ def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
 
 
 def flag_of(value: JsonValue) -> bool | None:
-    """Return the flag that a value stands for: ``true`` or ``false``, also as text; None for anything else."""
+    """Return the flag that a value stands for: ``true`` or ``false``, as a boolean or as text; None for anything else."""
     return _VALUES.get(value) if isinstance(value, bool | str) else None
 
 

@@ -42,7 +42,9 @@ _NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
 
 
 class Verdict(StrEnum):
-    """The verdict about a node, of one rule or of all rules together; a node is on if and only if that of all rules is ENABLE."""
+    """The verdict of one rule, or of all rules together, about a node; a node is on if and only if the verdict of all rules is
+    ENABLE.
+    """
 
     UNDEFINED = "Undefined"
     ENABLE = "Enable"
@@ -53,7 +55,7 @@ class Verdict(StrEnum):
 class CycleError(Exception):
     """A node would close a cycle of dependencies. Nothing was changed.
 
-    ``members``: the names of all nodes that lie on a cycle with the first of them, sorted; no other cycle has an earlier name.
+    ``members``: the names of all nodes that lie on a cycle with the first member, sorted; no other cycle has an earlier name.
     ``path``: a shortest cycle through the first member, which is also first here; each node needs the next, and the last one
     needs the first.
     """
@@ -90,7 +92,7 @@ class Node:
     bundles: frozenset[tuple[str, str]] = frozenset()
     declined: bool = False
     exclusive: str = ""
-    """The exclusive group of a Module; "" if it is in none."""
+    """The exclusive group of a Module; "" if it belongs to no group."""
     outranked_by: tuple[str, ...] = ()
     """The Modules of its group that take precedence; set by the scheduler."""
 
@@ -187,7 +189,7 @@ class Rewired:
 
 
 def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Rewired:
-    """Return the `topology` of ``nodes``, derived from the one before ``name`` was added, or replaced ``old``. Raises
+    """Return the `topology` of ``nodes``, derived from the topology before ``name`` was added, or replaced ``old``. Raises
     CycleError.
     """
     new = nodes[name]
@@ -206,7 +208,7 @@ def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node 
 
 
 def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewired:
-    """Return the `topology` of ``nodes``, derived from the one that included ``old``."""
+    """Return the `topology` of ``nodes``, derived from the topology that included ``old``."""
     draft = _Draft(before, nodes)
     draft.drop(old.name)
     draft.settle({each for each in _tied(before, old.name) if each != old.name})
@@ -242,13 +244,13 @@ def _edges(node: Node) -> Edges:
 
 
 def _tied(topology: Topology, name: str) -> tuple[str, ...]:
-    """Return the members of the node's knot; the node itself if it is in none."""
+    """Return the members of the node's knot; only the node itself if it is not in a knot."""
     knot = topology.knots.get(name)
     return knot.members if knot else (name,)
 
 
 class _Draft:
-    """A topology that is being changed: new edges, and new facts about nodes in front of the known ones."""
+    """A topology that is being changed: new edges, and new facts about nodes, which take precedence over the known facts."""
 
     def __init__(self, before: Topology, nodes: Mapping[str, Node]) -> None:
         self.edges = before.edges
@@ -334,9 +336,7 @@ class _Draft:
         return tuple(sorted([each for each in wanted if each in self.edges]))
 
     def rewait(self, name: str) -> None:
-        """Update the nodes that name a node which was added or removed: they wait for an added node, and no longer for a
-        removed one.
-        """
+        """Update the nodes that name an added or removed node: they wait for an added node, and no longer for a removed one."""
         for each in self._spread(name):
             edges = self.edges[each]
             if name in edges.hard or name in edges.any_of:
@@ -391,7 +391,7 @@ _Value = TypeVar("_Value")
 
 
 class _Overlay(Generic[_Value]):
-    """Values by name: the new entries on top of the old ones."""
+    """Values by name: new entries on top of the old entries."""
 
     def __init__(self, before: "HashTrieMap[str, _Value]") -> None:
         self.new: dict[str, _Value] = {}

@@ -1,4 +1,4 @@
-"""The scheduler as a pure machine: which package runs when, and what it waits for.
+"""The scheduler as a pure machine: it decides when each package runs, and what it waits for.
 
 Theory of operation (spec/runtime §4). A node is a loaded package. Whether it is *on* is decided by
 :mod:`wharfinger.runtime.scheduler.gates`, in the order of :mod:`wharfinger.runtime.scheduler.graph`. Ordering and waiting
@@ -294,7 +294,7 @@ class _Turn:
                 pass
 
     def _again(self, name: str, reason: str) -> bool:
-        """Schedule a node again if it is on or may still be; return False if it is off or unknown."""
+        """Schedule a node again if it is on or may still be on; return False if it is off or unknown."""
         entry = self.entries.get(name)
         if entry is None or (entry.decision is not None and not entry.on and not entry.decision.pending):
             return False
@@ -384,14 +384,14 @@ class _Turn:
     # --- working -------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Have the engine run the bodies of all nodes that must run again, and of the nodes that these wake."""
+        """Let the engine run the bodies of all nodes that must run again, and of the nodes that these wake."""
         self._call()
         while (dispatch := self._pull()) is not None:
             self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
             self._call()
 
     def _call(self) -> None:
-        """Pass to the engine the nodes that are to run again, and the tiers that were released."""
+        """Tell the engine which nodes are to run again, and which tiers were released."""
         if self.asked:
             asked, self.asked = self.asked, set()
             for name in self.topology.sorted(Nodes(self.entries), asked):
@@ -413,7 +413,7 @@ class _Turn:
         self.engine, _ = engine.step(self.engine, event)
 
     def _body(self, name: str) -> Outcome:
-        """Return the phase of a package as the engine sees it; a package whose turn it is is scheduled here."""
+        """Return the outcome of a package's body for the engine; a package that may run now is scheduled here."""
         entry = self.entries[name]
         match entry.phase:
             case Active():
@@ -453,7 +453,5 @@ class _Turn:
 
 
 def _text(decision: Decision | None) -> tuple[bool, str, str] | None:
-    """Return the texts of a decision that are reported. A decision with the same texts as the last one is not reported
-    again.
-    """
+    """Return the reported texts of a decision. A decision with the same texts as the last decision is not reported again."""
     return None if decision is None else (decision.on, decision.reason.value, decision.message)

@@ -1,4 +1,4 @@
-"""The scheduler's node of a package, from its definition and from what its resource requests."""
+"""The scheduler's node of a package, from its definition and its resource."""
 
 from typing import Final
 

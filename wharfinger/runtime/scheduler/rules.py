@@ -5,7 +5,7 @@ dependencies; any-of and none-of groups; for Modules, the bundle of the platform
 intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
 
 Where a rule has a range, an installed version is compared without its prerelease and build metadata: 1.2.0-rc1 satisfies
-``>=1.2.0``. A text that is not a version (``latest``) satisfies no range, and is in every range that is excluded.
+``>=1.2.0``. A text that is not a version (``latest``) satisfies no required range, and counts as in every excluded range.
 
 Messages name the subject, the requirement and what was found; members are sorted, so that a status does not flap. They
 distinguish a package that is not installed from one that is off, because the remedies differ; its own status has the reason why
@@ -83,7 +83,7 @@ well.
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The other nodes that a node is judged against.
+    """The other nodes against which a node is judged.
 
     ``enabled``: the versions of the nodes that are on; ``installed``: all nodes. ``wanted``: the Modules that take precedence in
     the node's exclusive group, and are on or paused. In a knot, ``late`` has any-of members that count although they are placed
@@ -101,7 +101,7 @@ class Others:
         return self.enabled[name] if name in self.enabled else self.late.get(name)
 
     def lack(self, name: str) -> str:
-        """Return the state of a node that is not enabled, as a message words it."""
+        """Return the state of a node that is not on, in the words of messages."""
         return "not enabled" if name in self.installed else "not installed"
 
 
@@ -165,11 +165,11 @@ def _version(
     needs = f"{node.name} needs {subject} {constraint}"
     try:
         if not current:
-            yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, and its version is not known")
+            yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, but its version is not known")
         elif not constraint.allows(current):
-            yield _forbid(reason, f"{needs}, and the current one is {current}")
+            yield _forbid(reason, f"{needs}, but the current version is {current}")
     except ConstraintError as error:
-        yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, and the current one is not understood: {error}")
+        yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, but the current version is not understood: {error}")
 
 
 def _dependencies(node: Node, others: Others) -> Iterator[Vote]:

@@ -38,7 +38,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class EngineCounts:
-    """The counts of the engine: its nodes, and those that are to run, that run, and that wait for an answer from outside.
+    """The counts of the engine: all nodes, nodes that are to run, nodes that run, and nodes that wait for an answer from outside.
 
     Counted since the start: ``stamps``, changes that the engine has seen, and ``runs``, orders to run a package.
     """
@@ -52,7 +52,7 @@ class EngineCounts:
 
 
 class ConstraintsError(Exception):
-    """The requirements of a package are not met; ``reason`` is the one that a decision about the package would have."""
+    """The requirements of a package are not met; ``reason`` is the reason that a decision about the package would have."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -120,7 +120,7 @@ class Scheduler:
 
     @property
     def graph(self) -> Graph:
-        """Return the whole state, which is frozen."""
+        """Return the complete state, which is frozen."""
         return self._graph
 
     @property

@@ -21,7 +21,9 @@ from wharfinger.runtime.scheduler_details import (
 )
 
 HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
-"""A function that returns, for an order, its nodes that nodes with a higher order still wait for: the holders of its tier."""
+"""A function that returns the holders of an order's tier: the nodes of this order for which nodes with a higher order still
+wait.
+"""
 
 _MOST_NAMED: Final = 5
 """The largest number of holders of a tier that a message names."""

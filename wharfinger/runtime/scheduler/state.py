@@ -100,7 +100,7 @@ class Graph:
     """The whole state. ``runs`` counts the runs ever ordered, ``news`` the releases of tiers that the engine was notified
     of.
 
-    ``subscribers``: for a name, with or without a node, the nodes that are to run again whenever it does. ``touched``: the
+    ``subscribers``: for a name, with or without a node, the nodes that are to run again after each run of it. ``touched``: the
     names, sorted, whose entry or effective order the last step changed, added or removed.
     """
 
@@ -127,12 +127,12 @@ class Graph:
         return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:
-        """Return the last decision about a node; None if there is no such node, or it was not judged yet."""
+        """Return the last decision about a node; None if the node does not exist or was not judged yet."""
         entry = self.entries.get(name)
         return entry.decision if entry else None
 
     def decisions(self) -> dict[str, Decision]:
-        """Return the decisions that follow from the present nodes and facts, also while the scheduler is paused."""
+        """Return the decisions that follow from the present nodes and facts, even while the scheduler is paused."""
         opinions = {name: self.opinion(name) for name in self.entries}
         return decide(self.nodes, self.topology, self.facts, opinions)
 

@@ -50,7 +50,7 @@ class Tiers:
         return order in self.held
 
     def below(self, order: int) -> int | None:
-        """Return the highest held order below ``order``, which a node of ``order`` waits for; None if there is none."""
+        """Return the highest held order below ``order``, for which a node of ``order`` waits; None if no lower order is held."""
         return max((each for each in self._orders() if each < order), default=None)
 
     def _orders(self) -> Iterable[int]:

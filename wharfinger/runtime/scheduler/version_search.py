@@ -65,9 +65,9 @@ class VersionChange:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so there is none. ``tried``
-    are the packages that take part in the conflicts, sorted; ``unread`` those of them whose other versions were not read, because
-    the search reads those of a limited number of packages.
+    """The result. ``changes`` is empty if no set was found; ``complete``: all sets were judged, so no set can be found. ``tried``
+    are the packages that take part in the conflicts, sorted; ``unread`` are those of them whose other versions were not read,
+    because the search reads only a limited number of packages.
     """
 
     changes: tuple[VersionChange, ...]
@@ -86,7 +86,7 @@ class SearchResult:
             return f"no set of versions was found; the search ended before it came to other versions of {left}"
         if self.complete:
             return f"no known versions of {names} would work together"
-        return f"no set of versions was found among the first {MAX_JUDGED} that were tried, of {names}"
+        return f"none of the first {MAX_JUDGED} sets of versions of {names} would work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ def find_versions(
     limit: int = MAX_JUDGED,
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
-    """Return a set of versions with which a package can be on; with ``wanted``, in that version. None if its requirements do not
-    keep it off, or no other versions are known. At most ``limit`` sets are judged; ``between`` is called before each, and its
-    exception ends the search.
+    """Return a set of versions with which a package can be on; with ``wanted``, the package is in that version. None if
+    requirements do not keep it off, or if no other versions are known. At most ``limit`` sets are judged; ``between`` is called
+    before each, and its exception ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):
@@ -145,7 +145,7 @@ class _Search:
         """True if a set was not judged because it changes too many packages."""
 
     def run(self, wanted: Node | None, limit: int) -> SearchResult | None:
-        """Judge sets until one is suitable. Return None if there is no other set."""
+        """Judge sets until one is suitable. Return None if no suitable set is left."""
         first = _Set(self._graph)
         if wanted is None:
             self._propose(first, self._name, 0, 0)

@@ -15,7 +15,7 @@ async def set_owner(client: ClusterClient, key: ObjectKey, obj: JsonObject, shar
     """Name ``shard`` as the owner of an Application; ``obj`` is the state that was judged. Return False, without a write, if the
     Application has changed since.
 
-    Raises ClusterError; the owner may have been written then, and is read again with the next change.
+    Raises ClusterError. In that case the owner may have been written, and is read again with the next change.
     """
     version = find_str(obj, "metadata", "resourceVersion")
     patch: JsonObject = {"metadata": {"resourceVersion": version}, "status": {SHARD_FIELD: shard or None}}

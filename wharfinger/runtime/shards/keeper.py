@@ -34,7 +34,7 @@ def told_nothing(_owner: str) -> None:
 class ShardKeeper:
     """The keeper of one shard.
 
-    ``want`` asks for a takeover from an owner that has no daemon; ``moved`` reports what was given away.
+    ``want`` asks for a takeover from an owner without a daemon; ``moved`` reports Applications that were given away.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class ShardKeeper:
         self._written: dict[str, str] = {}
         """The resourceVersion of each package whose owner was written over it."""
         self._doubtful: set[str] = set()
-        """The packages among these for which it is not known whether the write was done."""
+        """The packages in ``_written`` for which it is not known whether the write was done."""
         self._others: set[str] = set()
-        """The packages that were not ours when they were last looked at."""
+        """The packages that belonged to another shard when they were last judged."""
 
     def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
         """Return whether the resource belongs to this shard, and is to stay here."""
@@ -98,7 +98,7 @@ class ShardKeeper:
         return False
 
     def arrives(self, name: str) -> bool:
-        """Return whether a package of this shard was another shard's before; True only once for each arrival."""
+        """Return whether a package of this shard belonged to another shard before; True only once for each arrival."""
         if name not in self._others:
             return False
         self._others.discard(name)

@@ -1,9 +1,9 @@
 """The packages of other shards, as the scheduler of this one sees them: nodes without requirements, which run elsewhere.
 
-Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses contain all that is
-needed: the version, whether they are on, and whether they are ready. A neighbour is on once something of it is installed, until
-it is disabled or removed; a run of it is complete when it is Ready. Everything else, such as its own requirements, is decided by
-the shard that keeps it.
+Packages may need Modules, which the main daemon keeps, and Applications of other shards. Their statuses contain everything that
+the scheduler needs: the version, whether they are on, and whether they are ready. A neighbour counts as on from the time when
+something of it is installed, until it is disabled or removed; a run of it is complete when it is Ready. Everything else, such as
+its own requirements, is decided by the shard that keeps it.
 """
 
 from dataclasses import dataclass

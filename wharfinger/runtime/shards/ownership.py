@@ -16,7 +16,7 @@ anything else                                         FOREIGN
 =======================  ===========================  ==================================================================
 
 An Application has no owner as long as it has neither our finalizer nor a status. The main shard's name is "", and a status
-without a shard belongs to it, so a cluster without shards looks as it did before there were any.
+without a shard belongs to it, so nothing changes in a cluster without shards.
 """
 
 import re
@@ -49,7 +49,7 @@ class Verdict(Enum):
 
 
 def owner_of(obj: JsonObject) -> str | None:
-    """Return the shard that keeps an Application; None if none does yet."""
+    """Return the shard that keeps an Application; None if no shard keeps it yet."""
     named = find_str(obj, "status", SHARD_FIELD)
     if named or FINALIZER in finalizers_of(obj) or find_object(obj, "status"):
         return named
@@ -79,7 +79,7 @@ def lease_name(shard: str) -> str:
 
 
 def shard_problem(name: str) -> str:
-    """Return the problem with the name of a shard; empty if there is none."""
+    """Return the problem with the name of a shard; empty if the name is valid."""
     if len(name) <= MAX_NAME and _NAME.match(name):
         return ""
     return (

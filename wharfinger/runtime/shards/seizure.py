@@ -2,7 +2,7 @@
 
 An owner hands its Applications over itself. If it has no daemon at work, this daemon takes the Lease of that shard, as a daemon
 of that shard would: only once its holder has released it, or has not renewed it for its whole duration. While this daemon has the
-Lease, no daemon of the other shard works or writes, so the owner can be changed. The Lease is released at once after that.
+Lease, no daemon of the other shard works or writes, so the owner can be changed. The Lease is released at once afterwards.
 """
 
 import logging
@@ -24,7 +24,7 @@ from wharfinger.runtime.shards.ownership import lease_name, owner_of, shard_prob
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
-"""The interval at which it is checked whether the owner has handed everything over itself."""
+"""The interval of checks whether the owner has handed everything over itself."""
 RETRY_S: Final = 5.0
 
 Awaited: TypeAlias = Callable[[str], Collection[ObjectKey]]
@@ -43,7 +43,7 @@ class Seizures:
         duration_s: float,
         now: Callable[[], datetime],
     ) -> None:
-        """``for_lease`` is a client that no Lease fences, because another shard's Lease is taken with it."""
+        """``for_lease`` is a client without a fence, because it takes another shard's Lease."""
         self._client = client
         self._for_lease = for_lease
         self._shard = shard
@@ -61,7 +61,7 @@ class Seizures:
     def want(self, owner: str) -> None:
         """Ask for the Applications of an owner, unless it hands them over. Returns at once."""
         if owner and (problem := shard_problem(owner)):  # so it is no name of a Lease either
-            log.warning("Applications are kept by no shard, and are not taken over: status.shard: %s", problem)
+            log.warning("Applications have an invalid owner, and are not taken over: status.shard: %s", problem)
         elif owner not in self._wanted:
             self._wanted[owner] = None
             self._tell.send_nowait(owner)
@@ -73,7 +73,8 @@ class Seizures:
                 nursery.start_soon(self._from, owner, awaited, name=f"takeover from shard {owner or 'main'}")
 
     async def _from(self, owner: str, awaited: Awaited) -> None:
-        """Wait until an owner has handed its Applications over, or until its Lease is free, and take them then.
+        """Wait until an owner has handed its Applications over, or until its Lease is free; in the second case, take the
+        Applications.
 
         At any moment, more Applications may be awaited or a write may be refused, so this is repeated until none is left.
         """

@@ -7,13 +7,13 @@ Programs read two kinds of conditions, which answer different questions:
   (kstatus: in progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a
   restart. And a package in a former revision is Ready, for an earlier generation, and Stalled, because the resource asks for
   another state. All three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
-* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did the *installed* package
-  get? Each has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept unchanged,
-  with the generation that it was reported for; it is absent if it was never reported. A mapper checks for failures before
-  successes. The phase decides which stages it checks for failures. Until the package is complete for the first time, every
-  stage counts. While another version is wanted, only stages that affect the running version count. After that, all stages but
-  the settings count, because refused settings break nothing. Work in progress is no failure, so a routine check of a package
-  changes none of these.
+* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: which state has the *installed* package
+  reached? Each condition has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept
+  unchanged, with the generation that it was reported for; it is absent if it was never reported. A mapper checks for failures
+  before successes. The phase decides which stages it checks for failures. Until the package is complete for the first time, every
+  stage counts. While another version is wanted, only stages that affect the running version count. After that, all stages but the
+  settings count, because refused settings break nothing. Work in progress does not count as a failure, so a routine check of a
+  package changes none of these conditions.
 
 * ``Installed`` becomes True with the first success and stays True until the package is gone, whatever fails or is paused.
 * A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
@@ -53,7 +53,7 @@ class Verdict(NamedTuple):
 
 
 Mapper = Callable[[PackageStatus], Verdict | None]
-"""A function that returns what to report for one condition; None if there is nothing new."""
+"""A function that returns the report for one condition; None if there is nothing new to report."""
 
 _EARLY: Final = (Stage.FETCHED, Stage.LOADED)
 _LATE: Final = (Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
@@ -118,7 +118,7 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 
 
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
-    """Yield Ready, Reconciling and Stalled. They are about what is wanted, so they agree with the summary."""
+    """Yield Ready, Reconciling and Stalled. They are about the wanted state, so they agree with the summary."""
     message = summarize(status).message
     if problem is None and status.is_back:
         # The objects are ready, and the resource asks for others: so Ready is not about this generation of it.
@@ -157,7 +157,7 @@ def _installed(status: PackageStatus) -> Verdict:
 
 
 def _installed_anew(status: PackageStatus) -> Verdict | None:
-    """Return the result of `_installed` if its truth differs from the one reported before."""
+    """Return the result of `_installed` if its truth differs from the reported truth."""
     verdict, before = _installed(status), status.told.get("Installed")
     return verdict if before is None or before.truth is not verdict.truth else None
 

@@ -49,7 +49,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 class WorkloadError(Exception):
-    """An applied workload has failed; it may recover by itself, or what it runs has to be changed."""
+    """An applied workload has failed; it may recover by itself, or its program or configuration has to be changed."""
 
 
 class HookRunError(Exception):
@@ -65,7 +65,9 @@ class HookRunError(Exception):
 
 
 class ValuesLoopError(Exception):
-    """Hooks after Helm change the values each time the release is applied; only another package or other settings help."""
+    """Hooks after Helm change the values each time the release is applied; only another version of the package or other settings
+    help.
+    """
 
 
 Expected = (
@@ -93,7 +95,7 @@ class Failure:
     message: str
     permanent: bool
     stage: Stage | None = None
-    """The stage that failed, if it is not the task's own."""
+    """The stage that failed, if it is not the stage of the task."""
 
 
 _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
@@ -165,4 +167,4 @@ def _classified(error: Expected, mask: Callable[[str], str]) -> Failure:
         if isinstance(error, kind):
             stage = Stage.HOOKS if isinstance(error, HookRunError) else None
             return Failure(reason, message, permanent=not transient if permanent is None else permanent, stage=stage)
-    raise AssertionError(f"{type(error).__name__} is not in the table")
+    raise AssertionError(f"{type(error).__name__} is not in the table of expected errors")

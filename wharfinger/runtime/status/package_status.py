@@ -34,7 +34,7 @@ class Stage(StrEnum):
 
 
 OPTIONAL: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS})
-"""Stages that a package may lack: they count as done until the task that does them reports otherwise."""
+"""Stages that a package may lack: they count as done until their task reports otherwise."""
 
 
 class Truth(StrEnum):
@@ -58,7 +58,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An external condition as last reported: since when it has its status, and the generation that it was reported for."""
+    """An external condition as last reported, with the time since when it has its status, and the generation that it was reported
+    for.
+    """
 
     truth: Truth
     reason: str
@@ -94,7 +96,7 @@ class PackageStatus:
     """The version that the current or last update was for; empty: not specified."""
     installed_since: datetime | None = None
     scale_checked: bool = False
-    """True if the running objects have been judged since they were last applied."""
+    """True if the readiness of the running objects has been judged since they were last applied."""
     removal: Condition | None = None
     """The state of a removal in progress: what it waits for, or what went wrong."""
     held: Condition | None = None
@@ -111,9 +113,11 @@ class PackageStatus:
     progress: Progress | None = None
     warnings: tuple[str, ...] = ()
     update: VersionNote | None = None
-    """The choice of its version: what it follows, and which version waits. None for an exact version."""
+    """The choice of the version: the range or channel that it follows, and the version that waits. None for an exact version."""
     rollback: RollbackNote | None = None
-    """The rollback in force: the package is that of a former revision, not what its resource asks for. Or why there is none."""
+    """The rollback in force: the package is in a former revision, and not in the state that its resource asks for. Or the reason
+    why a rollback is impossible.
+    """
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
     told: Mapping[str, Told] = field(default_factory=dict)
@@ -125,7 +129,7 @@ class PackageStatus:
 
     @property
     def is_being_verified(self) -> bool:
-        """Return whether the package is Ready as reported by an earlier process, and this process is still verifying that.
+        """Return whether an earlier process reported the package as Ready, and this process is still verifying it.
 
         A restarted process checks every package that it finds. Users do not have to know about this check, unless it takes
         long.
@@ -136,7 +140,7 @@ class PackageStatus:
 
     @property
     def is_back(self) -> bool:
-        """Return whether the package is that of a former revision, or on its way to it."""
+        """Return whether the package is in a former revision, or returning to one."""
         return self.rollback is not None and self.rollback.is_back
 
     @property
@@ -197,7 +201,7 @@ def _first_open_stage(status: PackageStatus) -> Stage | None:
 
 
 def open_condition(status: PackageStatus) -> Condition | None:
-    """Return the condition of the first stage that is not done, in the form of `first_open`; None if all stages are done."""
+    """Return the condition of the first stage that is not done, chosen as in `first_open`; None if all stages are done."""
     found = first_open(status)
     return found[1] if found is not None else None
 

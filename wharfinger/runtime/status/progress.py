@@ -1,4 +1,5 @@
-"""The progress of an operation: how many objects are done, how many are left, and which of those are waited for.
+"""The progress of an operation: the number of objects that are done, the number of objects that are left, and the names of some
+that are left.
 
 An object that failed or was given up counts as left, even if it was done earlier. Each object counts once, however often it is
 reported.

@@ -1,11 +1,12 @@
-"""The reasons of a package's conditions: every possible ``reason``, its meaning, its remedy, and what a retry waits for.
+"""The reasons of a package's conditions: every possible ``reason``, its meaning, its remedy, and the event that a retry waits
+for.
 
 These words are an interface: programs match on them, docs/resources.md explains each, and none changes its meaning. A word
 has
 
 * a *text*: its meaning in one line, shown if the reporter had nothing more exact to say;
 * a *tip*: the one thing that a user can do about it, empty if there is nothing to do;
-* *again*: what has to happen before the next attempt. Tips do not state this themselves: :func:`advice` adds it.
+* *again*: the event that the next attempt waits for. Tips do not state this event: :func:`advice` adds it.
 
 A word that is not here (written by an older or a newer process) is shown as it is, with a tip that fits every problem.
 """
@@ -55,7 +56,7 @@ class Reason(StrEnum):
     REPOSITORY_NOT_FOUND = (
         "RepositoryNotFound",
         Again.OTHERS,
-        "there is no PackageRepository of that name",
+        "the PackageRepository that the resource names does not exist",
         "create the PackageRepository, or correct spec.packageRepositoryName",
     )
     REPOSITORY_INVALID = (
@@ -104,7 +105,7 @@ class Reason(StrEnum):
         "FolderNotFound",
         Again.ITSELF,
         "the folder of packages on the daemon's machine does not have that package",
-        "put the package's folder there, or correct spec.packageName or the path that the PackageRepository names",
+        "put the package's folder into that folder, or correct spec.packageName or the path that the PackageRepository names",
     )
     FOLDER_INVALID = (
         "FolderInvalid",
@@ -170,13 +171,13 @@ class Reason(StrEnum):
         "BootstrapRequirementsUnmet",
         Again.OTHERS,
         "the cluster is not bootstrapped yet",
-        "finish the cluster's bootstrap: it is over once the ConfigMap exists that the daemon's --bootstrapped-by names",
+        "finish the cluster's bootstrap: it is over once the ConfigMap that the daemon's option --bootstrapped-by names exists",
     )
     DEPENDENCY_NOT_ENABLED = (
         "DependencyNotEnabled",
         Again.OTHERS,
         "a package it requires is missing or off",
-        "install the package that is missing, or enable the one that is off",
+        "install the missing package, or enable the package that is off",
     )
     DEPENDENCY_VERSION_MISMATCH = (
         "DependencyVersionMismatch",
@@ -187,7 +188,7 @@ class Reason(StrEnum):
     ANY_OF_UNMET = (
         "AnyOfDependenciesUnmet",
         Again.OTHERS,
-        "it requires one package of a group, and none of them is on",
+        "it requires one package of a group, but no package of the group is on",
         "install one of the named packages as a Module",
     )
     NONE_OF_UNMET = (
@@ -220,7 +221,7 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENTS = (
         "WaitingForDependents",
         Again.OTHERS,
-        "packages that need it have to be removed or disabled first, or are not loaded yet",
+        "other packages that need it have to be removed or disabled first, or are not loaded yet",
         (
             "look at the named packages (with the annotation wharfinger.dev/ignore-dependents=true they are not waited for)"
         ),
@@ -356,7 +357,7 @@ class Reason(StrEnum):
     RELEASE_BUSY = (
         "ReleaseBusy",
         Again.ITSELF,
-        "another writer is working on its release, or was interrupted; the message names it, and says how long it is waited for",
+        "another writer is working on its release, or was interrupted; the message names it, and the time limit",
         "wait for the named writer to finish, or for its lock to expire",
     )
     DEFINITIONS_NOT_ESTABLISHED = (
@@ -409,7 +410,7 @@ class Reason(StrEnum):
     UNHEALTHY = (
         "Unhealthy",
         Again.OTHERS,
-        "it was ready, but some of its objects have not been for a minute or more",
+        "it was ready, but some of its objects have not been ready for a minute or more",
         "look at the named objects, and at their events",
     )
     DRIFT_FOUGHT = (
@@ -467,7 +468,7 @@ class Reason(StrEnum):
     ROLLED_BACK = (
         "RolledBack",
         Again.CHANGE,
-        "the package is that of a former revision; what the resource asks for is not tried again",
+        "the package is in a former revision; the state that the resource asks for is not tried again",
         (
             "change the resource, which is then tried again, or request another attempt with the annotation "
             "wharfinger.dev/reconcile-requested-at"
@@ -508,8 +509,8 @@ def explanation(word: str) -> str:
 
 
 def advice(word: str, *, permanent: bool = False) -> str:
-    """Return the tip of the word, with a note if a retry is automatic. ``permanent`` is True if the reporter knows that a retry
-    does not help.
+    """Return the tip of the word, with a note if the daemon retries automatically. ``permanent`` is True if the reporter knows
+    that a retry does not help.
     """
     reason = known(word)
     if reason is None:
@@ -518,6 +519,6 @@ def advice(word: str, *, permanent: bool = False) -> str:
         case Again.ITSELF | Again.SAID if reason.tip and not permanent:
             return f"{reason.tip}; it is retried automatically"
         case Again.OTHERS:
-            return f"{reason.tip}; that is noticed automatically"
+            return f"{reason.tip}; the daemon notices this automatically"
         case _:
             return reason.tip

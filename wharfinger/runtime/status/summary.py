@@ -1,6 +1,7 @@
 """The summary of a package, ``status.summary {state, message, tip}``: one word, one line, one thing to do. Each package has one.
 
-The name of a failure depends on how far the package got, and on what was there before (spec/runtime §6.1):
+The name of a failure depends on the stage that the package has reached, and on the version that was installed before
+(spec/runtime §6.1):
 
 ==================================  =============  =====================================  ==================
 first problem                       not complete   another version is wanted              version is as wanted
@@ -82,7 +83,7 @@ def summarize(status: PackageStatus) -> Summary:
 
 
 def _of_rollback(status: PackageStatus, message: str) -> str:
-    """Return the message, extended by the rollback that it is about: the return to a revision, or why that is impossible."""
+    """Return the message, with the rollback that it is about: the return to a revision, or why this is impossible."""
     note = status.rollback
     if note is None:
         return message

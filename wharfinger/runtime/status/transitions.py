@@ -8,8 +8,7 @@ internal conditions, by each function here.
 * A stage that fails permanently makes it Stalled: only a changed input helps, and the tip names it.
 * `Scaled` survives an update, because the old version keeps serving. `RequirementsMet` is changed by the scheduler only. Every
   other stage starts again as Unknown, or as done if a package may lack it.
-* `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays True until
-  the package is gone.
+* `Installed` becomes True when all stages are done for the first time, in any order, and stays True until the package is gone.
 * The running objects are judged again after every apply: until then a package is not Ready, however ready its old version was.
 * Times change only when a condition's status does (inside and outside). So a report that repeats the last one makes an equal
   status, and a status that is equal to the written one is not written again.
@@ -59,7 +58,8 @@ def fresh(generation: int, now: datetime) -> PackageStatus:
 
 
 def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
-    """Return the status of a package that an earlier process managed, from what it wrote: an installed package stays installed.
+    """Return the status of a package that an earlier process managed, from the status that it wrote: an installed package stays
+    installed.
 
     Another program may have changed that status, so fields that do not have the form of `external` are ignored.
     """
@@ -238,7 +238,7 @@ def removing(status: PackageStatus, reason: str, message: str, now: datetime) ->
 
 
 def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> PackageStatus:
-    """Suspend or resume the package. What was Ready stays Ready, for the generation that it was reported for."""
+    """Suspend or resume the package. A Ready package stays Ready, for the generation that this was reported for."""
     if suspended == status.suspended:
         return status
     kept = None
@@ -258,7 +258,7 @@ def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageS
 
 
 def rolled_back(status: PackageStatus, note: RollbackNote | None, now: datetime) -> PackageStatus:
-    """Record the rollback that is in force, or why there was no way back; None: neither."""
+    """Record the rollback that is in force, or why it was impossible; None: neither."""
     return status if note == status.rollback else _unless_removing(status, now, replace(status, rollback=note))
 
 
@@ -382,8 +382,8 @@ def _begun(status: PackageStatus, generation: int) -> PackageStatus:
 
 
 def _held_of(status: PackageStatus, generation: int) -> Condition | None:
-    """Return the condition of a removal that is held back; None for another generation, whose object may not be the one to be
-    removed.
+    """Return the condition of a removal that is held back; None for another generation, because its object may not be the object
+    to remove.
     """
     return status.held if generation == status.generation else None
 
@@ -415,7 +415,7 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
 
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
-    """Return the status when all stages are done. If it is the one that an earlier process left, its `Reconciling` is kept."""
+    """Return the status when all stages are done. If it equals the status of an earlier process, its `Reconciling` is kept."""
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.told["Reconciling"], after.reconciling_kept
     if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:

@@ -29,16 +29,17 @@ Looked      always                          unchanged              check again a
   urgent: a change from or to the state Ready, RolledBack, Failed, Degraded, Suspended, Disabled or Removing, and the first status
   of a generation.
 * If a Ready package is only checked again, as after a restart, that is not written at once (`Left`): most checks find no
-  difference, and write nothing. The same holds for a rollout of a Ready package, because many are over at once. If its status
+  difference, and write nothing. While the controller plans a check of such packages anyway (`planned_until_s`), `Left` requests
+  none. The same holds for a rollout of a Ready package, because many are over at once. If its status
   keeps changing during the check or the rollout, it is written once in MAX_PAUSE_S.
 * If a Ready package begins another generation, that is written after BEGUN_S (`Begun`), however many packages change. A change
   that is complete by then is written once, as Ready. Until the new generation is written, the observed generation in the status
   is older than that of the resource, so programs that wait for Ready keep waiting.
-* A change that is not visible outside requests nothing.
+* A change that is not visible outside requests no check.
 * Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
 * PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that the
   minor changes of all packages together cause about MINOR_PER_S writes a second. So an install that goes well writes twice: when
-  it begins, and when the package is Ready. Only one that takes long reports its progress in between.
+  it begins, and when the package is Ready. Only an install that takes long reports its progress in between.
 * The memory is bounded by twice the number of packages that were written within PAUSE_S.
 """
 
@@ -75,7 +76,7 @@ class Writes:
     """The state of the machine for one package."""
 
     at_s: float = -math.inf
-    """The time when the last write began; ``-inf`` if there was none since the last urgent change."""
+    """The time when the last write began; ``-inf`` if nothing was written since the last urgent change."""
     due_s: float = math.inf
     """The time from which on the status may be written in any case."""
 
@@ -184,6 +185,10 @@ class StatusWriter:
         self._least_pause_s = least_pause_s
         self._writes: dict[str, Writes] = {}
         self._in_hand: set[str] = set()
+        self.planned_until_s = -math.inf
+        """The time for which the controller plans a check of each package that is still being verified after a restart. Until
+        then, the stages of the verification request no check.
+        """
         self.unwritten: set[str] = set()
         """The packages whose status has changed since it was last compared with the written one."""
         self._sweep_at = _SWEEP
@@ -199,7 +204,8 @@ class StatusWriter:
             begins = was.state == State.READY and becomes.state == State.UPDATING
             self._step(name, Begun(now_s) if begins else Changed(now_s, urgent=True))
         elif _is_second_look(before, after, was.state, becomes.state):
-            self._step(name, Left(now_s))
+            is_planned = before.is_being_verified and after.is_being_verified and now_s < self.planned_until_s
+            self._step(name, Left(now_s), request=not is_planned)
         else:
             urgent = was.state != becomes.state and bool({was.state, becomes.state} & AT_ONCE)
             self._step(name, Changed(now_s, urgent=urgent))
@@ -235,14 +241,14 @@ class StatusWriter:
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))
 
-    def _step(self, name: str, event: Event) -> tuple[Effect, ...]:
+    def _step(self, name: str, event: Event, *, request: bool = True) -> tuple[Effect, ...]:
         before = self._writes.get(name, Writes())
         after, effects = step(before, event, resync_s=self._resync_s, pause_s=self._pause_s())
         if after == Writes():
             self._writes.pop(name, None)
         else:
             self._writes[name] = after
-        for effect in effects:
+        for effect in effects if request else ():
             match effect:
                 case LookIn(delay_s) if delay_s > 0:
                     self._add_later(name, delay_s)

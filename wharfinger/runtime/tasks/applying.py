@@ -1,9 +1,10 @@
-"""A package's chart in the cluster: rendered if its inputs changed, applied as one release, skipped if nothing changed.
+"""The apply of a package's chart: it is rendered if its inputs changed, and applied as one release; if nothing changed, both are
+skipped.
 
 An applied release is identified by its inputs (everything that a render depends on, except whether it is an install or an
 upgrade) and by the release engine's fingerprint of the result. While both are unchanged, neither helm nor the API server is
 asked. A restarted daemon finds the inputs at the record of the release, and checks the objects without rendering them again. A
-revision that a user made with helm is kept until something is requested that was not applied before.
+revision that a user made with helm is kept until something new is requested.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,8 +57,8 @@ LEFT_TO_PEOPLE: Final = (
 
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """Return the revision that a killed process applied according to the journal, if the cluster still has it; None otherwise.
-    Later revisions are allowed if all of them are ours, because later rounds of the run made them.
+    """Return the revision that a killed process applied according to the journal, if the cluster still has that revision; None
+    otherwise. Later revisions are allowed if all of them are ours, because later rounds of the run made them.
     """
     if done is None:
         return None
@@ -114,7 +115,7 @@ async def _bring(
     unchanged: bool,
     stamp: str,
 ) -> int:
-    """Apply the recorded render of these inputs, or a new one; return the revision that is deployed then."""
+    """Apply the recorded render of these inputs, or a new render; return the revision that is deployed afterwards."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
 

@@ -25,12 +25,16 @@ log = logging.getLogger(__name__)
 async def collect_made(instance: Instance, tools: Tools) -> None:
     """Delete the objects that the package's hooks made, as far as its deletion policy allows.
 
-    Raises ClusterError after trying all.
+    Raises ClusterError after all deletions were tried.
     """
     try:
         record = await instance.recorded(tools)
     except PackageStateError as error:
-        log.warning("%s: the objects that its hooks made are not known any more, and are kept: %s", instance.id, error)
+        log.warning(
+            "%s: it is not known any more which objects its hooks made, so these objects are kept: %s",
+            instance.id,
+            error,
+        )
         return
     policy = instance.removal.deletion
     if not record.state.made or policy is DeletionPolicy.ORPHAN:

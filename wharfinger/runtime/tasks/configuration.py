@@ -4,7 +4,7 @@ Settings are written for some version of a schema. No part of the package sees t
 Configure, nor the enabled script, nor hooks during a removal. The settings that were configured before, by an earlier version
 of the package or an earlier process, are converted to the same version before the two are compared. So a setting that a
 conversion renamed or rewrote has not changed. If that is impossible (a version was withdrawn, or the version of the earlier
-settings is not known), there is nothing to compare with, and nothing is refused because of it.
+settings is not known), the settings are not compared, and nothing is refused for this reason.
 """
 
 import logging
@@ -38,8 +38,8 @@ async def comparable_settings(
 ) -> JsonObject | None:
     """Return earlier settings of schema version ``version`` (0: not known), converted to the newest version of ``definition``.
 
-    None if nothing can be compared with them. Raises only transient ConversionErrors, because users could not resolve the
-    others.
+    None if nothing can be compared with them. Raises only transient ConversionErrors, because users could not resolve permanent
+    ones.
     """
     chain = definition.conversions
     if settings is None or version not in range(1, chain.current + 1):
@@ -56,9 +56,9 @@ async def comparable_settings(
 
 
 async def adopt_wanted(instance: Instance, tools: Tools, host: Host) -> None:
-    """Set the values for hooks that run during the removal of a package which was not configured.
+    """Set the values for hooks that run during the removal of an unconfigured package.
 
-    The values are made of the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
+    The values are made from the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
     SettingsError, FormatError.
     """
     if instance.is_configured:

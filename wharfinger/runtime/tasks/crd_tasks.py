@@ -1,10 +1,10 @@
 """EnsureCRDs, AwaitCRDs, EnsureWebhooks: the objects that must be in the cluster before their users (spec/runtime §5, §5.2).
 
 EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
-of the reconciliation: the package's own definitions must be established, those of all other packages tried once
-(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies conversion
-webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
-objects of the release. It also publishes the webhooks of the package's hooks to API servers.
+of the reconciliation: the package's own definitions must be established, and the definitions of all other packages must have been
+tried once (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies
+conversion webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects
+alone, as objects of the release. It also publishes the webhooks of the package's hooks to API servers.
 """
 
 import logging
@@ -75,7 +75,9 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until this package's definitions are established, and until one attempt was made for those of all other packages."""
+    """Wait until this package's definitions are established, and until one attempt was made for the definitions of all other
+    packages.
+    """
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
         instance.crds.established is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
@@ -119,7 +121,7 @@ async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bo
 
 
 async def _apply_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Apply the chart's conversion webhooks; most packages have none, and are not rendered for this."""
+    """Apply the chart's conversion webhooks. Most packages have no such webhooks, and are not rendered here."""
     if not await _mentions_webhooks(instance, tools, host) or await left_to_people(instance, tools):
         return
     host.emit(instance, Progressed(Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks"))
@@ -152,7 +154,7 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete conversion webhooks that were applied early and are in no record, because no run was completed.
+    """Delete conversion webhooks that were applied early, and that no record names because no run was completed.
 
     For a loaded package without conversion webhooks nothing is done, because a discovery of the kind would cost a request.
     """

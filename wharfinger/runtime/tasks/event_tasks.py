@@ -1,8 +1,8 @@
 """Hook runs in lanes of their own: events, schedules, and synchronizations that the package does not wait for.
 
 They exist only while the package's hooks are started, because their scope is that of the hooks. A failure is retried with the
-lane's backoff, and stays in the package's status until that lane's next success. A defect is also reported and retried, because
-a lane that stopped would report nothing and drop events.
+lane's backoff, and stays in the package's status until that lane's next success. A defect is also reported and retried, because a
+stopped lane would report nothing and drop events.
 """
 
 import logging
@@ -160,7 +160,7 @@ async def synchronize(
 
 
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
-    """Log a failure that the binding allows, and that the package's status therefore does not show."""
+    """Log a failure that the binding allows; the package's status does not show such a failure."""
     why = classify(error, instance.masked).message
     log.warning("%s: %s failed, which its binding allows: %s", instance.id, hook.name, why)
 
@@ -180,7 +180,7 @@ def failed_event(
     if isinstance(error, EXPECTED):
         message = classify(error, instance.masked).message
     else:
-        log.error("%s: %s: a defect of Wharfinger in running it", instance.id, hook.name, exc_info=error)
+        log.error("%s: %s: a defect of Wharfinger while running this hook", instance.id, hook.name, exc_info=error)
         message = instance.masked(f"Internal: {type(error).__name__}: {error}")
     if scope is None or not scope.cancelled:
         host.emit(instance, EventHookDone(hook.name, lane, message))

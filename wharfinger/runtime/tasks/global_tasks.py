@@ -51,11 +51,11 @@ class Turns(Protocol):
         ...
 
     def turn_begins(self, scope: WorkScope) -> None:
-        """Take the report that the hooks begin to run."""
+        """Receive the report that the hooks begin to run."""
         ...
 
     def turn_failed(self, scope: WorkScope) -> bool:
-        """Take the report that an attempt failed; return whether the hooks are to be run again."""
+        """Receive the report that an attempt failed; return whether the hooks are to be run again."""
         ...
 
 
@@ -95,7 +95,7 @@ class AfterAllTask:
             log.info("%s: %s; another round has begun", self.instance.id, failure.message)
 
     async def _record(self) -> None:
-        """Record that a new process need not run all packages for these values. Raises TaskFailed."""
+        """Record the values, so that a new process does not run all packages because of them. Raises TaskFailed."""
         try:
             record = await self.instance.recorded(self.tools)
             await record.update(lambda state: state.applied_as("", self.values, state.settings))

@@ -35,7 +35,9 @@ async def check_by_hook(instance: Instance, tools: Tools, host: Host, settings: 
 
 
 async def await_ready_by_hook(instance: Instance, tools: Tools, host: Host) -> None:
-    """Run the package's readiness hook, if it has one, until its answer is yes; a no is reported as the reason for NotReady."""
+    """Run the package's readiness hook, if it has one, until its answer is yes; each other answer is reported as the reason for
+    NotReady.
+    """
     hook = _of_kind(instance, HookKind.READINESS)
     if hook is None:
         return

@@ -1,9 +1,9 @@
 """Runs of a package's hooks: the one place that connects a hook with values, object patches, metrics and the record.
 
-The order after a run (spec/runtime §7.3): object patches are applied. After a failed run, only the patches that request this
-are applied, because hooks use them to report failures. After a successful run the metrics are published; its values patches are
-checked against the schemas, recorded, and only then visible (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook that
-failed in any of these steps has failed, and is run again with fresh snapshots.
+The order after a run (spec/runtime §7.3): object patches are applied. After a failed run, only patches that are marked for this
+case are applied, because hooks use them to report failures. After a successful run the metrics are published; its values patches
+are checked against the schemas, recorded, and only then become visible (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook
+that failed in any of these steps has failed, and is run again with fresh snapshots.
 """
 
 import logging
@@ -49,7 +49,7 @@ from wharfinger.runtime.tracing.tracer import HookNames, HookSpan, hook_span
 log = logging.getLogger(__name__)
 
 HOOK_AGENT: Final = "hook"
-"""The end of the user agent of requests that hooks have asked for."""
+"""The suffix of the user agent in requests for objects that hooks patch."""
 MAX_PROBLEMS: Final = 10
 """The limit of failed operations of one run that are reported."""
 _BOUND: Final = (
@@ -77,10 +77,10 @@ It is called when the run starts, because snapshots age (spec hook-protocol §2.
 
 
 async def run_hook(instance: Instance, tools: Tools, host: Host, hook: Hook, telling: Telling, cause: Cause) -> bool:
-    """Run one hook once and apply its output; True if it changed the values.
+    """Run one hook once and apply its output; return True if it changed the values.
 
-    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if it failed, and the errors of applying
-    its output.
+    ``telling`` returns the hook's contexts, and is called once. Raises HookRunError if the hook failed, and the errors of
+    applying its output.
     """
     instance.hook_begins()
     cause.begun = trio.current_time()  # set again when its turn comes
@@ -109,7 +109,7 @@ async def ask_hook(
     settings: JsonObject,
     values: JsonObject,
 ) -> str:
-    """Run a hook that answers with its exit status and changes nothing. Return an empty text if it agrees, else its output.
+    """Run a hook that answers with its exit status and changes nothing. Return an empty text if it succeeds, else its output.
     Raises HookError.
     """
     lines = HookLog(instance, hook)
@@ -133,9 +133,9 @@ async def review_by_hook(
     """Run a hook that answers an API server, and return its response files. It may publish metrics, and change objects unless
     ``dry_run`` is set; it must not change values.
 
-    The run is in no queue and takes no slot of hooks: the work that has them may wait for this very answer. It holds ``slot``
-    until the hook has ended, but not while its object patches are applied, which may need other reviews. The caller limits the
-    time. Raises HookRunError if it failed, and the errors of applying its output.
+    The run is not queued and takes no slot of hooks, because the work that has those slots may wait for this very answer. It
+    holds ``slot`` until the hook has ended, but not while its object patches are applied, which may need other reviews. The
+    caller limits the time. Raises HookRunError if it failed, and the errors of applying its output.
     """
     outcome: list[HookOutcome] = []
     try:
@@ -168,7 +168,7 @@ async def _reviewed(
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
     if outcome.values_patch or outcome.config_values_patch:
-        raise HookRunError(hook.name, "it changed values; a hook that answers an API server must not do that")
+        raise HookRunError(hook.name, "it changed values, which a hook that answers an API server must not do")
     metrics = read_metric_operations(outcome.metrics, hook=hook.name)
     if not dry_run and (problems := await _apply_object_patches(instance, tools, hook, outcome)):
         raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
@@ -315,7 +315,8 @@ def _span(instance: Instance, tools: Tools, hook: Hook, cause: Cause | None = No
 def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
     """Return the kind of process in which a hook runs, and its WorkerPool or ""; ``of_package`` is the package's ``spec.pool``.
 
-    With NO_POOL no process of the daemon is kept for the package. A WorkerPool is for hooks that do not name a pool themselves.
+    With NO_POOL, the daemon keeps no process for the package. A WorkerPool is only used for hooks that do not name a pool
+    themselves.
     """
     pool, worker_pool = hook.config.pool, hook.config.worker_pool
     if of_package == NO_POOL:

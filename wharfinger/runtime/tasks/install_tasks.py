@@ -96,7 +96,7 @@ async def _former(instance: Instance, tools: Tools) -> Manifest | None:
 
 
 async def _keep_former(instance: Instance, tools: Tools) -> None:
-    """Keep the content of the revision that the package may return to on the disk, if it is there."""
+    """Keep the content of the former revision, to which the package may return, if that content is on the disk."""
     ready = (await instance.recorded(tools)).state.ready
     if instance.wish.directives.upgrade.rollback and ready is not None:
         manifest = await tools.store.installed(Digest(ready.wish.digest))
@@ -105,7 +105,7 @@ async def _keep_former(instance: Instance, tools: Tools) -> None:
 
 
 def former_name(name: str) -> str:
-    """Return the name in the store for the former content of a package; no package can have it, because of the two dots."""
+    """Return the name in the store for the former content of a package; because of the two dots, it is never a package's name."""
     return f"{name}..former"
 
 
@@ -125,7 +125,7 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
 
 
 async def _wanted_digest(instance: Instance, registry: Registry, repository: str) -> Digest:
-    """Return the digest that is pinned or kept, otherwise the one that the tag of the version points at."""
+    """Return the digest that is pinned or kept, otherwise the digest that the tag of the version points at."""
     if pinned := instance.wish.directives.digest or instance.wish.directives.kept_digest:
         return Digest(pinned)
     return (await registry.resolve(repository, tag_of_version(instance.wish.version))).digest
@@ -148,7 +148,7 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
 
 
 def _kept(manifest: Manifest) -> str:
-    """Return a manifest as the journal keeps it; empty if it is too large, and has to be requested again."""
+    """Return a manifest in the form for the journal; empty if it is too large, so that it has to be requested again."""
     text = encode_json(manifest_fields(manifest)).decode()
     return text if len(text) <= MAX_RESULT else ""
 
@@ -193,7 +193,7 @@ async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Pat
 async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | None:
     """Read the package: its definition, its schemas and its hooks. Run its enabled script, if it has one."""
     if instance.files.tree is None:
-        raise AssertionError(f"{instance.id}: Load before Install")
+        raise AssertionError(f"{instance.id}: Load ran before Install")
     host.emit(
         instance,
         Progressed(Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"),
@@ -208,7 +208,7 @@ async def load(instance: Instance, tools: Tools, host: Host) -> VoteReported | N
 
 
 async def load_stored(instance: Instance, tools: Tools, host: Host) -> None:
-    """Read the installed version from the disk; do nothing if its files are missing. Fetch and change nothing."""
+    """Read the installed version from the disk; do nothing if its files are missing. Nothing is fetched or changed."""
     state = (await instance.recorded(tools)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
@@ -273,7 +273,7 @@ async def _discovered(
 async def ask_enabled_script(instance: Instance, tools: Tools, host: Host) -> VoteReported | None:
     """Run the package's own enabled script, and report its vote; a failure counts as a "no" (spec/runtime §4.2).
 
-    The script runs only for inputs that it has not answered for yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    The script runs only for inputs for which no answer is kept (:mod:`~wharfinger.runtime.package.enabled_vote`).
     """
     definition, tree = instance.loaded(), instance.files.tree
     if not definition.enabled_script or tree is None:
@@ -325,7 +325,7 @@ def _fingerprint(source: Source, instance: Instance) -> str:
 
 def _source(instance: Instance) -> Source:
     if instance.wish.source is None:
-        raise AssertionError(f"{instance.id}: Download before anything was wanted")
+        raise AssertionError(f"{instance.id}: Download ran before a desired state was adopted")
     return instance.wish.source
 
 

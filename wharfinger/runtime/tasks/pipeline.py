@@ -98,7 +98,7 @@ class Pipeline:
         return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
 
     def vote(self) -> tuple[StageTask, ...]:
-        """Return the task that asks the enabled script again."""
+        """Return the task that runs the enabled script again."""
         return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
 
     def removal(self) -> tuple[StageTask, ...]:

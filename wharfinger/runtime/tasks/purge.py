@@ -34,7 +34,7 @@ PURGE: Final = "purge"
 
 
 async def purge(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the objects that the package declares as left behind. Raises ClusterError after deleting what it could."""
+    """Delete the objects that the package declares as left behind. Raises ClusterError after all deletions were tried."""
     steps = instance.journalled()
     declared = isinstance(instance.id, AppId) and bool(instance.configuration.values.get(DECLARATION))
     if not declared or instance.removal.disowned or steps.done(PURGE) is not None:
@@ -74,7 +74,7 @@ def _is_orphan(obj: JsonObject, instance: Instance) -> bool:
 
 
 async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
-    """Return the namespaced kinds that the declaration names and the server has."""
+    """Return the namespaced kinds that the declaration names and the server serves."""
     served = await tools.cluster.api_versions()
     found: dict[ResourceType, None] = {}
     for kind, version in _declared(instance):
@@ -110,6 +110,8 @@ def _declared(instance: Instance) -> Iterator[tuple[str, str]]:
             log.warning("%s: %s[%d]: %s; it is skipped", instance.id, DECLARATION, number, error)
             continue
         if not kind or not version:
-            log.warning("%s: %s[%d]: kind and version are required; it is skipped", instance.id, DECLARATION, number)
+            log.warning(
+                "%s: %s[%d]: kind and version are required; the entry is skipped", instance.id, DECLARATION, number
+            )
             continue
         yield kind, version

@@ -2,17 +2,15 @@
 
 A chart may use random values (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords.
 The record has the manifest and the hooks, in the cluster, whatever happens to the daemon's own files. A label on the record,
-the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If a record's inputs are the current ones, it is
-used and nothing is rendered.
+the *seal*, has a fingerprint of the inputs and a fingerprint of the render. If a record's inputs are the current ones, its render
+is used and nothing is rendered. Overrides of a render by the user and by maintenance (``spec.resourceRequests``,
+``spec.maintenance``) do not count as its inputs. If overrides change anything, the record has the original render as well, beside
+the applied manifest. The label's checksum covers that render, and later overrides are applied to it.
 
-Overrides of a render by the user and by maintenance (``spec.resourceRequests``, ``spec.maintenance``) are no input of it. If
-they change anything, the record has the render itself as well, beside the applied manifest; the render is covered by the
-label's checksum, and later overrides are applied to it.
-
-The label does not prove that the daemon wrote a record, because Helm copies the label to revisions of users. There it matches
-only if the manifest is the same. So the newest record whose content matches its label is used. Annotations would not work,
-because Helm drops them when it rewrites a record; it keeps labels and the chart's files. A user who may write the Secret can
-also write a matching label.
+The label does not prove that the daemon wrote a record, because Helm copies the label to revisions of users. On such a revision,
+the label matches only if the manifest is the same. So the newest record whose content matches its label is used. Annotations
+would not work, because Helm drops them when it rewrites a record; it keeps labels and the chart's files. A user who may write the
+Secret can also write a matching label.
 """
 
 import hashlib
@@ -42,8 +40,8 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""The version of the format. It is raised when equal inputs give another render than before; then every chart is rendered again
-once.
+"""The version of the format. It is raised when equal inputs give a different render than before; then every chart is rendered
+again once.
 """
 PLATFORM: Final = ("global", "Platform")
 """The keys of the values below which the daemon lists the Modules that are on. A plain chart has none, because all of its
@@ -61,7 +59,7 @@ _SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
 class Recorded:
     """A render, with the values and the label ("": none) of its current or future record.
 
-    ``base`` is the render as its record keeps it beside the manifest; b"": the record has none.
+    ``base`` is the render before overrides, which its record keeps beside the manifest; b"": the record has no such render.
     """
 
     rendered: Rendered
@@ -73,10 +71,10 @@ class Recorded:
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
     """Return the fingerprint of everything that a render depends on, as far as the chart's templates can read it.
 
-    Four things are no inputs, so that their change does not cause another render: whether it is an install or an upgrade; the
-    program that renders; API versions of the cluster and values of the platform that no template reads, because they change
-    with every other package; and overrides, which are applied to a render afterwards. Raises FormatError for values that have
-    no canonical form.
+    Four things do not count as inputs, so that their change does not cause another render: whether it is an install or an
+    upgrade; the program that renders; API versions of the cluster and values of the platform that no template reads, because they
+    change with every other package; and overrides, which are applied to a render afterwards. Raises FormatError for values that
+    have no canonical form.
     """
     use = use.with_values(request.values)
     parts: JsonObject = {
@@ -104,8 +102,8 @@ def pack_base(rendered: Rendered) -> bytes:
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
     """Yield the revisions that have the label of these inputs, newest first; they may be summaries.
 
-    The search ends at a deployed revision of ours with another label: the renders before it are out of date. Revisions of
-    users do not end it.
+    The search ends at a deployed revision of ours with another label: the renders before it are out of date. Revisions of users
+    do not end the search.
     """
     for release in reversed(history):
         found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
@@ -116,7 +114,7 @@ def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
 
 
 def of_revision(history: Sequence[Release], revision: int, inputs: str) -> tuple[Release, ...]:
-    """Return the revision with this number, if it has the label of these inputs; () if it is gone or has another label."""
+    """Return the revision with this number; () if it is gone, or does not have the label of these inputs."""
     found = (release for release in history if release.revision == revision)
     seals = ((release, _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))) for release in found)
     return tuple(release for release, seal_ in seals if seal_ is not None and seal_[1] == inputs)
@@ -169,7 +167,7 @@ def _render_of(release: Release) -> tuple[str, tuple[str, ...]]:
     except zlib.error as error:
         raise ShapeError(f"{what}: {error}") from error
     if not unzip.eof:
-        raise ShapeError(f"{what}: it breaks off, or is over {MAX_DOCUMENT_BYTES} bytes")
+        raise ShapeError(f"{what}: it is incomplete, or larger than {MAX_DOCUMENT_BYTES} bytes")
     whole = as_object(decode_json(text, max_bytes=MAX_DOCUMENT_BYTES, what=what), what)
     return find_str(whole, "manifest"), tuple(
         find_str(whole, "hooks", at) for at in range(len(find_list(whole, "hooks")))

@@ -70,7 +70,7 @@ SHOWN_LAGGARDS: Final = 5
 async def left_to_people(instance: Instance, tools: Tools) -> bool:
     """Return whether nothing of the package is to be applied (spec/runtime §8.2).
 
-    That is so if it is under maintenance, and its deployed release was applied under maintenance.
+    This holds if the package is under maintenance, and its deployed release was applied under maintenance.
     """
     if not instance.wish.directives.maintenance:
         return False
@@ -85,9 +85,9 @@ def is_unmanaged(release: Release) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request for a render, and the fingerprint of its inputs; "" if they have none.
+    """A request for a render, and the fingerprint of its inputs; "" if the inputs have no fingerprint.
 
-    ``directives`` are the ones that this request was made with; the package may get newer ones before everything is applied.
+    The request was made with ``directives``; the package may get newer directives before everything is applied.
     """
 
     request: RenderRequest
@@ -98,7 +98,7 @@ class Wanted:
 
     @property
     def brought_by(self) -> str:
-        """The fingerprint of the inputs, the overrides, and the policy for the objects; "" if the inputs have none."""
+        """The fingerprint of the inputs, the overrides, and the policy for the objects; "" if the inputs have no fingerprint."""
         if not self.inputs:
             return ""
         wanted = self.directives
@@ -141,9 +141,9 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
 async def recorded(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
 ) -> Recorded | None:
-    """Return the render that a record of the release holds for the same inputs; None if there is none.
+    """Return the render that a record of the release holds for the same inputs; None if no record has it.
 
-    ``unchanged``: everything requested was applied before. In that case, a last revision without a label is used too, if it has
+    ``unchanged``: everything requested was applied before. In that case, a last revision without a label is used, too, if it has
     the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
@@ -201,9 +201,9 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
 
 
 def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
-    """Return the render in a record without a label, if it is of these inputs, with the label that it should have.
+    """Return the render in a record without a label, if it was made from these inputs, with the label that it should have.
 
-    The label is empty if there were overrides, because the record does not have the render without them.
+    The label is empty if there were overrides, because the record does not have the render before overrides.
     """
     looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
     if not wanted.fits(release.values) or (looked and instance.applied.verified):
@@ -246,7 +246,7 @@ class Overlaid:
 
 
 async def overlaid(found: Rendered, wanted: Directives, package: str, tools: Tools) -> Overlaid:
-    """Apply the patches and the overrides of the user to a render, and those of maintenance. Raises PackageError."""
+    """Apply the user's patches and overrides, and the overrides of maintenance, to a render. Raises PackageError."""
     if wanted.patches:
         async with tools.slots.use(Kind.RENDER, package):
             found = await patched(found, wanted.patches, tools.kustomize)
@@ -281,7 +281,7 @@ async def render_request(instance: Instance, tools: Tools, host: Host, *, upgrad
 
 
 def recorded_wish(instance: Instance) -> RecordedWish:
-    """Return the wish that the package is made from, with its digest, as records keep it; only after Download."""
+    """Return the desired state that the package is made from, with its digest, in the form for records; only after Download."""
     wish, directives = instance.wish, instance.wish.directives
     return RecordedWish(
         package=wish.package,
@@ -339,8 +339,8 @@ def release_request(
 def of_foreign_revision(revision: int, by: str) -> str:
     """Return the warning about a revision that another writer made or removed."""
     return (
-        f"release: {by} changed it last (revision {revision}), not Wharfinger; it is not changed until the package changes, or "
-        "the annotation wharfinger.dev/force-requested-at requests it"
+        f"release: {by} changed it last (revision {revision}), not Wharfinger; the release is not changed until the package "
+        "changes, or the annotation wharfinger.dev/force-requested-at requests it"
     )
 
 

@@ -52,7 +52,7 @@ MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
 OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", ROLLBACK, UNREAD)
-"""The subjects of warnings that do not apply once there is no release."""
+"""The subjects of warnings that no longer apply once the release is gone."""
 
 
 async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
@@ -97,7 +97,9 @@ async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, i
 
 
 async def _run_to_rest(instance: Instance, tools: Tools, host: Host, inputs: str, *, unchanged: bool) -> None:
-    """Run the hooks, and the release between them, until afterHelm hooks leave the values unchanged. Raises ValuesLoopError."""
+    """Run the hooks, and apply the release between them, until afterHelm hooks leave the values unchanged. Raises
+    ValuesLoopError.
+    """
     await run_bound(instance, tools, host, "beforeHelm")
     loop: dict[str, None] = {}
     for number in range(1, MAX_ROUNDS + 1):
@@ -117,7 +119,7 @@ async def _run_to_rest(instance: Instance, tools: Tools, host: Host, inputs: str
 
 
 def _last_round(steps: Steps) -> int:
-    """Return the number of the round to begin with: the last one that a killed process applied, otherwise the first."""
+    """Return the number of the first round: the last round that a killed process applied, otherwise 1."""
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
@@ -147,7 +149,7 @@ async def _apply_round(
 
 
 async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until the applied objects are ready, naming the laggards.
+    """Wait until the applied objects are ready, and report the names of those that are not.
 
     There is no time limit: a new desired state or the end of the daemon interrupts the wait.
     """
@@ -168,7 +170,9 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Record the revision as one to return to, if a failed upgrade is rolled back, or the package returned to it itself."""
+    """Record the revision as a revision to return to, if failed upgrades of the package are rolled back, or if the package has
+    just returned to this revision.
+    """
     wanted = instance.wish.directives
     record = await instance.recorded(tools)
     if not instance.loaded().chart or not (wanted.upgrade.rollback or wanted.rolled_back or record.state.ready):
@@ -193,12 +197,12 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
 
 
 async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks until the next version is loaded; API servers may still ask those that are loaded."""
+    """Stop the hooks until the next version is loaded; loaded hooks still answer API servers."""
     await rest_hooks(instance, tools, host)
 
 
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks and keep the release: objects in the cluster are kept, and conversions go on."""
+    """Stop the hooks and keep the release: objects in the cluster are kept, and conversions continue."""
     await withdraw_webhooks(instance, tools, conversions=False)
     await rest_hooks(instance, tools, host)
 
@@ -220,7 +224,7 @@ async def take_away(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def uninstall(instance: Instance, tools: Tools, host: Host) -> None:
-    """Uninstall the release permanently. It is a success if there is no release, or none that a daemon wrote."""
+    """Uninstall the release permanently. This succeeds if no release exists, or no daemon wrote it."""
     if instance.files.definition is None and instance.has_release:
         await _load_for_removal(instance, tools, host)
     if instance.files.definition is not None:
@@ -323,7 +327,7 @@ def _tell_left(instance: Instance, result: UninstallResult) -> None:
     for key in result.deleted:
         log.info("%s: deleted %s: it was left over from this package's release, whose record is gone", instance.id, key)
     for key, why in result.kept.items():
-        log.info("%s: %s is left over from its release, and is kept: %s", instance.id, key, why)
+        log.info("%s: kept %s, which is left over from its release: %s", instance.id, key, why)
 
 
 async def _load_for_removal(instance: Instance, tools: Tools, host: Host) -> None:

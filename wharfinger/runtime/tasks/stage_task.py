@@ -1,7 +1,7 @@
 """A task of the pipeline: one piece of work, whose outcome is the outcome of its stage.
 
-An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is
-a defect: it is reported as one and passed to the queue's guard. A task's reports go through its operation's scope, so a
+An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is a
+defect: it is reported as a defect, and passed to the queue's guard. A task's reports go through its operation's scope, so a
 superseded task cannot report any more.
 """
 
@@ -32,8 +32,8 @@ from wharfinger.runtime.status.reasons import Reason
 class ScopedHost:
     """A host that takes a task's reports until its operation's scope is cancelled.
 
-    What a hook did is true for every operation, so the reports about that are always taken. So are all findings, because they
-    describe the disk, the cluster and the values, and are true even if the operation was cancelled.
+    Two kinds of reports are always taken, because they are true even if the operation was cancelled: reports about hooks that
+    ran, and findings, which describe the disk, the cluster and the values.
     """
 
     host: Host
@@ -68,7 +68,7 @@ class ScopedHost:
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A task whose outcome is the outcome of its stage. ``stage`` None: it is part of a removal."""
+    """A task whose outcome is the outcome of its stage. If ``stage`` is None, the task is part of a removal."""
 
     name: str
     stage: Stage | None
@@ -78,10 +78,12 @@ class StageTask:
     tools: Tools
     host: Host
     parks: bool = True
-    """True if a permanent failure waits for a changed input; False if no edit by a user would unpark it, so it is retried."""
+    """True if a permanent failure waits for a changed input; False if no edit by a user could resolve it, so that it is
+    retried.
+    """
 
     steps: Steps | None = None
-    """The steps of its operation in the journal; None: it has none."""
+    """The steps of its operation in the journal; None: the operation has no steps."""
 
     async def execute(self) -> None:
         """Do the work once. Raises TaskFailed; a defect is also reported, and passed to the queue's guard."""

@@ -3,8 +3,9 @@
 Startup depends on the layout. ``package.yaml`` packages start watching for their bindings first and then run onStartup, each hook
 once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook already knows
 all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. addon-operator's modules run onStartup
-first, and everything at every start, as their contract requires. In both, every kubernetes binding is synchronized before its
-events are released. A second Startup does only the missing steps, so a failure in the middle repeats no successful step.
+first, and repeat everything at every start, as their contract requires. In both layouts, every kubernetes binding is synchronized
+before its events are released. A second Startup does only the missing steps, so a failure in the middle repeats no successful
+step.
 """
 
 import logging
@@ -36,10 +37,10 @@ log = logging.getLogger(__name__)
 
 
 async def configure(instance: Instance, tools: Tools, host: Host) -> None:
-    """Configure the instance with its settings; only this function does so. The settings are read late, so those of the latest
-    specification are used.
+    """Configure the instance with its settings; only this function does so. The settings are read late, so that the latest ones
+    are used.
 
-    They are converted to the newest version of their schema, compared with those configured before (also by an earlier
+    They are converted to the newest version of their schema, compared with the settings configured before (even by an earlier
     process), and merged into values, which are checked as well. Raises ConversionError, SettingsError, RulesError, UpkeepError.
     """
     definition, version = instance.loaded(), instance.wish.settings.version
@@ -79,7 +80,8 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
         if alone.problems:
             raise SettingsError(alone.problems, subject="values")
         log.warning(
-            "%s: the values patches of its hooks do not fit this version any more, and are dropped", instance.id
+            "%s: dropped the values patches of its hooks, because they do not fit the schemas of this version",
+            instance.id,
         )
         record = await instance.recorded(tools)
         await record.update(lambda state: state.started_anew())
@@ -132,8 +134,8 @@ async def rest_hooks(instance: Instance, tools: Tools, host: Host) -> None:
 async def run_bound(instance: Instance, tools: Tools, host: Host, binding: str, *, number: int = 1) -> set[str]:
     """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots.
 
-    Return the names of those that changed the values. Each hook is a step of the operation, and skipped if the journal has
-    it as complete; ``number`` is the round.
+    Return the names of the hooks that changed the values. Each hook is a step of the operation, and skipped if the journal has it
+    as complete; ``number`` is the round.
     """
     steps, changed = instance.journalled(), set[str]()
     for hook in bound_hooks(instance.files.hooks, binding):
@@ -159,13 +161,13 @@ ORDERS = {
 
 
 def order_of(config: HookConfig, binding: str) -> int | None:
-    """Return the hook's order among those of a binding; None if it is not bound there."""
+    """Return the hook's order in a binding; None if the hook does not have this binding."""
     order: int | None = ORDERS[binding](config)
     return order
 
 
 def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
-    """Return the hooks of a binding, sorted by order. Hooks of equal order are sorted by path, and those of one executable by
+    """Return the hooks of a binding, sorted by order. Hooks of equal order are sorted by path, and hooks of one executable by
     their position in it.
     """
     found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]

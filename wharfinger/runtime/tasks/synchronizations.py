@@ -1,13 +1,13 @@
-"""The objects that hooks know, recorded over a restart, so that hooks are not shown the same objects again (DESIGN §7, "Restart
-policy").
+"""The record of the objects that hooks know. It outlives a restart, so that hooks are not shown the same objects again (DESIGN
+§7, "Restart policy").
 
 A binding's Synchronization shows its hook all objects. For packages with a ``package.yaml`` this is done after a restart only if
 the objects differ from those that the hook knew when the last process ended. The package's record has a checksum of the objects
 that a hook knows: over the binding, and over the results of its filter for each object.
 
 The record must never claim that a hook knows more than it does. So it is written when a package's hooks are idle (they were
-just synchronized, or the daemon stops), and the entry of a hook is removed *before* the hook is notified of anything more. A
-process that is killed leaves a record without that hook, which is then shown everything again.
+just synchronized, or the daemon stops), and the entry of a hook is removed *before* the hook is notified of anything more. If the
+process is killed in between, the record lacks that hook, and the hook is shown everything again.
 """
 
 from wharfinger.hooks.config.bindings import KubernetesBinding
@@ -45,8 +45,8 @@ async def remember(instance: Instance, tools: Tools) -> None:
 
 
 async def about_to_tell(instance: Instance, hook: Hook) -> None:
-    """Remove a hook's entry from the record before the hook is notified of more objects. Raises ClusterError; then the hook
-    must not be notified.
+    """Remove a hook's entry from the record before the hook is notified of more objects. Raises ClusterError; in that case, the
+    hook must not be notified.
     """
     if instance.record is None:
         return

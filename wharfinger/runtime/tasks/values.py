@@ -10,7 +10,7 @@ from wharfinger.runtime.resources.identity import is_global
 
 MAX_PATHS: Final = 5
 _SHOWN: Final = ("discovery", "modules")
-"""Objects that every package sees under ``global``; they exist even if they are empty."""
+"""The names of objects that every package sees under ``global``; these objects exist even if they are empty."""
 
 
 def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
@@ -27,8 +27,8 @@ def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
 
 
 def opened(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return the values that patches apply to. For a global hook they include two objects of Wharfinger, to which it may
-    add.
+    """Return the values that patches apply to. For a global hook they include two objects of Wharfinger, to which the hook may
+    add values.
     """
     return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
 
@@ -41,7 +41,9 @@ def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonOb
 
 
 def changed_paths(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    """Return where two documents differ, as paths of names (``web.replicas``), at most MAX_PATHS; the paths contain no values."""
+    """Return at most MAX_PATHS places where two documents differ, as paths of names (``web.replicas``); the paths contain no
+    values.
+    """
     found: list[str] = []
 
     def look(old: JsonValue, new: JsonValue, path: str) -> None:

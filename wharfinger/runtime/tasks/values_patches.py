@@ -1,9 +1,9 @@
 """The changes of hooks to values and settings: checked against the schemas, then recorded, then made visible.
 
 A *values patch* is kept in the package's record and applied on top of everything else from then on. A *configuration values
-patch* changes the user's settings, and therefore the resource. The contract of addon-operator's module folders promises this, so
+patch* changes the user's settings, and therefore the resource. The contract of addon-operator's module folders allows this, so
 such a patch is written into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a
-``package.yaml`` have no such right: their settings belong to the author of the resource.
+``package.yaml`` may not change settings, because their settings belong to the author of the resource.
 """
 
 import logging
@@ -92,7 +92,7 @@ async def _patched(
 async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
     """Change the user's settings, if the package may; the consequences begin when the changed resource is observed.
 
-    Raises HookRunError if it may not, or the result is refused; ClusterError if it cannot be written.
+    Raises HookRunError if the package may not, or if the result is refused; ClusterError if the result cannot be written.
     """
     definition = instance.loaded()
     if definition.layout is not Layout.MODULE_FOLDER:
@@ -145,7 +145,7 @@ async def _patch_once(
 
 
 async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
-    """Return the ConfigMap; if it does not exist, one to be created."""
+    """Return the ConfigMap; if it does not exist, return one to create."""
     try:
         return await tools.cluster.get(key)
     except NotFoundError:

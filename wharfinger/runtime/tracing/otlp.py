@@ -30,10 +30,10 @@ from wharfinger.runtime.tracing.tracer import HookNames, RunSpan
 
 log = logging.getLogger(__name__)
 EXPORTER: Final = "opentelemetry.exporter"
-"""The logger of the exporters. It is silent here: for each batch they log each attempt, with what the receiver answered."""
+"""The logger of the exporters. It is silenced, because exporters log each attempt to send a batch, with the receiver's answer."""
 
 MAX_SPANS: Final = 2048
-"""The number of ended spans that wait for an export; further ones are dropped."""
+"""The number of ended spans that wait for an export; further spans are dropped."""
 BATCH: Final = 512
 EVERY_S: Final = 5.0
 FLUSH_S: Final = 5.0
@@ -94,13 +94,15 @@ class SpanQueue(SpanProcessor):
             except Exception as error:  # noqa: BLE001 - traces must never fail the daemon
                 result, why = SpanExportResult.FAILURE, type(error).__name__
             else:
-                why = "the receiver refuses them or is away"
+                why = "the receiver refuses them or cannot be reached"
             self._report(result is not SpanExportResult.SUCCESS, len(batch), why)
 
     def _report(self, fails: bool, count: int, why: str) -> None:  # noqa: FBT001 - one bit
         if fails and not self._fails:
             log.warning(
-                "traces cannot be exported: %s; %d spans are lost, and later ones until it works again", why, count
+                "traces cannot be exported: %s; %d spans are lost, and all later spans until an export succeeds",
+                why,
+                count,
             )
         elif self._fails and not fails:
             log.info("traces are exported again; %d spans were dropped meanwhile", self.dropped)

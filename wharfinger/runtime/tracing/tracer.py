@@ -1,6 +1,6 @@
 """The protocol of traces, and the spans of hooks without a tracer. The implementation is :mod:`~wharfinger.runtime.tracing.otlp`.
 
-A span has names only: of packages, tasks, hooks, bindings and queues, and whether the run failed. It has no message, because a
+A span has only names (of packages, tasks, hooks, bindings and queues), and whether the run failed. It has no message, because a
 message may contain a secret.
 """
 

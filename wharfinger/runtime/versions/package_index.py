@@ -1,9 +1,9 @@
 """The index of one package of a repository: its versions, its channels, and details of the versions that matter.
 
 A version is a tag that is a semantic version; any other tag is a channel, which points at a version. An index keeps the names of
-all versions, but details (digest, requirements, changelog) only of the newest DETAILED versions and of those in use, because a
-repository may have ten thousand of them. It is kept in the cluster as one PackageIndex object
-(docs/decisions/0030), so a restarted daemon knows it before its first scan.
+all versions, but details (digest, requirements, changelog) only of the newest DETAILED versions and of versions in use, because a
+repository may have ten thousand versions. It is kept in the cluster as one PackageIndex object (docs/decisions/0030), so a
+restarted daemon knows it before its first scan.
 """
 
 import hashlib
@@ -42,11 +42,11 @@ class VersionDetails:
     """
 
     digest: str
-    """The digest of the package's manifest; of an image index, that of its image for this machine."""
+    """The digest of the package's manifest; for an image index, the digest of its image for this machine."""
     tag: str = ""
-    """The digest that the tag points at, if it is another one: that of an image index."""
+    """The digest that the tag points at, if it differs, because the tag points at an image index."""
     kind: str = ""
-    """The kind of resource that installs it, "" if it does not state one."""
+    """The kind of resource that installs this version; "" if the version states no kind."""
     description: str = ""
     kubernetes: str = ""
     """The constraint of a chart on the version of Kubernetes (``kubeVersion``)."""
@@ -54,7 +54,9 @@ class VersionDetails:
     changelog: tuple[str, ...] = ()
     deprecated: str = ""
     unreadable: str = ""
-    """Why the tag's content is not a package; such a version is not chosen."""
+    """Why the tag's content is not a package, or is incomplete; such a version is not chosen. ``digest`` is empty if it is
+    incomplete.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class ChannelTarget:
     version: str
     digest: str
     tag: str = ""
-    """The digest that the channel's tag points at, if it is another one."""
+    """The digest that the channel's tag points at, if it differs."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class PackageIndex:
     package: str
     versions: tuple[str, ...] = ()
     tags: str = ""
-    """A digest of the names of all tags: if it is the same in the next scan, there is no new version."""
+    """A digest of the names of all tags: if it is the same in the next scan, there are no new versions."""
     channels: Mapping[str, ChannelTarget] = field(default_factory=dict)
     """The targets of the channels that a resource follows."""
     channel_names: tuple[str, ...] = ()
@@ -143,7 +145,9 @@ def index_object(index: PackageIndex) -> JsonObject:
 
 
 def read_index(repository: str, package: str, status: JsonObject) -> PackageIndex:
-    """Read the ``status`` of a PackageIndex. Another program may have changed it: anything that is not understood is left out."""
+    """Read the ``status`` of a PackageIndex. Another program may have changed it, so fields of an unexpected form
+    are left out.
+    """
     texts = [each for each in find_list(status, "versions") if isinstance(each, str)]
     versions, _ = split_tags(texts)
     complete = find(status, "count") == len(versions)

@@ -1,4 +1,4 @@
-"""The part of a package's status that is about a rollback (``status.rollback``): what the resource asks for, and what runs."""
+"""The part of a package's status that is about a rollback (``status.rollback``): the requested state, and the running one."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 FAILED: Final = "UpgradeFailed"
 REQUESTED: Final = "Requested"
 NO_WAY_BACK: Final = "NoWayBack"
-"""The reason if there was no way back: then the package is as its resource asks, and fails."""
+"""The reason if no rollback was possible: then the package stays in the state that its resource asks for, and fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class RollbackNote:
 
     @property
     def is_back(self) -> bool:
-        """Return whether the package is that of the former revision, or on its way to it."""
+        """Return whether the package is in the former revision, or returning to it."""
         return self.revision > 0
 
     @property
@@ -49,7 +49,7 @@ def rollback_object(note: RollbackNote) -> JsonObject:
 
 
 def read_rollback_note(written: JsonValue) -> RollbackNote | None:
-    """Read ``status.rollback``; None if there is none, or if it has another form."""
+    """Read ``status.rollback``; None if it is missing or has another form."""
     if not isinstance(written, dict):
         return None
     revision = find(written, "revision")

@@ -1,8 +1,8 @@
 """The times in which a package may be updated: windows of a week in one time zone.
 
-A window has days, a start and an end. If the end is not after the start, the window ends on the following day; its days are
-those on which it starts. Without days, it is open every day. Local times follow the clock changes of the zone: a time that a
-change skips is read with the offset before the change, and of a time that occurs twice, the first occurrence counts.
+A window has days, a start and an end. If the end is not after the start, the window ends on the following day; its days are the
+days on which it starts. Without days, the window is open every day. Local times follow the clock changes of the zone: a time that
+a change skips is read with the offset before the change; if a time occurs twice, the first occurrence counts.
 """
 
 import re
@@ -36,15 +36,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """All windows of a package, in one time zone; none: it is never open."""
+    """All windows of a package, in one time zone; without windows, the package is never updated."""
 
     each: tuple[Window, ...] = ()
     zone: str = "UTC"
 
     def opening(self, now: datetime) -> datetime | None:
-        """Return the time from which an update may begin: ``now`` if a window is open, else the next start of one.
+        """Return the time from which an update may begin: ``now`` if a window is open, else the next start of a window.
 
-        None if there are no windows. ``now`` is aware.
+        None if there are no windows. ``now`` has a time zone.
         """
         spans = [(start, end) for start, end in self._spans(now) if end > now]
         return max(now, min(start for start, _ in spans)) if spans else None

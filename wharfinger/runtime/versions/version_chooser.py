@@ -1,4 +1,4 @@
-"""The choice of a version: the one that a resource gets now, the newer one that waits, and why. Pure.
+"""The choice of a version: the version that a resource gets now, the newer version that waits, and the reason. Pure.
 
 ====================================================  =============================================================
 situation                                             choice
@@ -17,8 +17,8 @@ a channel points at an older version                  pending in every mode, unt
 nothing matches                                       the installed version stays; without one, there is no choice
 ====================================================  =============================================================
 
-Prereleases match a range only if its constraint names a prerelease. A version is never installed because another version is
-missing from the repository: a repository that loses its newest versions downgrades no package.
+Prereleases match a range only if its constraint names a prerelease. A version is never installed only because another version is
+missing from the repository: if a repository loses its newest versions, no package is downgraded.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ MAX_TRIED: Final = 20
 _MOST_NAMED: Final = 10
 
 Refusal = Callable[[str], str]
-"""A function that returns why a version cannot be on now; empty if it can."""
+"""A function that returns the reason why a version cannot be on now; empty if it can be on."""
 
 
 class Why(StrEnum):
@@ -61,8 +61,8 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The result. ``version`` is "" if there is none; ``pending`` is the version that waits, and ``at`` the time until which it
-    waits. ``digest`` is the content to install, "" if the tag decides.
+    """The result. ``version`` is "" if no version can be chosen; ``pending`` is the version that waits, and ``at`` the time until
+    which it waits. ``digest`` is the content to install, "" if the tag decides.
     """
 
     version: str
@@ -156,7 +156,7 @@ def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, 
 
 
 def _newer(wanted: Range, index: PackageIndex, kept: semver.Version | None) -> Iterator[str]:
-    """Yield the versions that match and are newer than ``kept`` (None: all that match), the newest first."""
+    """Yield the matching versions that are newer than ``kept`` (None: all matching versions), the newest first."""
     for text, version in zip(index.versions, index.parsed, strict=True):
         if kept is not None and version <= kept:
             return
@@ -198,9 +198,11 @@ def _is_older(text: str, than: str) -> bool:
 
 def _newest(wanted: Range, index: PackageIndex, installed: str) -> str:
     if installed not in index.versions:
-        return f"{installed} is installed; the repository does not have it any more, and nothing newer in {wanted}"
+        return (
+            f"{installed} is installed; the repository does not have it any more, and has no newer version in {wanted}"
+        )
     if (beyond := _beyond(wanted, index)) and _is_older(installed, beyond):
-        return f"{installed} is the newest version of {wanted}; {beyond} is newer, and outside of it"
+        return f"{installed} is the newest version of {wanted}; {beyond} is newer, but outside of it"
     return f"{installed} is the newest version of {wanted}"
 
 
@@ -211,6 +213,6 @@ def _no_match(wanted: Range, index: PackageIndex, installed: str) -> str:
 
 
 def _beyond(wanted: Range, index: PackageIndex) -> str:
-    """Return the newest version of all, prereleases only if the range has them; "" if there is none."""
+    """Return the newest version of all, or "" if there is no version. Prereleases count only if the range allows them."""
     pairs = zip(index.versions, index.parsed, strict=True)
     return next((text for text, version in pairs if wanted.prereleases or not version.prerelease), "")

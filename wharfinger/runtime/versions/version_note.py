@@ -12,7 +12,9 @@ TAG_MOVED: Final = "TagMoved"
 
 @dataclass(frozen=True, slots=True)
 class VersionNote:
-    """The chosen version, the one that waits, and why. ``follows`` is the range or the channel, "" for an exact version."""
+    """The chosen version, the version that waits, and the reason. ``follows`` is the range or the channel, "" for an exact
+    version.
+    """
 
     follows: str
     chosen: str
@@ -27,7 +29,7 @@ class VersionNote:
 
 
 def note_of(policy: VersionPolicy, choice: Choice, moved: str) -> VersionNote:
-    """Return the note about a choice; ``moved`` describes the tag that has moved; "" if none has."""
+    """Return the note about a choice; ``moved`` describes the tag that has moved, "" if no tag has moved."""
     follows = str(policy.follows) if policy.follows is not None else ""
     if moved:
         reason = choice.why.value if choice.pending else TAG_MOVED
@@ -51,7 +53,7 @@ def note_object(note: VersionNote) -> JsonObject:
 
 
 def read_note(written: JsonValue) -> VersionNote | None:
-    """Read ``status.update``; None if there is none, or if it has another form."""
+    """Read ``status.update``; None if it is missing or has another form."""
     if not isinstance(written, dict):
         return None
     chosen = _text(written, "chosen")

@@ -2,8 +2,8 @@
 
 A resource names its version in one of three ways: exactly (``spec.packageVersion``), by a range (``spec.versionRange``), or by a
 channel of the repository (``spec.releaseChannel``). Range and channel are *followed*: a new version in the repository is an
-update, and ``spec.update`` decides when it is made. The first installation is no update. An exact version needs no policy,
-because the change of the resource is the request.
+update, and ``spec.update`` decides when it is made. The first installation does not count as an update. An exact version needs no
+policy, because the change of the resource is the request.
 """
 
 import re
@@ -20,7 +20,7 @@ from wharfinger.packages.registry.address import is_tag
 from wharfinger.runtime.versions.update_windows import Windows, read_windows
 
 APPROVED: Final = "wharfinger.dev/approved-version"
-"""An annotation: the version to which the package may be updated now, whatever its mode of updates is."""
+"""An annotation: the version to which the package may be updated now, in any mode of updates."""
 _PRERELEASE: Final = re.compile(r"[0-9xX*]-[0-9A-Za-z]")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -37,12 +37,12 @@ class Mode(StrEnum):
 
 
 class MovedTag(StrEnum):
-    """The way in which a tag is handled that does not point at the installed content any more."""
+    """The handling of a tag that does not point at the installed content any more."""
 
     REPORT = "report"
-    """It is reported, and followed if a user asks for it with an annotation."""
+    """The moved tag is reported, and followed if a user requests this with an annotation."""
     REFUSE = "refuse"
-    """It is reported, and never followed."""
+    """The moved tag is reported, but never followed."""
     FOLLOW = "follow"
     """It is an update."""
 

@@ -32,8 +32,8 @@ class Known:
     ``holders`` returns, for the order of a tier, the packages that hold the tier. ``leaving`` returns, for a package, its
     dependents that are being removed, which the scheduler does not know any more. ``by_resource`` returns, for a package, the
     dependencies that only its resource's ``spec.dependsOn`` names. ``trying_crds`` are the packages whose custom resource
-    definitions all other packages wait for. ``asks_daemon`` is True if the knowledge comes from a daemon, which may not have
-    accepted every resource that exists.
+    definitions all other packages wait for. ``asks_daemon`` is True if the knowledge comes from a daemon: it may not have
+    accepted every existing resource.
     """
 
     now: datetime
@@ -56,8 +56,9 @@ class Known:
 class Cause:
     """A cause: a short ``state`` ("waits for db", "fails"), a ``message`` with more details, and its start.
 
-    ``through`` are the packages that it comes from, in the order in which to follow them; a cause without any is a root and has
-    a ``remedy``. ``by_hand`` is True if a user can do something about this root, and False if only work in progress has to end.
+    ``through`` are the packages that it comes from, in the order in which to follow them; a cause that comes through no package
+    is a root, and has a ``remedy``. ``by_hand`` is True if a user can do something about this root, and False if only work in
+    progress has to end.
     """
 
     state: str

@@ -37,7 +37,9 @@ MAX_ALSO: Final = 5
 
 
 class Link(NamedTuple):
-    """One link in the chain of an explanation: a package, the cause that leads on, and the package's other causes."""
+    """One link in the chain of an explanation: a package, the cause that leads to the next link, and the package's other
+    causes.
+    """
 
     name: str
     cause: Cause
@@ -48,7 +50,7 @@ Path = tuple[Link, ...]
 
 
 def explain(name: str, known: Known) -> ExplanationSnapshot | None:
-    """Explain why the package of this name is not as wanted; None if there is no such package."""
+    """Explain why the package of this name is not in its wanted state; None if there is no such package."""
     package = known.package(name)
     if package is None:
         return None
@@ -81,7 +83,7 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 def _failing(package: PackageSnapshot) -> list[str]:
     """Return the failing objects of a package: objects of an upgrade in progress, and objects that are corrected or deleted
-    without a request. The fields that a correction is about are named, with the managers that have them.
+    without a request. For a correction, the fields and the managers that have set them are named.
     """
     fields = {subject: changed for subject, _, changed in (text.partition(": ") for text in package.drift)}
     found = (text.partition(": ") for text in package.failing)
@@ -134,7 +136,9 @@ def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
 def _causes(
     known: Known, name: str, package: PackageSnapshot | None, needed_by: NodeSnapshot | None
 ) -> tuple[Cause, ...]:
-    """Return all causes of one package, in their order; none if nothing keeps the package or its next run from being ready."""
+    """Return all causes of one package, in their order. There are no causes if nothing keeps the package, or its next run, from
+    being ready.
+    """
     if package is None:
         return (absence_cause(known, name, needed_by),)
     if (aside := aside_cause(known, package)) is not None:
@@ -159,9 +163,8 @@ def _causes(
 
 
 def _gone_on(known: Known, name: str) -> Cause:
-    """Return the cause for a package that nothing holds back although another package waits for it.
-
-    The package that waits has only to be notified.
+    """Return the cause for a package that another package waits for, although nothing holds it back: the waiting package only has
+    to be notified.
     """
     package = known.package(name)
     message = package.message if package is not None else ""

@@ -1,9 +1,9 @@
 """The causes that the scheduler knows: the votes that keep a package off, and the nodes and tiers that its node is parked on.
 
 A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the missing
-package. What a node is parked on is also a cause: another package, the members of a tier that has not been released, or its own
-script. If a node reports neither (because it comes from another version of Wharfinger), the message of its decision is the only
-cause.
+package. Everything that a node is parked on is also a cause: another package, the members of a tier that has not been released,
+or its own script. If a node has neither votes nor ids that it is parked on (because it comes from another version of Wharfinger),
+the message of its decision is the only cause.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ PAUSED: Final = (
 )
 """The only reason for which a daemon's scheduler is paused."""
 RESTING: Final = "it is paused: its hooks are stopped, nothing is deleted"
-AGAIN: Final = "it is ready, and has to be run again"
+AGAIN: Final = "it is ready, but has to be run again"
 _MOST_LOOKED_AT: Final = 1_000
 _FORBID: Final = "Forbid"
 _DISABLE: Final = "Disable"
@@ -43,7 +43,7 @@ _ON: Final = "Enable"
 
 
 def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
-    """Yield the causes why a package cannot be on; nothing if it can be on, or if there is no decision yet."""
+    """Yield the causes why a package cannot be on. Yield nothing if the package can be on, or if there is no decision yet."""
     if node is None:
         return
     condition = _required(package)
@@ -90,7 +90,7 @@ def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
 
 
 def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield what the next run of a ready package waits for; such a run is mostly due to a subscription."""
+    """Yield the causes of the wait of a ready package's next run; such a run is mostly due to a subscription."""
     for cause in lack_causes(known, node):
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
@@ -235,7 +235,7 @@ def _member(dependency: DependencySnapshot) -> str:
 def _allows(constraint: str, version: str) -> bool:
     """Return whether a version meets a constraint, by the rule of the gates.
 
-    An empty constraint is met by any package that is on; no other constraint is met by a text that is not a version.
+    Any package that is on meets an empty constraint; a text that is not a version meets no other constraint.
     """
     if not constraint.strip():
         return True

@@ -51,7 +51,7 @@ def _edit(name: str) -> str:
 
 _SLOW: Final = {
     "Download": "check whether the PackageRepository's registry answers",
-    "Load": "read in the daemon's log which of its hooks does not answer --config",
+    "Load": "read in the daemon's log which hook of the package does not answer --config",
 }
 _ASKED_AGAIN: Final = "often this is a setting in spec.settings; the script runs again after a change"
 _PATCHES: Final = {
@@ -73,20 +73,20 @@ def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
 
 
 def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:
-    """Return the remedy for a package that is needed and not known. ``by_resource`` is True if only ``spec.dependsOn`` names
+    """Return the remedy for a package that is needed but not known. ``by_resource`` is True if only ``spec.dependsOn`` names
     it.
     """
     without = f"use a version of {needed_by} that does not need it"
     if by_resource:
         without = _edit(needed_by)
     instead = f", or {without}" if needed_by else ""
-    return f"create {_new(name, constraint)}{instead}; that is noticed automatically"
+    return f"create {_new(name, constraint)}{instead}; the daemon notices this automatically"
 
 
 class Member(NamedTuple):
-    """One of several packages of which one must be on.
+    """One member of a group of packages of which one must be on.
 
-    ``version`` is the version of a member that is on, and empty for one that is off. ``there`` is True if the daemon knows the
+    ``version`` is the version of a member that is on, and empty if the member is off. ``there`` is True if the daemon knows the
     package.
     """
 
@@ -97,12 +97,12 @@ class Member(NamedTuple):
 
 
 def of_group(members: tuple[Member, ...]) -> str:
-    """Return the remedy if one of several packages must be on in a suitable version, and none is."""
+    """Return the remedy if one of several packages must be on in a suitable version, but none is."""
     if not members:
-        return "enable one of the named packages; that is noticed automatically"
+        return "enable one of the named packages; the daemon notices this automatically"
     told = [_member(each) for each in members[:_MOST_NAMED]]
     more = f"; or one of {len(members) - len(told)} more" if len(told) < len(members) else ""
-    return f"{'; or '.join(told)}{more}; that is noticed automatically"
+    return f"{'; or '.join(told)}{more}; the daemon notices this automatically"
 
 
 def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:
@@ -110,14 +110,14 @@ def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool 
 
     ``by_resource``: only ``spec.dependsOn`` names the dependency.
     """
-    other = f"that of {kubectl_name(needed_by)} to a version that accepts {name} as it is"
+    other = f"the version of {kubectl_name(needed_by)} to one that accepts {name} as it is"
     return f"{_another(name, constraint)}, or {_edit(needed_by) if by_resource else other}"
 
 
 def of_closing(name: str, closing: tuple[str, ...]) -> str:
     """Return the remedy for a cycle that a package's ``spec.dependsOn`` closes by naming the packages ``closing``.
 
-    If there are none, the cycle is due to the packages' own requirements.
+    If ``closing`` is empty, the cycle is due to the packages' own requirements.
     """
     if not closing:
         return of_reason(name, Reason.DEPENDENCY_CYCLE)
@@ -159,7 +159,9 @@ def of_slots(kind: str) -> str:
 
 
 def of_shares() -> str:
-    """Return the remedy if slots are free but reserved for other namespaces, registries and packages."""
+    """Return the remedy for a wait although slots are free, because these are reserved for other namespaces, registries and
+    packages.
+    """
     return (
         "wait for running work of its own namespace or registry, or of packages that were slow lately: the free slots are "
         f"reserved for others; `wharfinger run --max-namespace-share` and `--max-registry-share` set how many; {STATISTICS}"

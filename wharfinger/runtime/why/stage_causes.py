@@ -1,9 +1,9 @@
-"""The causes in a package's own stages and tasks: the failure, the stage at work, and what it waits for.
+"""The causes in a package's own stages and tasks: failures, the stage at work, and the reason of its wait.
 
 A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After them, the first
 stage that is not done counts: its failure, or the task that works on it. A failure in a separate lane (event hooks,
-definitions) is reported as well. A workload that is not ready counts only once all earlier stages are done: until then it
-belongs to what is about to be replaced.
+definitions) is reported as well. A workload that is not ready counts only once all earlier stages are done, because until then it
+may be about to be replaced.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "af
 
 
 def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
-    """Return the cause that takes precedence over all stages; None if there is none."""
+    """Return the cause that takes precedence over all stages; None if there is no such cause."""
     if (removal := _condition(package, REMOVED)) is not None:
         return _removal(known, package, removal)
     if (blocked := _condition(package, ACCEPTED)) is not None:
@@ -105,7 +105,7 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
 
 
 def _gone_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
-    """Return the packages that need this one and are removed before it; none if it waits for no package."""
+    """Return the packages that need this one and are removed before it. There are none if it does not wait for packages."""
     if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
         return ()
     node = known.node(package.name)
@@ -184,7 +184,7 @@ def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
 
 
 def _task_of(package: PackageSnapshot, condition: ConditionSnapshot) -> TaskSnapshot | None:
-    """Return the task that failed with the condition's message; if there is none, the first task that failed."""
+    """Return the task that failed with the condition's message, or else the first task that failed."""
     tried = [task for task in package.queue.tasks if task.error]
     exact = (f"{condition.reason}: {condition.message}", condition.message)
     return next((task for task in tried if task.error in exact), tried[0] if tried else None)

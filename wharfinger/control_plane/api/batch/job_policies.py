@@ -174,7 +174,7 @@ def index_interval(interval: str, completions: int) -> tuple[int, int]:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index in both lists; None if there is none. Intervals that cannot be read are skipped."""
+    """Return the first index in both lists; None if they have no common index. Intervals that cannot be read are skipped."""
     done, lost = (_intervals(text_, completions) for text_ in (completed, failed))
     while done and lost:
         if done[0][0] <= lost[0][1] and lost[0][0] <= done[0][1]:

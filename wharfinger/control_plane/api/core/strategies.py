@@ -69,7 +69,7 @@ def _limit_range(obj: JsonObject) -> JsonObject:
 
 
 def _named_limit_range(obj: JsonObject, view: ClusterView) -> JsonObject:
-    """Generate the name of a LimitRange that has none."""
+    """Generate the name of a LimitRange without a name."""
     if text(obj, "metadata", "name"):
         return _limit_range(obj)
     return _limit_range({**obj, "metadata": {**(part(obj, "metadata") or {}), "name": view.new_uid()}})

@@ -47,7 +47,7 @@ def _members(value: CelMap | ObjectView) -> JsonObject:
 
 
 def misnamed(value: MadeObject) -> str:
-    """Return the errors of objects whose type name does not match the path of their field; "" if there are none."""
+    """Return the errors of objects whose type name does not match the path of their field; "" without errors."""
     return "\n".join(_misnamed(value, value.made_type))
 
 

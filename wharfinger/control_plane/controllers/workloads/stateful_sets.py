@@ -196,7 +196,7 @@ class StatefulSetController:
 
 
 def ordinal(one: JsonObject, pod: JsonObject) -> int | None:
-    """Return the ordinal of a Pod, or None if its name has none."""
+    """Return the ordinal of a Pod, or None if its name has no ordinal."""
     prefix, dash, digits = name_of(pod).rpartition("-")
     return int(digits) if dash and prefix == name_of(one) and digits.isascii() and digits.isdigit() else None
 

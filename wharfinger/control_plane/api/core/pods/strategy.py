@@ -39,7 +39,7 @@ def _created(pod: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def without_disabled(spec: JsonObject) -> JsonObject:
-    """Return a pod spec without the fields that a server of this version drops; the spec itself if it has none."""
+    """Return a pod spec without the fields that a server of this version drops; the spec itself if it has no such fields."""
     changes: JsonObject = {}
     volumes = spec.get("volumes")
     if isinstance(volumes, list) and any(_has_disabled(volume) for volume in volumes):

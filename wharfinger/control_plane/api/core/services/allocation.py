@@ -49,7 +49,7 @@ class Ports:
         return ""
 
     def draw(self) -> int:
-        """Allocate and return any free port. Raises StatusError (500) if there is none."""
+        """Allocate and return any free port. Raises StatusError (500) if no port is free."""
         if self.view.dry_run:
             port = max(self.own, default=_DRY_PORT) + 1
         else:
@@ -62,8 +62,8 @@ class Ports:
 
 
 def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterView) -> int | None:
-    """Return a random free candidate after the first ``static`` ones. If all of these are taken, return a random free one
-    of the first ``static``; None if there is none either.
+    """Return a random free candidate after the first ``static`` candidates. If all of these are taken, return a random free one
+    of the first ``static``; None if no candidate is free.
     """
     for part in (candidates[static:], candidates[:static]):
         free = [candidate for candidate in part if candidate not in taken]

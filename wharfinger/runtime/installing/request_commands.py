@@ -1,0 +1,154 @@
+"""``wharfinger reconcile``, ``retry``, ``suspend`` and ``resume``: requests about one package, written into its resource.
+
+The commands write with the rights of the user who runs them. The debug socket is read-only.
+"""
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import ConnectionConfigError, load_connection
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.formats.terminal_text import printable
+from wharfinger.kube.times import format_micro_time
+from wharfinger.runtime.resources.identity import package_id
+from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
+
+_ANSWERED: Final = "`wharfinger why NAME` explains the result."
+_EXIT: Final = (
+    "Exit code 0: it is requested; 1: there is no such package, or the cluster refuses the change; 2: wrong usage."
+)
+
+
+def add_reconcile(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger reconcile NAME`."""
+    parser.description = (
+        "Let the daemon check everything about a package again now: its source, its settings, its objects in the cluster. "
+        f"{_ANSWERED} {_EXIT}"
+    )
+    _add_arguments(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--force",
+        dest="annotation",
+        action="store_const",
+        const=FORCED,
+        help="also ask the registry again, run all hooks, and apply all objects, as if the package were new",
+    )
+    how.add_argument(
+        "--reset",
+        dest="annotation",
+        action="store_const",
+        const=RESET,
+        help="also forget which one-time steps were done, the values that hooks have set, and immutable settings",
+    )
+    parser.set_defaults(handler=_request, annotation=REQUESTED)
+
+
+def add_retry(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger retry NAME`."""
+    parser.description = (
+        f"Let the daemon try a package that failed again now, also if it waits for a change. {_ANSWERED} {_EXIT}"
+    )
+    _add_arguments(parser)
+    parser.set_defaults(handler=_request, annotation=REQUESTED)
+
+
+def add_suspend(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger suspend NAME`."""
+    parser.description = (
+        "Stop all work on a package, by spec.suspend of its resource: its hooks do not run, nothing is applied, and nothing is "
+        f"deleted, until `wharfinger resume NAME`. {_EXIT}"
+    )
+    _add_arguments(parser)
+    parser.set_defaults(handler=_suspend, suspended=True)
+
+
+def add_resume(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger resume NAME`."""
+    parser.description = f"Let the work on a suspended package begin again, with a complete update. {_ANSWERED} {_EXIT}"
+    _add_arguments(parser)
+    parser.set_defaults(handler=_suspend, suspended=False)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="NAMESPACE.NAME of an Application, or the name of a Module")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+    )
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+
+
+async def request(client: ClusterClient, name: str, annotation: str, now: datetime) -> None:
+    """Set an annotation of a package's resource to a time; each new value is a request. Raises ClusterError."""
+    key = resource_key(package_id(name))
+    patch: JsonObject = {"metadata": {"annotations": {annotation: format_micro_time(now)}}}
+    await client.merge_patch(key, patch)
+
+
+async def suspend(client: ClusterClient, name: str, *, suspended: bool) -> bool:
+    """Suspend a package, or resume it; return whether that changed something. Raises ClusterError."""
+    key = resource_key(package_id(name))
+    if bool(find(await client.get(key), "spec", "suspend")) == suspended:
+        return False
+    patch: JsonObject = {"spec": {"suspend": suspended}}
+    await client.merge_patch(key, patch)
+    return True
+
+
+def _request(args: argparse.Namespace) -> int:
+    name = cast("str", args.name)
+
+    async def ask(client: ClusterClient) -> str:
+        await request(client, name, cast("str", args.annotation), datetime.now(UTC))
+        return f"requested; `wharfinger why {name}` explains the result"
+
+    return _run(args, ask)
+
+
+def _suspend(args: argparse.Namespace) -> int:
+    name, suspended = cast("str", args.name), cast("bool", args.suspended)
+    done = "suspended" if suspended else "resumed"
+
+    async def ask(client: ClusterClient) -> str:
+        return done if await suspend(client, name, suspended=suspended) else f"already {done}"
+
+    return _run(args, ask)
+
+
+def _run(args: argparse.Namespace, ask: Callable[[ClusterClient], Awaitable[str]]) -> int:
+    """Run a request with a client of the cluster, print its answer, and return the exit code."""
+    name = printable(cast("str", args.name))
+
+    async def run() -> str:
+        connection = await trio.to_thread.run_sync(
+            load_connection, cast("Path | None", args.kubeconfig), cast("str", args.context), abandon_on_cancel=True
+        )
+        async with open_client(connection) as client:
+            return await ask(client)
+
+    try:
+        answer = trio.run(run)
+    except NotFoundError:
+        kind = "Application" if "." in name else "Module"
+        return _failed(f"{name}: there is no such {kind}; `wharfinger get packages` lists all")
+    except (ClusterError, ConnectionConfigError) as error:
+        return _failed(printable(str(error)))
+    sys.stdout.write(f"{name}: {answer}\n")
+    return 0
+
+
+def _failed(message: str) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return 1
