@@ -60,7 +60,7 @@ def test_a_tree_is_built_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tests", "told"),
     [
-        (None, "has no tests/*.test.yaml; add one"),
+        (None, "has no tests/*.test.yaml; add a file"),
         ("tests: []", "expected a list with at least one test"),
         ("tests: [{name: a, values: {}, expect: [{count: 1}]}]", "values are for one package or chart"),
     ],

@@ -51,7 +51,7 @@ async def test_a_kept_chart_is_not_fetched_again(served: tuple[Path, JsonObject]
 async def test_a_changed_archive_is_refused(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
     root, repository = served
     (root / "web-1.0.0.tgz").write_bytes((root / "web-1.1.0.tgz").read_bytes())
-    with pytest.raises(SourceError, match="and the index says") as error:
+    with pytest.raises(SourceError, match="of the index, found") as error:
         await HelmRepositories(tmp_path / "cache").chart(repository, "web", "1.0.0", None)
     assert error.value.transient
 

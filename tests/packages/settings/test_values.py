@@ -139,7 +139,9 @@ def test_settings_without_a_schema(folder: Definition, plain: Definition, tmp_pa
     assert effective_settings(plain, settings) == settings
     package = read_definition(write(tmp_path / "p", {"package.yaml": "{}"}), name="web", version="")
     assert effective_settings(package, {}) == {}
-    with pytest.raises(SettingsError, match=r"^spec\.settings: package web has no settings schema.* remove them$"):
+    with pytest.raises(
+        SettingsError, match=r"^spec\.settings: package web has no settings schema.* remove the settings$"
+    ):
         effective_settings(package, settings)
 
 

@@ -107,7 +107,7 @@ class InterpreterPool:
         return self._scheduler.metrics
 
     def snapshot(self) -> Snapshot:
-        """Return the numbers of the pool."""
+        """Return the state of the pool at this moment: its members, and the requests and claims under way."""
         return self._scheduler.snapshot()
 
     async def claim(self, job: Job) -> Handed:

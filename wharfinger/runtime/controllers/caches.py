@@ -30,10 +30,11 @@ class Caches:
     shards: ShardLabels
 
     async def filled(self) -> None:
-        """Wait for the first list of each, or for another one if a cache may be old; log every few seconds why one is late.
+        """Wait for the first list of each cache, or for another one if the cache may be old; log every few seconds why one is
+        late.
 
-        With shards, everything is listed anew: while this daemon waited for its Lease, another one may have had it for a moment,
-        and taken Applications over.
+        With shards, everything is listed again: while this daemon waited for its Lease, another one may have had it for a moment
+        and taken over Applications.
         """
         own = (self.applications, self.modules, self.repositories)
         others = (self.scopes.informer, self.accounts.informer, self.shards.informer)
