@@ -131,4 +131,4 @@ def test_recovery_is_charged() -> None:
     (exhausted,) = [effect for effect in hand.effects if isinstance(effect, Exhausted)]
     assert exhausted.id == A
     assert exhausted.loop == (A,)
-    assert "world outside" in exhausted.message
+    assert "events from outside" in exhausted.message

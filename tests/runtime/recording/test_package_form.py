@@ -7,6 +7,7 @@ from msgspec import structs
 
 from tests.runtime.support.recorded import DEFINITION, T0, Story
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.sources.source import FolderSource
 from wharfinger.runtime.package.facts import HookRan, Wished
 from wharfinger.runtime.package.findings import CrdsEstablished, PackageRead, ValuesPatched
@@ -64,3 +65,10 @@ def test_no_content_of_settings_values_or_files_is_written() -> None:
 def test_other_forms_are_refused(form: JsonValue) -> None:
     with pytest.raises(CanonicalError):
         package_of(PACKAGE_CODEC.reader(), form)
+
+
+def test_objects_in_tuples_are_known_for_as_long_as_the_package_has_them() -> None:
+    """Otherwise a later whole state would have another number for the same object."""
+    use = ChartUse()
+    package = structs.replace(FRESH, files=structs.replace(FRESH.files, chart_use=("sha256:a", use)))
+    assert any(each is use for each in marked_objects(package))

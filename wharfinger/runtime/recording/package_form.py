@@ -113,6 +113,12 @@ _MARKED: Final = cast(
 )
 
 
+_HELD: Final = cast(
+    "Callable[[Package], tuple[tuple[object, ...] | None, ...]]",
+    attrgetter(*(f"{part.name}.{name}" for part in _PARTS for name, kind in part.fields if kind is Kind.HELD)),
+)
+
+
 def package_changes(codec: Codec, before: Package | None, after: Package, text: Text, mark: Mark) -> JsonValue:
     """Return the form of the changed parts; of all parts if there was no earlier state."""
     changed: JsonObject = {}
@@ -138,8 +144,8 @@ def package_changes(codec: Codec, before: Package | None, after: Package, text: 
 
 
 def marked_objects(package: Package) -> tuple[object, ...]:
-    """Return the objects that a package refers to by marks."""
-    return _MARKED(package)
+    """Return the objects that a package refers to by marks, also those in tuples."""
+    return (*_MARKED(package), *(each for held in _HELD(package) for each in held or ()))
 
 
 def package_of(codec: Codec, form: JsonValue) -> Package:
