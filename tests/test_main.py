@@ -48,6 +48,7 @@ def test_a_command_loads_its_own_part_only() -> None:
     assert run(sys.executable, "-c", code).returncode == 0
 
 
+@pytest.mark.unmeasured  # coverage loads more
 def test_a_question_loads_only_what_it_needs() -> None:
     code = (
         "import sys; from wharfinger.__main__ import main; code = main(['get', 'packages', '--socket', '/nowhere']);"

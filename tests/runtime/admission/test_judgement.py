@@ -39,7 +39,7 @@ async def test_what_cannot_be_read_or_named_is_refused(tmp_path: Path) -> None:
             return (await judged(world, obj)).refusal
 
         assert await judged(world, application()) == ADMITTED
-        assert "the name has 54 characters" in await refusal(application(LONG))
+        assert "expected a name of at most 53 characters" in await refusal(application(LONG))
         assert "expected a name without a dot" in await refusal(module("a.b"))
         assert "exactly one of packageVersion, versionRange" in await refusal(application(packageVersion=""))
         assert "spec.maintenance" in await refusal(application(maintenance="nap"))

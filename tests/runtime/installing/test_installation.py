@@ -156,5 +156,5 @@ async def test_a_secret_that_was_changed_is_not_installed(tmp_path: Path) -> Non
         await world.client.create(forged)
         await world.create("prod", "other", repository=repository, version="1.0.0")
         obj = await world.until_state("prod", "other", "Failed")
-        assert "has the digest sha256:" in find_str(obj, "status", "summary", "message")
+        assert "found sha256:" in find_str(obj, "status", "summary", "message")
         assert find_list(obj, "status", "conditions")

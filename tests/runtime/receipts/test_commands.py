@@ -35,7 +35,7 @@ def test_the_same_package_has_no_growth(tmp_path: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "kind: Role" in out
     assert 'resourceNames: ["web"]' in out
-    assert "# No rights are needed in addition" in out
+    assert "# No rights are needed beyond those of" in out
 
 
 @pytest.mark.parametrize(

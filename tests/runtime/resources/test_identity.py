@@ -38,7 +38,7 @@ def test_a_release_has_at_most_53_characters(identity: AppId | ModuleId) -> None
     [(AppId("prod", "a" * 54), "Application prod/a"), (ModuleId("a" * 54), "Module a")],
 )
 def test_a_longer_one_is_refused_by_name(identity: AppId | ModuleId, who: str) -> None:
-    with pytest.raises(IdentityError, match=rf"{who}.*54 characters.*shorter"):
+    with pytest.raises(IdentityError, match=rf"{who}.*at most 53 characters.*found 54.*shorter"):
         _ = identity.release
 
 

@@ -204,9 +204,9 @@ def test_what_a_module_depends_on() -> None:
 
 
 def test_nothing_depends_on_itself() -> None:
-    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: this is the Application itself"):
+    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: this names the Application itself"):
         read_application(with_spec(application("prod", "web"), dependsOn=[{"kind": "Application", "name": "web"}]))
-    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: this is the Module itself"):
+    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: this names the Module itself"):
         read_module(with_spec(module("web"), dependsOn=[{"kind": "Module", "name": "web"}]))
 
 
