@@ -6,11 +6,11 @@ from wharfinger.pools.claims.events import Limits, Member
 
 
 def test_limits_let_at_least_one_through() -> None:
-    with pytest.raises(ValueError, match="limit of waiting: .*found 0"):
+    with pytest.raises(ValueError, match=r"limit of waiting: .*found 0"):
         Limits(waiting=0)
-    with pytest.raises(ValueError, match="limit of in_flight: .*found 0"):
+    with pytest.raises(ValueError, match=r"limit of in_flight: .*found 0"):
         Limits(in_flight=0)
-    with pytest.raises(ValueError, match="limit of attempts: .*found 0"):
+    with pytest.raises(ValueError, match=r"limit of attempts: .*found 0"):
         Limits(attempts=0)
 
 
