@@ -108,7 +108,7 @@ async def test_a_restart_installs_no_other_one_in_between(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_a_restart_without_its_packages_installs_no_other_one_in_between(tmp_path: Path) -> None:
-    """As of a daemon whose state folder ended with its pod: the package of the winner is downloaded later than that of another
+    """The state folder of a daemon can end with its pod. Here the winner's package is then downloaded after that of another
     Module.
     """
     async with open_ground(tmp_path) as ground:

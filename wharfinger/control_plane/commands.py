@@ -48,7 +48,8 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=default_path(),
         metavar="PATH",
-        help="the kubeconfig to write, readable by you only (default: %(default)s)",
+        help="the kubeconfig to write, readable by you only (default: embedded/kubeconfig in $WHARFINGER_STATE_DIR, or else in "
+        "the folder wharfinger of $XDG_STATE_HOME or ~/.local/state)",
     )
     parser.add_argument(
         "--token-file",

@@ -10,6 +10,11 @@ from typing import Final
 
 SOCKET_VARIABLE: Final = "WHARFINGER_SOCKET"
 STATE_VARIABLE: Final = "WHARFINGER_STATE_DIR"
+STATE_DIR_WORDS: Final = (
+    f"${STATE_VARIABLE}, or else /var/lib/wharfinger for root, and $XDG_STATE_HOME/wharfinger or "
+    "~/.local/state/wharfinger for other users"
+)
+"""The words for the default of the state folder in help texts, which are the same on each machine."""
 
 
 def default_state_dir() -> Path:

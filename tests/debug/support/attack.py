@@ -13,8 +13,8 @@ from typing import Final
 
 SLOW: Final = 200
 _ATTACK: Final = """
-import itertools, os, socket, sys, time
-path, slow, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+import itertools, os, socket, sys
+path, slow = sys.argv[1], int(sys.argv[2])
 def connect():
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(1)
@@ -45,14 +45,13 @@ for turn in itertools.count():
             client.close()
         except OSError:
             pass
-        time.sleep(pause)
 """
 
 
 @contextmanager
-def attack(path: Path, *, slow: int = SLOW, pause_s: float = 0.0) -> Iterator[None]:
-    """Attack a socket while the block runs, with a pause after each of the other requests."""
-    words = [sys.executable, "-c", _ATTACK, str(path), str(slow), str(pause_s)]
+def attack(path: Path) -> Iterator[None]:
+    """Attack a socket without a pause while the block runs."""
+    words = [sys.executable, "-c", _ATTACK, str(path), str(SLOW)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None

@@ -161,7 +161,7 @@ async def test_what_is_not_a_package_is_listed_with_the_reason_until_it_is_one(t
 async def test_a_version_whose_content_is_missing_hides_no_other_and_is_read_again(
     newest: bool, tmp_path: Path
 ) -> None:
-    """As after a garbage collection of the registry, or an interrupted copy. The same content may be pushed again."""
+    """A registry loses content by a garbage collection or an interrupted copy. The same content may be pushed again."""
     layout = OciLayout(tmp_path)
     lost = await push_config(layout, "1.0.0", {"description": "lost"})
     await push_config(layout, "0.9.0" if newest else "1.1.0", {"description": "whole"})

@@ -50,7 +50,7 @@ def start_of_daemon(path: str) -> bool:
 
 
 def tidies(write: Write) -> bool:
-    """Whether a write marks an older revision of a release as superseded."""
+    """Return whether a write marks an older revision of a release as superseded."""
     if write.method != "PUT" or not _RECORD.search(write.path):
         return False
     return find_str(json.loads(write.body), "metadata", "labels", "status") == "superseded"

@@ -21,5 +21,13 @@ def test_a_page_is_current(name: str) -> None:
     assert (FOLDER / name).read_text() == text, "run `make reference`"
 
 
+def test_a_page_names_no_folder_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = pages()
+    for name in ("HOME", "XDG_STATE_HOME", "WHARFINGER_STATE_DIR"):
+        monkeypatch.setenv(name, "/another/folder")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert pages() == here
+
+
 def test_each_page_is_there() -> None:
     assert set(pages()) == {path.name for path in FOLDER.glob("*.md")}

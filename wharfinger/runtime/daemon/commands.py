@@ -38,7 +38,7 @@ from wharfinger.runtime.daemon.service_manager import service_manager
 from wharfinger.runtime.daemon.source_options import SourceOptionsError, add_sources, source_options
 from wharfinger.runtime.daemon.traces import add_traces, trace_options
 from wharfinger.runtime.lifecycle.journal import JournalError
-from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
+from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_DIR_WORDS, default_socket, default_state_dir
 from wharfinger.runtime.plan.platform_options import add_platform, platform_problem
 from wharfinger.runtime.recording.flight_log import DEFAULT_BYTES
 from wharfinger.runtime.resources.application_scope import ApplicationScope
@@ -80,7 +80,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=None,
         metavar="DIR",
-        help=f"state folder (default: {default_state_dir()}, ${STATE_VARIABLE})",
+        help=f"state folder (default: {STATE_DIR_WORDS})",
     )
     parser.add_argument(
         "--socket",

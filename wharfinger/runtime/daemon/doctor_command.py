@@ -11,7 +11,7 @@ import trio
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.daemon.doctor import AskDaemon, Finding, Patient, Verdict, examine
-from wharfinger.runtime.paths import default_socket, default_state_dir
+from wharfinger.runtime.paths import STATE_DIR_WORDS, default_socket, default_state_dir
 
 _TEXT: Final = "text"
 _JSON: Final = "json"
@@ -33,7 +33,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
-        "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {default_state_dir()})"
+        "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {STATE_DIR_WORDS})"
     )
     parser.add_argument(
         "--socket", type=Path, default=None, metavar="FILE", help="debug socket (default: in the state folder)"
