@@ -44,7 +44,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark cases of sampled tests as left out: all but the first, or with ``sampled(n)`` all but every n-th.
 
-    While coverage is measured, all cases of a test that is marked ``measured`` run, because nothing else covers what they do.
+    While coverage is measured, all cases of a test that is marked ``measured`` run, because nothing else covers what they do. With
+    the full figures, the modules that have slow tests come first.
     """
     seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
@@ -55,6 +56,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if seen[test] % marker.args[0] if marker.args else seen[test]:
                 item.add_marker(pytest.mark.left_out)
             seen[test] += 1
+    if FULL:
+        # A long module that starts last keeps one worker busy while the others have nothing to do.
+        long = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_collection_finish() -> None:
