@@ -1,4 +1,4 @@
-"""The control plane as an HTTP handler: routes, authentication, and the form of every answer."""
+"""The HTTP handler of the control plane: routing, authentication, authorization, and the form of every answer."""
 
 import logging
 import re
@@ -35,9 +35,9 @@ from wharfinger.kube.access_rules import Access, JudgedRequest
 
 log: Final = logging.getLogger(__name__)
 WARNINGS_CHARS: Final = 4096
-"""The maximum length of all warnings of one answer in characters, as in the kube-apiserver; further warnings are omitted."""
+"""The maximum length of all warnings of one answer, in characters; further warnings are omitted (as in kube-apiserver)."""
 WARNING_CHARS: Final = 256
-"""The length to which each warning is cut if all together are longer than ``WARNINGS_CHARS``."""
+"""The length in characters to which each warning is truncated if all together are longer than ``WARNINGS_CHARS``."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-content-type-options", "nosniff"),))
@@ -54,7 +54,7 @@ class ControlPlaneHandler:
         self.audit: Callable[[JudgedRequest], None] | None = None
         """An observer of answered requests; None without an observer."""
         self.commands: PodCommands | None = None
-        """The commands of Pods; None if the server runs none."""
+        """The runner of commands in Pods; None if this server does not run commands."""
         self.documents = Documents(backend, self.metrics)
         self._commits = Commits(backend)
         self._webhooks = WebhookCalls(backend)
@@ -75,7 +75,7 @@ class ControlPlaneHandler:
         response: Response | StreamingResponse,
         audit: Callable[[JudgedRequest], None],
     ) -> None:
-        """Report an answered request to an observer. Requests of unknown users, and those that cannot be read, are left out."""
+        """Report an answered request to the observer. Requests of unknown users, and requests with broken paths, are left out."""
         if isinstance(route, BrokenRoute):
             return
         try:
@@ -88,10 +88,10 @@ class ControlPlaneHandler:
             asked = Attributes(user=user, verb=request.method.lower(), path=request.path)
         access = Access(asked.group, asked.combined_resource, asked.verb, asked.namespace, asked.path)
         name = request.headers.get("impersonate-user", "") or user.name
-        said = (
+        message = (
             response.body.decode(errors="replace") if isinstance(response, Response) and response.status >= 400 else ""
         )
-        audit(JudgedRequest(name, request.headers.get("user-agent", ""), access, asked.name, response.status, said))
+        audit(JudgedRequest(name, request.headers.get("user-agent", ""), access, asked.name, response.status, message))
 
     def reading(self, backend: Backend) -> "ControlPlaneHandler":
         """Return a handler that answers from another backend, and shares the metrics of this one."""
@@ -100,7 +100,7 @@ class ControlPlaneHandler:
         return other
 
     def pace_watches(self, seconds: float) -> None:
-        """Set how long watches of a busy collection gather events (``Bells.pace_s``)."""
+        """Set the time in seconds that watches of a busy collection wait between two chunks (``Bells.pace_s``)."""
         self._bells.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse | Upgrade:
@@ -112,7 +112,7 @@ class ControlPlaneHandler:
             try:
                 await self._commits.settle()
             except StorageError as error:
-                response = _unkept(request, error)
+                response = _uncommitted(request, error)
         finally:
             self.metrics.in_flight(request.method, -1)
         self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
@@ -121,7 +121,7 @@ class ControlPlaneHandler:
         return with_common_headers(request, response)
 
     async def _judged(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
-        """Answer a request; if it needs verdicts or conversions of webhooks, call these and try again."""
+        """Answer a request. If it needs answers of webhooks, call the webhooks, and try the request again."""
         try:
             return self._answered(route, request)
         except (VerdictsNeededError, ConversionsNeededError):
@@ -140,7 +140,7 @@ class ControlPlaneHandler:
         except NotServedError:
             return _PAGE_NOT_FOUND
         except StorageError as error:
-            return _unkept(request, error)
+            return _uncommitted(request, error)
 
     def _answer(self, route: Route, request: Request) -> Response | StreamingResponse | Upgrade:
         if isinstance(route, BrokenRoute):
@@ -152,9 +152,9 @@ class ControlPlaneHandler:
                 return self._stream(answer, series_of(self._backend.catalog, route, request))
             if isinstance(answer, PodCommand):
                 if self.commands is None:
-                    raise status.bad_request("this server runs no commands")
+                    raise status.bad_request("this server does not run commands in Pods")
                 return self.commands.answer(request, answer)
-            return _whole(request, answer)
+            return _response(request, answer)
         return self.documents.answer(route, request)
 
     def _authorized(self, route: Route, request: Request) -> User:
@@ -188,8 +188,10 @@ class ControlPlaneHandler:
 
 
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the Warning headers (RFC 7234 §5.5) without repetitions; if they are too long, each is cut and the last are
-    omitted."""
+    """Return the Warning headers (RFC 7234 §5.5) without repetitions.
+
+    If they are longer than ``WARNINGS_CHARS`` together, each is truncated, and the last ones are omitted.
+    """
     texts = tuple(text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text))
     if sum(map(len, texts)) > WARNINGS_CHARS:
         texts = tuple(text[:WARNING_CHARS] for text in texts)
@@ -208,7 +210,7 @@ def _broken(path: str) -> Response:
     return Response(500, f'Internal Server Error: "{path}": {why}\n'.encode(), PLAIN, _PAGE_NOT_FOUND.headers)
 
 
-def _whole(request: Request, answer: Answer) -> Response:
+def _response(request: Request, answer: Answer) -> Response:
     if answer.text == "":
         return Response(204, b"", "", _warnings(answer.warnings))
     if answer.text is not None:
@@ -216,7 +218,7 @@ def _whole(request: Request, answer: Answer) -> Response:
     return document_response(request, answer.document, answer.representation, answer.code, _warnings(answer.warnings))
 
 
-def _unkept(request: Request, error: StorageError) -> Response:
+def _uncommitted(request: Request, error: StorageError) -> Response:
     log.warning("%s %s: %s", request.method, request.path, error)
     return _failure(request, status.internal(str(error)))
 
