@@ -26,7 +26,7 @@ from wharfinger.control_plane.http.response_forms import document_response, with
 from wharfinger.control_plane.http.webhook_calls import WebhookCalls
 from wharfinger.control_plane.special_endpoints.endpoint import PodCommand
 from wharfinger.control_plane.storage.interface import StorageError
-from wharfinger.control_plane.verbs.watching import Bells, watch_events
+from wharfinger.control_plane.verbs.watching import ChangeSignals, watch_events
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.negotiation import Encoding, Representation, error_representation
 from wharfinger.control_plane.wire.routes import BrokenRoute, ResourceRoute, Route, parse_route
@@ -46,9 +46,9 @@ _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-cont
 class ControlPlaneHandler:
     """The ``Handler`` (:mod:`wharfinger.httpd.messages`) that answers every request to the control plane."""
 
-    def __init__(self, backend: Backend, bells: Bells, authenticator: Authenticator) -> None:
+    def __init__(self, backend: Backend, signals: ChangeSignals, authenticator: Authenticator) -> None:
         self._backend = backend
-        self._bells = bells
+        self._signals = signals
         self._authenticator = authenticator
         self.metrics = Metrics()
         self.audit: Callable[[JudgedRequest], None] | None = None
@@ -95,13 +95,13 @@ class ControlPlaneHandler:
 
     def reading(self, backend: Backend) -> "ControlPlaneHandler":
         """Return a handler that answers from another backend, and shares the metrics of this one."""
-        other = ControlPlaneHandler(backend, self._bells, self._authenticator)
+        other = ControlPlaneHandler(backend, self._signals, self._authenticator)
         other.metrics, other.documents, other.commands = self.metrics, self.documents, self.commands
         return other
 
     def pace_watches(self, seconds: float) -> None:
-        """Set the time in seconds that watches of a busy collection wait between two chunks (``Bells.pace_s``)."""
-        self._bells.pace_s = seconds
+        """Set the time in seconds that watches of a busy collection wait between two chunks (``ChangeSignals.pace_s``)."""
+        self._signals.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse | Upgrade:
         began = monotonic()
@@ -178,7 +178,7 @@ class ControlPlaneHandler:
             self.metrics.watches[series] += 1
             try:
                 async with aclosing(
-                    watch_events(self._backend, self._bells, answer.watch, answer.render, converting)
+                    watch_events(self._backend, self._signals, answer.watch, answer.render, converting)
                 ) as events:
                     yield events
             finally:

@@ -1,4 +1,4 @@
-"""Reviews of identity (authentication.k8s.io/v1): the user of the request, the user of a token, and new tokens of service accounts."""
+"""Identities (authentication.k8s.io/v1): the user of a request, the user of a token, and new tokens for service accounts."""
 
 from datetime import timedelta
 from typing import Final
