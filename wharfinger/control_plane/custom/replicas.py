@@ -4,7 +4,8 @@ from typing import Final
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.control_plane.wire.field_errors import invalid
-from wharfinger.control_plane.wire.go_numbers import go_number, native
+from wharfinger.control_plane.wire.go_numbers import native
+from wharfinger.control_plane.wire.go_printing import map_text
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
@@ -50,19 +51,8 @@ def _found(obj: JsonObject, path: str, wanted: str) -> tuple[JsonValue, str]:
 
 
 def _accessor(steps: list[str], value: JsonValue, wanted: str) -> str:
-    return f".{'.'.join(steps)} accessor error: {_printed(value)} is of the type {_go_type(value)}, expected {wanted}"
+    return f".{'.'.join(steps)} accessor error: {map_text(value)} is of the type {_go_type(value)}, expected {wanted}"
 
 
 def _go_type(value: JsonValue) -> str:
     return "<nil>" if value is None else _GO_TYPES[type(value)]
-
-
-def _printed(value: JsonValue) -> str:
-    """Return a value in the format of ``%v``."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_printed(item)}' for name, item in sorted(value.items()))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_printed, value))}]"
-    if isinstance(value, str):
-        return value
-    return "<nil>" if value is None else go_number(value)
