@@ -1,4 +1,4 @@
-"""The checks of the fields that ``scale`` reads: replicas from 0 to 2³¹-1, and a selector that is text."""
+"""The validation of the fields that ``scale`` reads: replicas must be from 0 to 2³¹-1, and the selector must be a string."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = False) -> list[FieldError]:
-    """Return the errors at the paths of a definition's ``scale``."""
+    """Return the errors of an object at the paths in a definition's ``scale``; with ``status_only``, only those of the status."""
     errors: list[FieldError] = []
     for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):
         path = schemas.text(scale, name)
