@@ -17,7 +17,7 @@ from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.controllers.manager import open_controllers
 from wharfinger.control_plane.controllers.server.api_services import GroupServices
 from wharfinger.control_plane.controllers.server.cluster_roles import Aggregation
-from wharfinger.control_plane.controllers.server.definitions import DEFINITIONS, DefinitionUpkeep
+from wharfinger.control_plane.controllers.server.definitions import DEFINITIONS, DefinitionController
 from wharfinger.control_plane.faults.handler import FaultyHandler
 from wharfinger.control_plane.faults.past_storage import PastStorage
 from wharfinger.control_plane.faults.rule import Rule
@@ -112,9 +112,9 @@ def assemble(
     """Assemble the parts without starting any of them."""
     catalog, bells = Catalog(), Bells()
     backend = Backend(storage, catalog, now, randomness)
-    upkeep = DefinitionUpkeep(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
-    upkeep.load()
-    backend.observe(upkeep)
+    definitions = DefinitionController(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
+    definitions.load()
+    backend.observe(definitions)
 
     def wake(change: Change) -> None:
         if change.key.collection == DEFINITIONS:
