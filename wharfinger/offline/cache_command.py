@@ -31,9 +31,9 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     stats.set_defaults(handler=show_statistics)
     gc = actions.add_parser(
         "gc",
-        help="remove entries that were not used for long",
-        description="Remove entries that were not used for long, then the least recently used ones until the rest is small "
-        "enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
+        help="remove entries that were not used for a long time",
+        description="Remove entries that were not used for a long time, then the least recently used ones until the rest is "
+        "small enough. A source that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
     )
     gc.add_argument(
         "--max-mib", type=_number, default=MAX_MIB, metavar="MIB", help="the size to keep (default: %(default)s MiB)"
@@ -73,7 +73,7 @@ def clean_up(args: argparse.Namespace) -> int:
         removed = collect(cache, max_bytes=max_bytes, unused_s=unused_s)
     except OSError as error:
         return _failed(error)
-    _write(_told(removed, cache, as_json=args.output == "json"))
+    _write(_removed_text(removed, cache, as_json=args.output == "json"))
     for problem in removed.problems:
         tell(f"error: {problem}")
     return EXIT_FAILED if removed.problems else 0
@@ -99,7 +99,7 @@ def _table(found: dict[str, AreaStatistics]) -> str:
     return "".join(f"{name:<10}{entries:>9}{size:>14}\n" for name, entries, size in rows)
 
 
-def _told(removed: Removed, cache: Path, *, as_json: bool) -> str:
+def _removed_text(removed: Removed, cache: Path, *, as_json: bool) -> str:
     if as_json:
         said: JsonObject = {
             "folder": str(cache),

@@ -55,7 +55,7 @@ def check(args: argparse.Namespace) -> int:
         check_filters(options.config.filters, result)
         findings = trio.run(_findings, result, cast("OpenServer", args.open_server), options)
         if isinstance(findings, ClusterError):
-            raise BuildError(f"the manifests cannot be judged: {findings}")
+            raise BuildError(f"the manifests cannot be checked: {findings}")
     except (OptionError, BuildError, SelectionError) as error:
         tell(f"error: {error}")
         return EXIT_USAGE

@@ -96,7 +96,7 @@ def diff(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     lines = (*summary_lines(comparison), *_unchanged_lines(sides))
     if sides.before.failed:
-        tell(f"the side that is compared with, {args.against}:\n{report_text(sides.before)}the path itself:")
+        tell(f"problems of the other side, {args.against}:\n{report_text(sides.before)}problems of the paths:")
     tell(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
     if sides.before.failed or sides.after.failed:
         return EXIT_FAILED

@@ -47,7 +47,7 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build paths, and show its sources, Kustomizations, releases and packages: the state of each, the number of "
+        "Build paths, and show their sources, Kustomizations, releases and packages: the state of each, the number of "
         "objects that it makes, and the file that declares it; or draw their dependencies. "
         "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )

@@ -1,4 +1,4 @@
-"""The versions of a custom kind: an object is stored in one version and shown in any.
+"""The versions of a custom kind: an object is stored in one version, and shown in any version.
 
 A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's
 defaults. The conversion to another version is done by a webhook, or changes nothing but the apiVersion. Then fields that the
@@ -43,7 +43,7 @@ def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
         return obj
     converted = _converted(by_webhook(served.kind, obj, served.api_version), served.version, served.api_version)
     if (custom := custom_of(served.version)) is not None:
-        custom.is_complete(converted)  # so that it gets no defaults of this version
+        custom.is_complete(converted)  # mark it as complete, so that it gets no defaults of this version
     return converted
 
 
@@ -61,9 +61,9 @@ def converted_custom(kind: Kind, obj: JsonObject, api_version: str) -> JsonObjec
 
 
 def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:
-    """Return the first mismatch between the object's ``states`` and the other versions in its managed fields, or "".
+    """Return the error of the first field in ``states`` that another version does not declare; "" if there is none.
 
-    A mismatch is a field that such a version does not declare.
+    The other versions are those that the managed fields of ``entries_of`` name.
     """
     return next((what for version in _other_versions(served, entries_of) for what in _undeclared(version, states)), "")
 

@@ -89,7 +89,7 @@ class BudgetController:
         status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
         old = condition_of(budget, _ALLOWED)
         since = find_str(old, "lastTransitionTime") if find(old, "status") == status else ""
-        said: JsonObject = {
+        condition: JsonObject = {
             "type": _ALLOWED,
             "status": status,
             "reason": reason,
@@ -97,7 +97,7 @@ class BudgetController:
             "lastTransitionTime": since or self._state.time(),
             "observedGeneration": generation_of(budget),
         }
-        return [*(one for one in find_list(budget, "status", "conditions") if find(one, "type") != _ALLOWED), said]
+        return [*(one for one in find_list(budget, "status", "conditions") if find(one, "type") != _ALLOWED), condition]
 
 
 def _takes(budget: JsonObject, pod: JsonValue) -> bool:

@@ -1,8 +1,8 @@
 """The binding of volume claims to volumes, and the finalizers that protect claims and volumes that are in use.
 
 A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is no such
-volume, the claim is bound one second later to a volume that is not an object, as if by a provisioner. The annotation
-``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` such a claim is never
+volume, the claim is bound one second later, as if a provisioner had made a volume, but no PersistentVolume is created. The
+annotation ``wharfinger.dev/ready-after`` makes this delay longer, and with ``wharfinger.dev/never-ready`` such a claim is never
 bound. When a claim is being deleted, its finalizer is removed once no Pod uses it. When a volume is being deleted, its
 finalizer is removed once no claim is bound to it.
 """
@@ -24,7 +24,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     uid_of,
     with_fields,
 )
-from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_options
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
@@ -76,10 +76,10 @@ class ClaimController:
         if volume is not None:
             self._bind(key, claim, name_of(volume), find_object(volume, "spec", "capacity"))
             return None
-        knobs = read_knobs(find_object(claim, "metadata", "annotations"))
-        if knobs.never_ready:
+        options = read_options(find_object(claim, "metadata", "annotations"))
+        if options.never_ready:
             return None
-        left = max(knobs.ready_after_s, PROVISION_S) - self._ages.age(key, uid_of(claim))
+        left = max(options.ready_after_s, PROVISION_S) - self._ages.age(key, uid_of(claim))
         if left > 0:
             return left
         name = find_str(claim, "spec", "volumeName") or f"pvc-{uid_of(claim)}"

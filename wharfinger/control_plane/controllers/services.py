@@ -49,7 +49,7 @@ class Backend:
 
     @property
     def ready(self) -> bool:
-        """True if the Pod takes traffic."""
+        """True if the Pod is ready for traffic."""
         return is_true(self.pod, "Ready") and not is_deleted(self.pod)
 
 
@@ -176,7 +176,7 @@ class ServiceController:
         address = f"198.51.100.{self._balancers % 254 + 1}"
         balancer: JsonObject = {"ingress": [{"ip": address, "ipMode": "VIP"}]}
         self._state.set_status(key, service, find_object(service, "status") | {"loadBalancer": balancer})
-        self._state.tell(service, "service-controller", "EnsuredLoadBalancer", "Ensured load balancer")
+        self._state.record_event(service, "service-controller", "EnsuredLoadBalancer", "Ensured load balancer")
         return None
 
 
@@ -205,7 +205,7 @@ def _pod_reference(pod: JsonObject) -> JsonObject:
 
 
 def _subsets(service: JsonObject, backends: Sequence[Backend]) -> list[JsonValue]:
-    """Group addresses by their common ports."""
+    """Return the subsets of the Endpoints: the addresses grouped by their ports."""
     unready_too = find(service, "spec", "publishNotReadyAddresses") is True
     groups: dict[tuple[tuple[str, int, str, str], ...], list[Backend]] = {}
     for one in backends:
@@ -236,8 +236,8 @@ def _address(pod: JsonObject) -> JsonObject:
 
 def _port(port: tuple[str, int, str, str]) -> JsonObject:
     name, number, protocol, application = port
-    said: JsonObject = {"port": number, "protocol": protocol}
-    return said | ({"name": name} if name else {}) | ({"appProtocol": application} if application else {})
+    shown: JsonObject = {"port": number, "protocol": protocol}
+    return shown | ({"name": name} if name else {}) | ({"appProtocol": application} if application else {})
 
 
 def _endpoint(backend: Backend) -> JsonObject:

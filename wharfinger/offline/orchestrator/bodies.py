@@ -96,8 +96,8 @@ class TreeBodies:
             self._loops.setdefault(each, loop)
         gate = Gate(who, level, loop, self._store, self._tree)
         if has_nul(stored.object):
-            told = "a text has a NUL character, which no file or program accepts; remove it"
-            return self._failed(who, gate, Status(State.FAILED, told))
+            message = "a text has a NUL character, which no file or program accepts; remove it"
+            return self._failed(who, gate, Status(State.FAILED, message))
         self.places.pop(who, None)
         try:
             produced = await self._controllers[who.kind].reconcile(stored, gate)
@@ -115,8 +115,8 @@ class TreeBodies:
         except FormatError as error:  # a field of the object has another shape than its kind has
             return self._failed(who, gate, Status(State.FAILED, str(error)))
         except OSError as error:  # such as a path that is longer than the file system allows
-            told = f"{_short(str(error.filename or ''))}: cannot be read: {error.strerror or error}"
-            return self._failed(who, gate, Status(State.FAILED, told))
+            message = f"{_short(str(error.filename or ''))}: cannot be read: {error.strerror or error}"
+            return self._failed(who, gate, Status(State.FAILED, message))
         return self._done(stored, gate, produced)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
@@ -191,10 +191,10 @@ class TreeBodies:
             for each in read
             if each is not None and is_stand_in(each.object)
         )
-        more, told = tuple(each for each in made if each is not None), tuple(warnings)
-        if not more and not told:
+        more, notices = tuple(each for each in made if each is not None), tuple(warnings)
+        if not more and not notices:
             return produced
-        return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *told))
+        return replace(produced, internal=(*produced.internal, *more), warnings=(*produced.warnings, *notices))
 
     def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
         """Put the objects that a node made into the store, and remove those that it made before."""
@@ -204,7 +204,7 @@ class TreeBodies:
                 raise FormatError("it renders a document that lacks apiVersion or kind")
             each = object_id(obj, produced.namespace or self._tree.namespace)
             if wrong := naming_problem(each):
-                raise FormatError(f"it renders {shown(each)} with {wrong}")
+                raise FormatError(f"it renders {shown(each)}: {wrong}")
             if each.kind in self._kept and each != who:
                 made.setdefault(each, obj)
         published: list[Id] = []

@@ -38,7 +38,7 @@ async def judged(result: Result, loaded: Mapping[Id, Loaded], facts: Facts, tree
         finding = bodies.findings[each.spec.id.name]
         if isinstance(finding, Judged) and finding.decision.on and not finding.held_by:
             continue
-        message, named = _told(finding), _names(finding)
+        message, named = _message(finding), _names(finding)
         place = tree.declared[who].place if who in tree.declared else None
         off = tuple(
             sorted(other for name in named if (other := _id_of(package_id(name))) in result.failed or other in failed)
@@ -53,7 +53,7 @@ async def judged(result: Result, loaded: Mapping[Id, Loaded], facts: Facts, tree
     )
 
 
-def _told(finding: Judged | Refused) -> str:
+def _message(finding: Judged | Refused) -> str:
     if isinstance(finding, Refused):
         return finding.message
     return f"waits for {finding.held_by}" if finding.held_by else finding.decision.message

@@ -61,7 +61,7 @@ def _dangers(change: ObjectChange) -> Iterator[str]:
             if find(change.before, *path) != find(change.after, *path):
                 yield f"{who}: {'.'.join(path)} cannot be changed; the object has to be deleted and created again"
     if kind in _ROLES and (more := _rights(change.after) - _rights(change.before)):
-        yield f"{who} grows: {', '.join(sorted(more)[:5])}"
+        yield f"{who} gets more rights: {', '.join(sorted(more)[:5])}"
     if kind in _BINDINGS and (subjects := _subjects(change.after) - _subjects(change.before)):
         role = find(change.after, "roleRef", "name")
         yield f"{who} grants {role} to {', '.join(sorted(subjects)[:5])}"

@@ -15,7 +15,7 @@ async def counts(client: ClusterClient, name: str = "agent") -> tuple[JsonValue,
     return find(status, "desiredNumberScheduled"), find(status, "numberReady")
 
 
-async def test_without_nodes(autojump_clock: MockClock) -> None:
+async def test_a_daemon_set_without_nodes_has_no_pods(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("DaemonSet", "agent"))
         never: JsonObject = {"wharfinger.dev/never-ready": "true"}
@@ -25,7 +25,7 @@ async def test_without_nodes(autojump_clock: MockClock) -> None:
         assert [await counts(client, name) for name in ("agent", "stuck", "slow")] == [(0, 0), (1, 0), (1, 1)]
 
 
-async def test_one_for_each_node(autojump_clock: MockClock) -> None:
+async def test_each_node_has_one_pod(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         for name in ("one", "two"):
             await client.create(obj("v1", "Node", name, "", metadata={"labels": {"disk": name}}))

@@ -13,12 +13,12 @@ def test_short_forms(text: str, found: set[int]) -> None:
     assert completed_indexes({"status": {"completedIndexes": text}}) == found
 
 
-def test_there_and_back() -> None:
+def test_short_forms_are_parsed_and_formatted() -> None:
     assert listed({0, 1, 2, 5, -1}) == "0-2,5"
     assert listed(set()) == ""
 
 
-def test_what_is_missing() -> None:
+def test_wanted_indexes() -> None:
     running: JsonObject = {"metadata": {"annotations": {"batch.kubernetes.io/job-completion-index": "1"}}}
     assert list(wanted_indexes({"spec": {"completions": 4}}, {"completedIndexes": "0"}, [running])) == [2, 3]
     assert index_of({}) == -1

@@ -66,7 +66,7 @@ def test_quantities_are_distinguished(quantity: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [None, [], "x", {"spec": 3}, {"spec": {"containers": [3, {"ports": "x"}]}}])
-def test_any_shape_has_a_hash(shape: JsonValue) -> None:
+def test_a_value_of_any_shape_has_a_hash(shape: JsonValue) -> None:
     assert template_hash(shape)
 
 

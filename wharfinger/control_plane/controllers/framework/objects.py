@@ -91,7 +91,7 @@ def is_controlled_by(obj: JsonValue, owner: JsonValue) -> bool:
 
 
 def owner_reference(obj: JsonObject) -> JsonObject:
-    """Return the reference by which a controller's object names the object that it was made for."""
+    """Return the owner reference with which another object names ``obj`` as its controller."""
     return {
         "apiVersion": find_str(obj, "apiVersion"),
         "kind": find_str(obj, "kind"),

@@ -28,7 +28,7 @@ DEFINITIONS: Final = Collection("apiextensions.k8s.io", "customresourcedefinitio
 MANAGER: Final = "kube-apiserver"
 
 
-class DefinitionUpkeep:
+class DefinitionController:
     """The controller of the catalog and of the status of definitions; it is called with every change."""
 
     def __init__(self, backend: Backend, served: Served) -> None:

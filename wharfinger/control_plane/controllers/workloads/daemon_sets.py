@@ -24,7 +24,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     name_of,
     with_fields,
 )
-from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_options
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.kubelet.nodes import affine_node, fits
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
@@ -37,7 +37,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int,
 
 _COMPONENT: Final = "daemonset-controller"
 _GENERATION: Final = "deprecated.daemonset.template.generation"
-_FORGIVEN: Final = (
+_TOLERATED: Final = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
     ("node.kubernetes.io/disk-pressure", "NoSchedule"),
@@ -95,7 +95,7 @@ class DaemonSetController:
         """Return the names of the nodes that should have a Pod."""
         nodes = list(self._state.objects(NODES))
         if not nodes:
-            return [SIMULATED_NODE] if read_knobs(find_object(one, "metadata", "annotations")).given else []
+            return [SIMULATED_NODE] if read_options(find_object(one, "metadata", "annotations")).given else []
         pod: JsonObject = {"spec": find_object(one, "spec", "template", "spec")}
         return sorted(name_of(node) for node in nodes if fits(pod, node, daemon=True))
 
@@ -111,7 +111,7 @@ class DaemonSetController:
             if node not in living:
                 made = self._state.create(pod_for_node(one, node, digest))
                 if made is not None:
-                    self._state.tell(one, _COMPONENT, "SuccessfulCreate", f"Created pod: {name_of(made)}")
+                    self._state.record_event(one, _COMPONENT, "SuccessfulCreate", f"Created pod: {name_of(made)}")
         self._replace(one, living, digest)
 
     def _replace(self, one: JsonObject, living: dict[str, JsonObject], digest: str) -> None:
@@ -134,7 +134,7 @@ class DaemonSetController:
     def _remove(self, one: JsonObject, pod: JsonObject) -> None:
         if not is_deleted(pod):
             self._state.delete(key_of(PODS, pod), pod)
-            self._state.tell(one, _COMPONENT, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+            self._state.record_event(one, _COMPONENT, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
 
 
 def _status(
@@ -172,10 +172,10 @@ def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
     required: JsonObject = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     affinity = find_object(spec, "affinity")
     node_affinity = find_object(affinity, "nodeAffinity") | {"requiredDuringSchedulingIgnoredDuringExecution": required}
-    forgiven: list[JsonValue] = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _FORGIVEN]
+    tolerated: list[JsonValue] = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED]
     spec = spec | {
         "affinity": affinity | {"nodeAffinity": node_affinity},
-        "tolerations": [*find_list(spec, "tolerations"), *forgiven],
+        "tolerations": [*find_list(spec, "tolerations"), *tolerated],
     }
     return with_fields({**pod, "spec": spec}, labels=labels)
 

@@ -84,11 +84,11 @@ def _with_availability(deployment: JsonObject, available: int, time: str) -> lis
     conditions = find_list(deployment, "status", "conditions")
     if available >= replicas_of(deployment) - rolling.bounds(deployment)[1]:
         message = "Deployment has minimum availability."
-        said = _condition("Available", "True", "MinimumReplicasAvailable", message, time)
+        condition = _condition("Available", "True", "MinimumReplicasAvailable", message, time)
     else:
         message = "Deployment does not have minimum availability."
-        said = _condition("Available", "False", "MinimumReplicasUnavailable", message, time)
-    return _set(conditions, said)
+        condition = _condition("Available", "False", "MinimumReplicasUnavailable", message, time)
+    return _set(conditions, condition)
 
 
 def _with_progress(
@@ -105,20 +105,24 @@ def _with_progress(
     time = format_time(now)
     what = f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
     if complete(deployment, status):
-        said = progressing_condition("True", "NewReplicaSetAvailable", f"{what} has successfully progressed.", time)
-        return _set(conditions, said), None
+        condition = progressing_condition(
+            "True", "NewReplicaSetAvailable", f"{what} has successfully progressed.", time
+        )
+        return _set(conditions, condition), None
     if _moved(find_object(deployment, "status"), status):
-        said = progressing_condition("True", "ReplicaSetUpdated", f"{what} is progressing.", time)
+        condition = progressing_condition("True", "ReplicaSetUpdated", f"{what} is progressing.", time)
         if find(current, "status") == "True":
-            said["lastTransitionTime"] = find(current, "lastTransitionTime")
+            condition["lastTransitionTime"] = find(current, "lastTransitionTime")
         others = [one for one in conditions if find(one, "type") != "Progressing"]
-        return [*others, said], _left(deployment, said, now)
+        return [*others, condition], _left(deployment, condition, now)
     left = _left(deployment, current, now)
     if current is None or find(current, "reason") in {"ProgressDeadlineExceeded", "DeploymentPaused"}:
         return conditions, None
     if left is not None and left <= 0:
-        said = progressing_condition("False", "ProgressDeadlineExceeded", f"{what} has timed out progressing.", time)
-        return _set(conditions, said), None
+        condition = progressing_condition(
+            "False", "ProgressDeadlineExceeded", f"{what} has timed out progressing.", time
+        )
+        return _set(conditions, condition), None
     return conditions, left
 
 
@@ -147,17 +151,17 @@ def _sum(sets: Sequence[JsonObject], name: str) -> int:
 
 
 def _condition(kind: str, status: str, reason: str, message: str, time: str) -> JsonObject:
-    said: JsonObject = {"type": kind, "status": status, "lastUpdateTime": time, "lastTransitionTime": time}
-    return said | {"reason": reason, "message": message}
+    condition: JsonObject = {"type": kind, "status": status, "lastUpdateTime": time, "lastTransitionTime": time}
+    return condition | {"reason": reason, "message": message}
 
 
-def _set(conditions: list[JsonValue], said: JsonObject) -> list[JsonValue]:
-    """Return the conditions with ``said`` at the end, in place of the old condition of its type. If the old one has the same
+def _set(conditions: list[JsonValue], new: JsonObject) -> list[JsonValue]:
+    """Return the conditions with ``new`` at the end, in place of the old condition of its type. If the old one has the same
     status and reason, the conditions are returned unchanged.
     """
-    old = next((one for one in conditions if find(one, "type") == said["type"]), None)
-    if find(old, "status") == said["status"] and find(old, "reason") == said["reason"]:
+    old = next((one for one in conditions if find(one, "type") == new["type"]), None)
+    if find(old, "status") == new["status"] and find(old, "reason") == new["reason"]:
         return conditions
-    if old is not None and find(old, "status") == said["status"]:
-        said = {**said, "lastTransitionTime": find(old, "lastTransitionTime")}
-    return [*(one for one in conditions if find(one, "type") != said["type"]), said]
+    if old is not None and find(old, "status") == new["status"]:
+        new = {**new, "lastTransitionTime": find(old, "lastTransitionTime")}
+    return [*(one for one in conditions if find(one, "type") != new["type"]), new]

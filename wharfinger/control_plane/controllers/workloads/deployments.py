@@ -72,19 +72,19 @@ class DeploymentController:
             return None
         sets = self._sets(deployment)
         if is_deleted(deployment):
-            return self._say(key, self._new_of(deployment, sets), sets, rolls=False)
-        deployment = self._with_pause_said(key, deployment)
+            return self._update_status(key, self._new_of(deployment, sets), sets, rolls=False)
+        deployment = self._with_pause_condition(key, deployment)
         if find(deployment, "spec", "paused") is True or self._was_scaled(deployment, sets):
             new = self._found(key, deployment, sets, make=False)
             self._scale(key, new)
             if find(deployment, "spec", "paused") is True:
                 self._clean_up(key, new)
-            return self._say(key, new, self._sets(deployment), rolls=False)
+            return self._update_status(key, new, self._sets(deployment), rolls=False)
         if find_str(deployment, "spec", "strategy", "type") == "Recreate":
             new = self._recreate(key, deployment, sets)
         else:
             new = self._roll(key, deployment, sets)
-        return self._say(key, new, self._sets(deployment))
+        return self._update_status(key, new, self._sets(deployment))
 
     def _of_set(self, change: Change) -> Iterable[Key]:
         reference = controller_of(change.obj)
@@ -122,7 +122,10 @@ class DeploymentController:
     def _found(
         self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], *, make: bool = True
     ) -> JsonObject | None:
-        """Return the set of the current template with its revision and annotations updated, or create it."""
+        """Return the set of the current template with its revision and annotations updated.
+
+        A missing set is created if ``make`` is true.
+        """
         new = self._new_of(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1
         if new is None:
@@ -159,7 +162,7 @@ class DeploymentController:
                 self._state.set_status(key, deployment, status)
             return None
         if replicas:
-            self._tell_scaled(deployment, made, 0, replicas)
+            self._record_scaling(deployment, made, 0, replicas)
         condition = progressing_condition(
             "True", "NewReplicaSetCreated", f'Created new replica set "{name_of(made)}"', self._state.time()
         )
@@ -249,13 +252,13 @@ class DeploymentController:
             return one
         stored = self._state.update(key_of(REPLICA_SETS, one), changed)
         if before != replicas:
-            self._tell_scaled(deployment, one, before, replicas)
+            self._record_scaling(deployment, one, before, replicas)
         return stored
 
-    def _tell_scaled(self, deployment: JsonObject, one: JsonObject, before: int, after: int) -> None:
+    def _record_scaling(self, deployment: JsonObject, one: JsonObject, before: int, after: int) -> None:
         way = "up" if after > before else "down"
         message = f"Scaled {way} replica set {name_of(one)} from {before} to {after}"
-        self._state.tell(deployment, _COMPONENT, "ScalingReplicaSet", message)
+        self._state.record_event(deployment, _COMPONENT, "ScalingReplicaSet", message)
 
     def _clean_up(self, key: Key, new: JsonObject | None) -> None:
         """Delete the oldest sets beyond the history limit once a rollout is complete or paused."""
@@ -271,13 +274,15 @@ class DeploymentController:
 
     # -- status
 
-    def _with_pause_said(self, key: Key, deployment: JsonObject) -> JsonObject:
+    def _with_pause_condition(self, key: Key, deployment: JsonObject) -> JsonObject:
         conditions = paused_condition(deployment, self._state.time())
         if conditions is None:
             return deployment
         return self._state.set_status(key, deployment, find_object(deployment, "status") | {"conditions": conditions})
 
-    def _say(self, key: Key, new: JsonObject | None, sets: Sequence[JsonObject], *, rolls: bool = True) -> float | None:
+    def _update_status(
+        self, key: Key, new: JsonObject | None, sets: Sequence[JsonObject], *, rolls: bool = True
+    ) -> float | None:
         deployment = self._state.get(key)
         if deployment is None:
             return None
@@ -301,7 +306,7 @@ def _revision(one: JsonObject) -> int:
 
 
 def _annotated(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
-    """Return a set's annotations: the Deployment's, its revision, earlier revisions, and for a new set its scale."""
+    """Return a set's annotations: those of the Deployment, its revision, its earlier revisions, and for a new set its scale."""
     given = find_object(deployment, "metadata", "annotations")
     copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}
     annotations = find_object(one, "metadata", "annotations") | copied

@@ -1,4 +1,4 @@
-"""The Pods of a Job, also of an Indexed one, and the short form of their indexes (``0-2,5``)."""
+"""The Pods of a Job, indexed or not, and the short form of completion indexes (``0-2,5``)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

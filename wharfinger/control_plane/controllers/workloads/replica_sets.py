@@ -113,14 +113,14 @@ class ReplicaSetController:
                 pod = created_pod(self._state, one)
             except StatusError as error:
                 message = f"Error creating: {error.message}"
-                self._state.tell(one, component, "FailedCreate", message, warning=True)
+                self._state.record_event(one, component, "FailedCreate", message, warning=True)
                 return error
             if pod is None:
                 return None
-            self._state.tell(one, component, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
+            self._state.record_event(one, component, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
         for pod in sorted(pods, key=_rank)[: max(len(pods) - wanted, 0)]:
             self._state.delete(key_of(PODS, pod), pod)
-            self._state.tell(one, component, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+            self._state.record_event(one, component, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
         return None
 
 

@@ -1,7 +1,7 @@
 """ControllerRevisions: the numbered templates that a StatefulSet or DaemonSet has had.
 
-If a template is used again, its old revision becomes the newest. Revisions beyond ``revisionHistoryLimit`` that no Pod has
-are deleted.
+If a template is used again, its old revision becomes the newest. Revisions that no Pod uses are deleted beyond
+``revisionHistoryLimit``.
 """
 
 from collections.abc import Collection, Iterable

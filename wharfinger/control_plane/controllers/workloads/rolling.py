@@ -1,4 +1,4 @@
-"""The next number of replicas of each ReplicaSet of a Deployment: pure arithmetic.
+"""The next number of replicas of each ReplicaSet of a Deployment. Pure.
 
 Source: kube-controller-manager's deployment controller (rolling update, proportional scaling).
 """

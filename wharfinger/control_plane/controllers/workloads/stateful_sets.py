@@ -111,7 +111,7 @@ class StatefulSetController:
                     self._make(one, number, revision)
                 except StatusError as error:
                     message = f"create Pod {name_of(one)}-{number} in StatefulSet {name_of(one)} failed error: {error}"
-                    self._state.tell(one, _COMPONENT, "FailedCreate", message, warning=True)
+                    self._state.record_event(one, _COMPONENT, "FailedCreate", message, warning=True)
                     return error
             if not parallel and not is_true(self._state.get(self._key(one, number)), "Ready"):
                 return None
@@ -137,15 +137,15 @@ class StatefulSetController:
                 message = (
                     f"Create Claim {name_of(claim)} Pod {name_of(one)}-{number} in StatefulSet {name_of(one)} success"
                 )
-                self._state.tell(one, _COMPONENT, "SuccessfulCreate", message)
+                self._state.record_event(one, _COMPONENT, "SuccessfulCreate", message)
         if self._state.create(pod_of(one, number, revision)) is not None:
             message = f"Create Pod {name_of(one)}-{number} in StatefulSet {name_of(one)} successful"
-            self._state.tell(one, _COMPONENT, "SuccessfulCreate", message)
+            self._state.record_event(one, _COMPONENT, "SuccessfulCreate", message)
 
     def _remove(self, one: JsonObject, pod: JsonObject) -> None:
         self._state.delete(key_of(PODS, pod), pod)
         message = f"Delete Pod {name_of(pod)} in StatefulSet {name_of(one)} successful"
-        self._state.tell(one, _COMPONENT, "SuccessfulDelete", message)
+        self._state.record_event(one, _COMPONENT, "SuccessfulDelete", message)
 
     def _replace(self, one: JsonObject, update: JsonObject) -> None:
         """Delete the last Pod of an older revision, if all Pods after it are ready."""
