@@ -48,7 +48,9 @@ def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> Non
 
 def test_a_word_with_a_command() -> None:
     said = of_reason("db", "DynamicallyDisabled")
-    assert said.startswith("set spec.enabled to true to enable the package again: kubectl patch modules.wharfinger.dev db ")
+    assert said.startswith(
+        "set spec.enabled to true to enable the package again: kubectl patch modules.wharfinger.dev db "
+    )
     assert said.endswith("""'{"spec":{"enabled":true}}'""")
 
 
