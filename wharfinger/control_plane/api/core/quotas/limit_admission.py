@@ -81,10 +81,8 @@ def check_limits(admission: Admission) -> None:
         said: list[str] = []
         for item in parts(limit_range, "spec", "limits"):
             said += _problems(admission, item)
-        said = list(dict.fromkeys(said))
         if said:
-            why = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-            raise status.forbidden(admission.kind, admission.name, why)
+            raise status.forbidden(admission.kind, admission.name, status.aggregated(said))
 
 
 def _problems(admission: Admission, item: JsonObject) -> list[str]:
