@@ -30,8 +30,8 @@ _GROUP_NAME: Final = "authentication.k8s.io"
 def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], asked: Attributes) -> User:
     """Return the user that the request runs as: ``user``, or the user that the headers name.
 
-    Raises StatusError: 403 if the impersonation is not allowed, and 400 if there are groups, a UID or extra fields without a
-    user name.
+    ``asked`` is the request itself, with ``user`` as its user. Raises StatusError: 403 if the impersonation is not allowed, and
+    400 if the headers contain groups, a UID or extra fields, but no user name.
     """
     if not impersonates(headers):
         return user
@@ -69,7 +69,7 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
 
 
 def _values(header: str) -> tuple[str, ...]:
-    """Return the values of a header that may occur several times; such headers arrive joined by line feeds."""
+    """Return the values of a header that may occur several times; the HTTP server joins such headers with line feeds."""
     return tuple(value.strip() for value in header.split("\n"))
 
 
@@ -117,7 +117,7 @@ def _allowed(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> U
 
 
 def _parts(user: User, wanted: User, mode: str) -> Iterator[Attributes]:
-    """Yield everything that has to be allowed: the user name, and then the UID, each group and each extra field."""
+    """Yield each permission that is needed: for the user name, the UID, each group and each extra field."""
     group = _GROUP_NAME if mode else ""
     act = Attributes(user=user, verb=f"impersonate:{mode}" if mode else "impersonate", group=group, version="v1")
     account = service_account_of(wanted.name)

@@ -1,7 +1,8 @@
-"""Decoding of bodies of built-in kinds into typed objects, as Go's JSON decoder fills structs. Fields that no struct declares are
-omitted and recorded. A null counts as an absent field. Times, quantities and bytes get their canonical form. A value of another
-type is refused with Go's message, which names the struct, the path and the Go type. Only the first wrong type is reported. If a
-type with its own UnmarshalJSON (a time, a quantity) fails, decoding ends at once.
+"""The decoding of bodies of built-in kinds into typed objects, as Go's JSON decoder fills structs.
+
+Fields that no struct declares are omitted and recorded. A null counts as an absent field. Times, quantities and bytes get their
+canonical form. A value of another type is refused with Go's message, which names the struct, the path and the Go type. Only the
+first wrong type is reported. If a type with its own UnmarshalJSON (a time, a quantity) fails, decoding ends at once.
 
 Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
 """
@@ -31,11 +32,11 @@ _Step: TypeAlias = "str | int | _Key"
 
 
 class DecodingError(FormatError):
-    """A value has another type than its field in the kind; the message is worded as by Go."""
+    """A value has another type than its field in the kind; the message is that of Go."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """An object in the form of its kind, and the errors of a strict decoder (``unknown field "spec.foo"``), in order."""
+    """An object in the form of its kind, and what a strict decoder reports about it (``unknown field "spec.foo"``), in order."""
 
     obj: JsonObject
     strict: tuple[str, ...]
@@ -56,8 +57,9 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
 
 
 def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a schema in a definition, or the value that may replace one; Go decodes schemas with their own UnmarshalJSON. Raises
-    GoFormatError.
+    """Return a schema in a definition, or the value that may replace one. Go decodes schemas with their own UnmarshalJSON.
+
+    Raises GoFormatError.
     """
     return _Decoder().schema(value, types)
 
@@ -136,8 +138,9 @@ class _Decoder:
         return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
 
     def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a schema, or the boolean or list that may replace it. Its UnmarshalJSON ignores unknown fields, and ends at the
-        first error.
+        """Return a schema, or the boolean or list that may replace it.
+
+        Its UnmarshalJSON ignores unknown fields, and ends at the first error. Raises GoFormatError.
         """
         read: JsonValue = None
         if isinstance(value, dict):
@@ -238,7 +241,7 @@ class _Decoder:
             return self._save(str(error))
 
     def _wrong(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Record that a value has another type; there is no result."""
+        """Record that a value has another type than ``types``, and return None."""
         return self._save(self._complaint(go_type_of(value), types.go_type))
 
     def _save(self, complaint: str) -> JsonValue:
@@ -258,7 +261,7 @@ class _Decoder:
         return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
 
     def _note(self, what: str, name: str) -> None:
-        """Record a field that is unknown or occurs twice; each is recorded once."""
+        """Record once that a field is unknown or occurs twice (``what``)."""
         text = f"{what} field {quoted(_path_text([*self._path, name]))}"
         if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
             self.strict.append(text)
@@ -276,7 +279,7 @@ def _path_text(path: list[_Step]) -> str:
 
 
 def _zero(types: ListTypes) -> JsonValue:
-    """Return the value that a null element of a map or list is decoded to."""
+    """Return the value to which a null element of a map or list is decoded."""
     if types.closed:
         return {}
     match types.scalar:

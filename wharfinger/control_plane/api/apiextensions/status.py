@@ -13,6 +13,7 @@ from wharfinger.control_plane.api.apiextensions.form import schema_of
 from wharfinger.control_plane.api.apiextensions.names import approval
 from wharfinger.control_plane.api.apiextensions.structure import conversion_problem, structure_errors
 from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.wire.status import aggregated
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
@@ -25,9 +26,9 @@ from wharfinger.kube.times import format_time
 
 NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
-_MOST_ANSWERS: Final = 1_024
-_ANSWERS: Final[dict[str, tuple[str, str] | None]] = {}
-"""The problems of the schemas of definitions, by the digest of their versions: a definition may have a megabyte."""
+_MAX_CACHED: Final = 1_024
+_CACHED: Final[dict[str, tuple[str, str] | None]] = {}
+"""The known results of :func:`_violations`, by a checksum of the versions, which may have a megabyte."""
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
 _REASONS: Final = {
@@ -38,11 +39,11 @@ _REASONS: Final = {
 def settled_status(
     definition: JsonObject, others: Iterable[JsonObject], now: datetime, *, touched: bool = False
 ) -> JsonObject:
-    """Return the status of a definition among the other definitions of its group, after all controllers have done their
-    work.
+    """Return the status of a definition after all controllers have done their work.
 
-    The annotation NEVER_ESTABLISHED prevents a definition from being established: ``true`` permanently, ``until-touched``
-    until it is ``touched``. The latter simulates a definition that a restarted API server forgot.
+    ``others`` are the other definitions of its group. The annotation NEVER_ESTABLISHED prevents a definition from being
+    established: ``true`` permanently, ``until-touched`` until the definition is ``touched``. The latter simulates a definition
+    that an API server lost when it was restarted.
     """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")
@@ -106,7 +107,7 @@ def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -
 def _accepted(
     asked: JsonObject, accepted: JsonObject, others: list[JsonObject]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
-    """Return the names that a definition may have, and the reason and message if some are refused."""
+    """Return the names that a definition may have now, and the reason and message if some names are refused."""
     held = [find_object(other, "status", "acceptedNames") for other in others]
     resources = {str(names.get(name) or "") for names in held for name in _RESOURCES}
     resources |= {short for names in held for short in schemas.strings(names, "shortNames")}
@@ -119,8 +120,7 @@ def _accepted(
     short_names = schemas.strings(asked, "shortNames")
     clashes = [f'"{short}" is already in use' for short in short_names if short not in mine and short in resources]
     if clashes:
-        said = list(dict.fromkeys(clashes))
-        wrong = ("ShortNamesConflict", said[0] if len(said) == 1 else f"[{', '.join(said)}]")
+        wrong = ("ShortNamesConflict", aggregated(clashes))
     taken["shortNames"] = [*(mine if clashes else short_names)]
     for name in _KINDS:
         taken[name], wrong = _one(name, asked, accepted, kinds, wrong)
@@ -133,7 +133,7 @@ def _accepted(
 def _one(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
-    """Return the value of one name, and the first problem so far."""
+    """Return the accepted value of one name, and the latest problem: that of this name, or else ``wrong``."""
     wanted, mine = asked.get(name) or "", accepted.get(name) or ""
     if wanted == mine or wanted not in used:
         return wanted, wrong
@@ -168,15 +168,17 @@ def _approval(definition: JsonObject) -> JsonObject | None:
 
 
 def _violations(versions: list[JsonValue]) -> tuple[str, str] | None:
-    """Return why a schema of these versions is not structural; only definitions that an older server accepted can have such a
-    schema. The answer is kept, because the status of a definition is settled again with each change of its group.
+    """Return why a schema of these versions is not structural, as reason and message; None if all are structural.
+
+    Only definitions that an older server accepted can have such a schema. The result is cached, because the status of a
+    definition is computed again after each change in its group.
     """
     digest = checksum(versions)
-    if digest not in _ANSWERS:
-        if len(_ANSWERS) >= _MOST_ANSWERS:
-            _ANSWERS.clear()
-        _ANSWERS[digest] = _new_violations(versions)
-    return _ANSWERS[digest]
+    if digest not in _CACHED:
+        if len(_CACHED) >= _MAX_CACHED:
+            _CACHED.clear()
+        _CACHED[digest] = _new_violations(versions)
+    return _CACHED[digest]
 
 
 def _new_violations(versions: list[JsonValue]) -> tuple[str, str] | None:
@@ -190,8 +192,7 @@ def _new_violations(versions: list[JsonValue]) -> tuple[str, str] | None:
             why = f"failed to check validation schema for version {find(version, 'name')}: {problem}"
             return "StructuralError", why
         said += map(str, structure_errors(schema, f"spec.versions[{index}].schema.openAPIV3Schema"))
-    said = list(dict.fromkeys(said))
-    return ("Violations", said[0] if len(said) == 1 else f"[{', '.join(said)}]") if said else None
+    return ("Violations", aggregated(said)) if said else None
 
 
 def _structural(conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime) -> list[JsonObject]:

@@ -1,8 +1,7 @@
-"""The validation of CustomResourceDefinitions: all of ``apiextensions/validation``; its parts are other modules of this
-folder.
+"""The validation of CustomResourceDefinitions (``apiextensions/validation``), combined from the other modules of this folder.
 
-A definition is validated in its internal form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): fields that all
-versions share are in ``spec.validation`` and so on. An update need not satisfy what the old definition already violated
+A definition is validated in its internal form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): for example, a schema
+that all versions share is in ``spec.validation``. An update skips checks that the old definition already violated
 (:class:`Asked`), so that later server versions can be stricter.
 """
 

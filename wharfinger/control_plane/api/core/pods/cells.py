@@ -19,7 +19,7 @@ class _Summary:
     ready: int = 0
     restarts: int = 0
     restarted: str = ""
-    """The time at which a container last ended before it was restarted."""
+    """The time at which a container last ended before a restart; "" if none was restarted."""
 
     def add_restarts(self, container: JsonObject) -> None:
         self.restarts += integer(container, "restartCount")
@@ -27,7 +27,7 @@ class _Summary:
 
 
 def pod_ready(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the number of ready containers, of those that keep running: ``1/2``."""
+    """Return how many of the containers that should keep running are ready: ``1/2``."""
     total = len(objects(obj, "spec", "containers")) + len(_sidecars(obj))
     return f"{_summary(obj).ready}/{total}"
 
@@ -54,7 +54,7 @@ def pod_ip(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def readiness_gates(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the number of readiness gates whose condition is True: ``1/2``."""
+    """Return how many of the readiness gates have a condition that is True: ``1/2``."""
     gates = [said(gate, "conditionType") for gate in objects(obj, "spec", "readinessGates")]
     return f"{sum(holds(obj, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
@@ -91,9 +91,9 @@ def _summary(obj: JsonObject) -> _Summary:
 
 
 def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
-    """Evaluate the init containers up to the first that is not done; return whether such a container was found.
+    """Evaluate the init containers up to the first that is not done, and return whether there is one.
 
-    ``beside`` counts the restarts of sidecars.
+    ``found`` gets the state, ``beside`` the restarts of sidecars alone.
     """
     sidecars, total = _sidecars(obj), len(objects(obj, "spec", "initContainers"))
     for index, container in enumerate(objects(obj, "status", "initContainerStatuses")):
