@@ -140,7 +140,7 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
     return StatusError(409, "Conflict", message, {"causes": causes})
 
 
-def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+def _within_limit(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     """Return the first errors, up to the one that exceeds the limit of an answer."""
     sizes = accumulate(len(error.message) for error in errors)
     last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
@@ -155,7 +155,7 @@ def aggregated(messages: Iterable[str]) -> str:
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """Return a 422 error. Its causes have all errors; its message has a text that several errors share only once."""
-    errors = _within(errors)
+    errors = _within_limit(errors)
     what = aggregated(str(error) for error in errors)
     qualified = f"{kind}.{group}" if group else kind
     causes: list[JsonValue] = [

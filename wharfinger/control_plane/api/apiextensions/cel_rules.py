@@ -25,7 +25,7 @@ MOST: Final = 2**64 - 1
 """The upper limit of cost estimates, as in Go."""
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINES: Final = re.compile(r"[\n\r]+")
-_MOST_TOLD: Final = 4
+_MAX_REPORTED: Final = 4
 _TYPES: Final = frozenset({"array", "boolean", "integer", "number", "object", "string"})
 
 
@@ -40,7 +40,7 @@ class TotalCost:
         """Add the cost of one expression."""
         self.total = min(self.total + cost, MOST)
         if cost >= TOTAL_LIMIT // 100:
-            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MOST_TOLD]
+            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MAX_REPORTED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def rule_errors(schema: JsonObject, path: str) -> list[FieldError]:
     """Return the errors in the form of a node's rules."""
     errors: list[FieldError] = []
     for index, rule in enumerate(schemas.rules(schema)):
-        errors += _said_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
+        errors += _rule_form_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
     return errors
 
 
-def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldError]:
+def _rule_form_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldError]:
     text, message = schemas.text(rule, "rule"), schemas.text(rule, "message")
     expression, field_path = schemas.text(rule, "messageExpression"), schemas.text(rule, "fieldPath")
     errors: list[FieldError] = []
@@ -133,7 +133,9 @@ def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, su
         return [internal_error(f"{path}.{schemas.VALIDATIONS}", f"internal error: {why}")]
     errors: list[FieldError] = []
     for index, rule in enumerate(compiled_rules(scope.schema, types)):
-        errors += _one(rule, scope, types, f"{path}.{schemas.VALIDATIONS}[{index}]", suppressed=suppressed)
+        errors += _compiled_rule_errors(
+            rule, scope, types, f"{path}.{schemas.VALIDATIONS}[{index}]", suppressed=suppressed
+        )
         if rule.compiled.uses_old and uncorrelated is not None:
             why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
             text = schemas.text(rule.document, "rule")
@@ -145,7 +147,9 @@ def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, su
     return errors
 
 
-def _one(rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: bool) -> list[FieldError]:
+def _compiled_rule_errors(
+    rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: bool
+) -> list[FieldError]:
     errors: list[FieldError] = []
     times = types.most_values if scope.cardinality is None else scope.cardinality
     cost = min(rule.compiled.cost * times, MOST)

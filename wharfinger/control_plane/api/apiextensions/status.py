@@ -48,14 +48,14 @@ def settled_status(
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")
     conditions = _conditions(status)
-    conditions = _with(conditions, _approval(definition), now)
+    conditions = _with_condition(conditions, _approval(definition), now)
     kept_back = _is_kept_back(definition, touched=touched)
     if asked != accepted or not any(item.get("type") == "NamesAccepted" for item in conditions):
-        accepted, wrong = _accepted(asked, accepted, list(others))
-        conditions = _named(conditions, wrong, now, kept_back=kept_back)
+        accepted, wrong = _accepted_names(asked, accepted, list(others))
+        conditions = _with_name_conditions(conditions, wrong, now, kept_back=kept_back)
     elif _is_installing(conditions) and not kept_back:
-        conditions = _named(conditions, None, now, kept_back=False)
-    conditions = _structural(conditions, _violations(find_list(definition, "spec", "versions")), now)
+        conditions = _with_name_conditions(conditions, None, now, kept_back=False)
+    conditions = _with_structure_condition(conditions, _violations(find_list(definition, "spec", "versions")), now)
     return {**status, "conditions": [*conditions], "acceptedNames": accepted}
 
 
@@ -77,7 +77,7 @@ def terminating_status(definition: JsonObject, reason: str, message: str, now: d
     """Return the status with the condition Terminating."""
     status = find_object(definition, "status")
     condition = _condition("Terminating", "True", reason, message)
-    return {**status, "conditions": [*_with(_conditions(status), condition, now)]}
+    return {**status, "conditions": [*_with_condition(_conditions(status), condition, now)]}
 
 
 def _conditions(status: JsonObject) -> list[JsonObject]:
@@ -92,7 +92,7 @@ def _condition(type_: str, state: str, reason: str, message: str) -> JsonObject:
     return {"type": type_, "status": state, "lastTransitionTime": None, "reason": reason, "message": message}
 
 
-def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
+def _with_condition(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
     """Return the conditions with one replaced, or added at the end."""
     if new is None:
         return conditions
@@ -104,7 +104,7 @@ def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -
     return [timed if item is known else item for item in conditions]
 
 
-def _accepted(
+def _accepted_names(
     asked: JsonObject, accepted: JsonObject, others: list[JsonObject]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
     """Return the names that a definition may have now, and the reason and message if some names are refused."""
@@ -115,7 +115,7 @@ def _accepted(
     wrong: tuple[str, str] | None = None
     taken: JsonObject = {}
     for name, used in (("plural", resources), ("singular", resources)):
-        taken[name], wrong = _one(name, asked, accepted, used, wrong)
+        taken[name], wrong = _accepted_name(name, asked, accepted, used, wrong)
     mine = schemas.strings(accepted, "shortNames")
     short_names = schemas.strings(asked, "shortNames")
     clashes = [f'"{short}" is already in use' for short in short_names if short not in mine and short in resources]
@@ -123,14 +123,14 @@ def _accepted(
         wrong = ("ShortNamesConflict", aggregated(clashes))
     taken["shortNames"] = [*(mine if clashes else short_names)]
     for name in _KINDS:
-        taken[name], wrong = _one(name, asked, accepted, kinds, wrong)
+        taken[name], wrong = _accepted_name(name, asked, accepted, kinds, wrong)
     taken["categories"] = asked.get("categories")
     order = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
     needed = ("plural", "kind")
     return {name: taken[name] or "" for name in order if taken[name] or name in needed}, wrong
 
 
-def _one(
+def _accepted_name(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
     """Return the accepted value of one name, and the latest problem: that of this name, or else ``wrong``."""
@@ -140,23 +140,27 @@ def _one(
     return mine, (_REASONS[name], f'"{wanted}" is already in use')
 
 
-def _named(
+def _with_name_conditions(
     conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime, *, kept_back: bool
 ) -> list[JsonObject]:
     if wrong is None:
-        conditions = _with(conditions, _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
+        conditions = _with_condition(
+            conditions, _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now
+        )
     else:
-        conditions = _with(conditions, _condition("NamesAccepted", "False", *wrong), now)
+        conditions = _with_condition(conditions, _condition("NamesAccepted", "False", *wrong), now)
     if _holds(conditions, "Established"):
         return conditions
     if wrong is None:
         message = "the initial names have been accepted"
         if kept_back:
-            return _with(conditions, _condition("Established", "False", "Installing", message), now)
-        return _with(conditions, _condition("Established", "True", "InitialNamesAccepted", message), now)
+            return _with_condition(conditions, _condition("Established", "False", "Installing", message), now)
+        return _with_condition(conditions, _condition("Established", "True", "InitialNamesAccepted", message), now)
     if any(item.get("type") == "Established" for item in conditions):
         return conditions
-    return _with(conditions, _condition("Established", "False", "NotAccepted", "not all names are accepted"), now)
+    return _with_condition(
+        conditions, _condition("Established", "False", "NotAccepted", "not all names are accepted"), now
+    )
 
 
 def _approval(definition: JsonObject) -> JsonObject | None:
@@ -195,8 +199,10 @@ def _new_violations(versions: list[JsonValue]) -> tuple[str, str] | None:
     return ("Violations", aggregated(said)) if said else None
 
 
-def _structural(conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime) -> list[JsonObject]:
+def _with_structure_condition(
+    conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime
+) -> list[JsonObject]:
     if wrong is None:
         return [item for item in conditions if item.get("type") != NON_STRUCTURAL]
     state = "True" if wrong[0] == "Violations" else "Unknown"
-    return _with(conditions, _condition(NON_STRUCTURAL, state, *wrong), now)
+    return _with_condition(conditions, _condition(NON_STRUCTURAL, state, *wrong), now)

@@ -46,8 +46,8 @@ class Mutation:
     completed: Callable[[str, JsonObject], JsonObject]
     """A function that takes a version and an object that was patched in that version.
 
-    It returns the object with its defaults, as the write continues with it: in the stored form, or for a custom kind in the version
-    of the request.
+    It returns the object with its defaults, in the form in which the write continues with it: the stored form, or for a custom
+    kind the version of the request.
     """
     second: bool = False
     wanted: bool = False

@@ -91,20 +91,20 @@ def _problems(admission: Admission, item: JsonObject) -> list[str]:
         if kind != "PersistentVolumeClaim":
             return []
         requests = part(obj, "spec", "resources", "requests") or {}
-        return _asked(item, kind, requests, {}, (("min", _below), ("max", _request_above)))
+        return _bound_problems(item, kind, requests, {}, (("min", _below), ("max", _request_above)))
     checks: tuple[tuple[str, Check], ...] = (("min", _below), ("max", _above), ("maxLimitRequestRatio", _out_of_ratio))
     if kind == "Pod":
         requests, limits = (dict[str, JsonValue](pod_amounts(obj, name)) for name in ("requests", "limits"))
-        return _asked(item, kind, requests, limits, checks)
+        return _bound_problems(item, kind, requests, limits, checks)
     said: list[str] = []
     for name, _ in _LISTS if kind == "Container" else ():
         for container in parts(obj, "spec", name):
             requests, limits = (part(container, "resources", which) or {} for which in ("requests", "limits"))
-            said += _asked(item, kind, requests, limits, checks)
+            said += _bound_problems(item, kind, requests, limits, checks)
     return said
 
 
-def _asked(
+def _bound_problems(
     item: JsonObject, kind: str, requests: JsonObject, limits: JsonObject, checks: Iterable[tuple[str, Check]]
 ) -> list[str]:
     return [
