@@ -12,6 +12,7 @@ from typing import Final
 from wharfinger.control_plane.access.role_rules import Attributes, allows, rules_of
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.objects.strategy import ClusterView
+from wharfinger.control_plane.wire.status import aggregated
 from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_object, find_str
 
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -47,12 +48,7 @@ def decide(view: ClusterView, asked: Attributes) -> Decision:
             missing.append(grant.source)
         elif allows(grant.rule, asked):
             return Decision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
-    return Decision(allowed=False, reason=f"RBAC: {_aggregate(missing)}" if missing else "")
-
-
-def _aggregate(messages: list[str]) -> str:
-    said = list(dict.fromkeys(messages))
-    return said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    return Decision(allowed=False, reason=f"RBAC: {aggregated(missing)}" if missing else "")
 
 
 def grants(view: ClusterView, user: User, namespace: str) -> Iterator[Grant]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
@@ -35,6 +36,17 @@ class User:
     def administrator(self) -> bool:
         """True if everything is allowed."""
         return MASTERS in self.groups
+
+
+def user_info(user: User) -> JsonObject:
+    """Return a user as a UserInfo of ``authentication.k8s.io/v1``, without empty fields."""
+    info: JsonObject = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": [*user.groups],
+        "extra": {name: [*values] for name, values in user.extra.items()},
+    }
+    return {name: value for name, value in info.items() if value}
 
 
 ADMINISTRATOR: Final = User("admin", (MASTERS, AUTHENTICATED), "admin")

@@ -14,6 +14,7 @@ from wharfinger.control_plane.cel.values.types import Type
 from wharfinger.control_plane.cel.values.values import Value
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import parts
+from wharfinger.control_plane.wire.status import aggregated
 from wharfinger.formats.json.value import JsonObject
 
 
@@ -21,7 +22,7 @@ class ConditionError(Exception):
     """Match conditions could not be evaluated, and none of the others is false."""
 
     def __init__(self, errors: Sequence[str]) -> None:
-        super().__init__(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        super().__init__(aggregated(errors))
 
 
 class Conditions:

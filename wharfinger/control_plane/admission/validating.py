@@ -138,7 +138,7 @@ def enforce(
                 continue
             for parameter in found:
                 denials, errors = policy.denials(admission, asked, taken, parameter)
-                refused += _acted(admission, policy, binding, denials)
+                refused += _refusals_and_warnings(admission, policy, binding, denials)
                 refused += [_refusal(admission, policy, name, denial) for denial in errors]
     if refused:
         raise refused[0]
@@ -148,7 +148,7 @@ def _misconfigured(admission: Admission, policy: CompiledPolicy, binding: str, w
     return [_refusal(admission, policy, binding, Denial(why))] if policy.strict else []
 
 
-def _acted(
+def _refusals_and_warnings(
     admission: Admission, policy: CompiledPolicy, binding: JsonObject, denials: Sequence[Denial]
 ) -> list[status.StatusError]:
     """Return the refusals if the binding's actions include ``Deny``, and add warnings if they include ``Warn``.

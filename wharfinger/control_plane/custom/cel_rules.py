@@ -25,7 +25,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 BUDGET: Final = 10_000_000
 _MESSAGE_BYTES: Final = 5 * 1024
 _ROOT: Final = "<nil>"
-_SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_BUDGET_SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class _Run:
             if rule.compiled.program is None or (rule.compiled.uses_old and old is None and not rule.optional_old):
                 continue
             if self.left <= 0:
-                self._spent(path, kind, _SPENT)
+                self._spent(path, kind, _BUDGET_SPENT)
                 return
             if index == 0 or view is None:
                 schema = with_meta(node.schema) if node.root else node.schema
@@ -219,19 +219,21 @@ class _Run:
             names: dict[str, Value] = {SELF: view, OLD: before}
             if rule.optional_old:
                 names[OLD] = NONE if old is None else Optional(present=True, value=before)
-            self._one(rule, names, value, path, kind, was)
+            self._evaluate(rule, names, value, path, kind, was)
 
     def _spent(self, path: str, kind: str, why: str) -> None:
         self.errors.append(invalid(path or _ROOT, kind, why))
         self.left = -1
 
-    def _one(self, rule: Rule, names: dict[str, Value], value: JsonValue, path: str, kind: str, was: _Ratchet) -> None:
+    def _evaluate(
+        self, rule: Rule, names: dict[str, Value], value: JsonValue, path: str, kind: str, was: _Ratchet
+    ) -> None:
         program = rule.compiled.program
         if program is None:
             return
         result, cost = program.evaluate(names)
         if cost > self.left:
-            self._spent(path, kind, _SPENT)
+            self._spent(path, kind, _BUDGET_SPENT)
             return
         self.left -= cost
         if isinstance(result, CelError):
@@ -243,7 +245,7 @@ class _Run:
         if rule.field:
             place = f"{path}.{rule.field}" if path else rule.field
         detail = self._detail(rule, names)
-        error = _said(place or _ROOT, kind, value, detail, rule.document.get("reason"))
+        error = _rule_error(place or _ROOT, kind, value, detail, rule.document.get("reason"))
         if self._ratcheting and not rule.compiled.uses_old and was.same():
             self.warnings.append(str(error))
         else:
@@ -281,7 +283,7 @@ def _view(value: JsonValue, schema: JsonObject) -> Value:
         return error
 
 
-def _said(path: str, kind: str, value: JsonValue, detail: str, reason: JsonValue) -> FieldError:
+def _rule_error(path: str, kind: str, value: JsonValue, detail: str, reason: JsonValue) -> FieldError:
     shown = kind not in {"object", "array"}
     if reason == "FieldValueForbidden":
         return forbidden(path, detail)

@@ -129,7 +129,7 @@ def _judged(checker: Checker, schema: JsonObject, value: JsonValue, path: str, p
     return found
 
 
-def _say(checker: Checker, found: Found, path: str, value: JsonValue, sentence: str) -> None:
+def _add_value_error(checker: Checker, found: Found, path: str, value: JsonValue, sentence: str) -> None:
     """Add an error that shows the value: ``spec.x in body should …``."""
     text = f"{path} in body {sentence}"
     found.add(text, invalid(checker.field(path), value, text))
@@ -226,9 +226,9 @@ def _string(checker: Checker, found: Found, schema: JsonObject, value: str, path
     if most is not None and len(value) > most:
         found.add(f"{path} in body should be at most {most} chars long", too_long(checker.field(path), most))
     elif least is not None and len(value) < least:
-        _say(checker, found, path, value, f"should be at least {least} chars long")
+        _add_value_error(checker, found, path, value, f"should be at least {least} chars long")
     elif pattern and not matches(pattern, value):
-        _say(checker, found, path, value, f"should match '{pattern}'")
+        _add_value_error(checker, found, path, value, f"should match '{pattern}'")
 
 
 def _format(checker: Checker, found: Found, form: str, value: str, path: str) -> None:
@@ -310,13 +310,13 @@ def _list(
         found.merge(checker.checked(items or {}, item, f"{path}[{index}]", was))
     least, most = schemas.whole(schema, "minItems"), schemas.whole(schema, "maxItems")
     if least is not None and len(value) < least:
-        _say(checker, found, path, len(value), f"should have at least {least} items")
+        _add_value_error(checker, found, path, len(value), f"should have at least {least} items")
     if most is not None and len(value) > most:
         found.add(f"{path} in body should have at most {most} items", too_many(checker.field(path), len(value), most))
     if schemas.flag(schema, "uniqueItems") and any(
         equal(item, other) for index, item in enumerate(value) for other in value[:index]
     ):
-        _say(checker, found, path, "", "shouldn't contain duplicates")
+        _add_value_error(checker, found, path, "", "shouldn't contain duplicates")
     found.held += 2
 
 
@@ -325,7 +325,7 @@ def _object(
 ) -> None:
     least, most = schemas.whole(schema, "minProperties"), schemas.whole(schema, "maxProperties")
     if least is not None and len(value) < least:
-        _say(checker, found, path, len(value), f"should have at least {least} properties")
+        _add_value_error(checker, found, path, len(value), f"should have at least {least} properties")
     if most is not None and len(value) > most:
         text = f"{path} in body should have at most {most} properties"
         found.add(text, too_many(checker.field(path), len(value), most))

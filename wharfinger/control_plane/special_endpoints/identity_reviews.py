@@ -5,7 +5,7 @@ service accounts.
 from datetime import timedelta
 from typing import Final
 
-from wharfinger.control_plane.access.users import User
+from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
 from wharfinger.control_plane.special_endpoints.review_admission import admit, changed
@@ -167,16 +167,6 @@ def self_subject_review(asked: Asked) -> JsonObject:
         "apiVersion": API_VERSION,
         "metadata": {"creationTimestamp": format_time(asked.backend.now())},
         "status": {"userInfo": user_info(asked.options.user)},
-    }
-
-
-def user_info(user: User) -> JsonObject:
-    """Return a user as reviews show it."""
-    return {
-        "username": user.name,
-        **({"uid": user.uid} if user.uid else {}),
-        **({"groups": list(user.groups)} if user.groups else {}),
-        **({"extra": {name: list(values) for name, values in user.extra.items()}} if user.extra else {}),
     }
 
 

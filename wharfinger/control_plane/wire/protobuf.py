@@ -162,13 +162,13 @@ def _message(type_name: str, data: bytes, depth: int) -> JsonValue:
     for number, raw in _wire_fields(data):
         field = known.get(number)
         if field is not None:
-            _put(obj, field, raw, depth)
+            _set_field(obj, field, raw, depth)
     if list(known) == [1] and known[1].name == "items" and type_name.endswith("ExtraValue"):
         return obj.get("items", [])
     return obj
 
 
-def _put(obj: JsonObject, field: _Field, raw: Wire, depth: int) -> None:
+def _set_field(obj: JsonObject, field: _Field, raw: Wire, depth: int) -> None:
     if field.code.startswith("["):
         items = obj.setdefault(field.name, [])
         if isinstance(items, list):
@@ -193,16 +193,16 @@ def _value(code: str, raw: Wire, depth: int) -> JsonValue:
 
 
 def _time(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001 - one signature for all
-    moment = _moment(data)
+    moment = _datetime(data)
     return None if moment is None else format_time(moment)
 
 
 def _micro_time(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001
-    moment = _moment(data)
+    moment = _datetime(data)
     return None if moment is None else format_micro_time(moment)
 
 
-def _moment(data: bytes) -> datetime | None:
+def _datetime(data: bytes) -> datetime | None:
     fields = dict(_wire_fields(data))
     if not fields:
         return None

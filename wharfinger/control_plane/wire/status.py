@@ -5,7 +5,7 @@ codes and messages are spelled out, copied from the recorded answers of a kube-a
 Kind").
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -140,18 +140,23 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
     return StatusError(409, "Conflict", message, {"causes": causes})
 
 
-def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+def _within_limit(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     """Return the first errors, up to the one that exceeds the limit of an answer."""
     sizes = accumulate(len(error.message) for error in errors)
     last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
     return errors if last is None else errors[: last + 1]
 
 
+def aggregated(messages: Iterable[str]) -> str:
+    """Return error messages in the form of Go's ``NewAggregate``: each once, and in brackets if there are several."""
+    different = list(dict.fromkeys(messages))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+
+
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """Return a 422 error. Its causes have all errors; its message has a text that several errors share only once."""
-    errors = _within(errors)
-    said = list(dict.fromkeys(str(error) for error in errors))
-    what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    errors = _within_limit(errors)
+    what = aggregated(str(error) for error in errors)
     qualified = f"{kind}.{group}" if group else kind
     causes: list[JsonValue] = [
         {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
