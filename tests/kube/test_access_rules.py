@@ -40,7 +40,7 @@ def test_other_refusals_name_none() -> None:
 def test_the_rule_of_a_remedy_can_be_pasted() -> None:
     words = Refusal(ACCOUNT, Access("apps", "deployments", "patch", "shop")).remedy()
     said, _, rule = words.partition(": ")
-    assert said == "missing is a rule in a Role of the namespace shop that is bound to the ServiceAccount shop/deployer"
+    assert said == "add this rule to a Role of the namespace shop that is bound to the ServiceAccount shop/deployer"
     assert yaml.safe_load(rule) == [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]}]
 
 

@@ -115,10 +115,14 @@ def test_a_patch_has_so_many_operations_at_most() -> None:
         ({"op": "test", "path": "/a", "value": 2}, "operation 1 (test /a): the value differs", False),
         ({"op": "add", "path": "/a"}, "operation 1 (add /a): it has no value", False),
         ({"op": "add", "value": 1}, "operation 1 (add): it has no 'path'", False),
-        ({"op": "add", "path": "a"}, "operation 1 (add a): path: 'a' is no JSON pointer; expected a leading /", False),
+        (
+            {"op": "add", "path": "a"},
+            "operation 1 (add a): path: 'a' is not a JSON pointer; expected a leading /",
+            False,
+        ),
         (
             {"path": "/a"},
-            "operation 1 (/a): '' is no operation; expected add, remove, replace, move, copy or test",
+            "operation 1 (/a): '' is not an operation; expected add, remove, replace, move, copy or test",
             False,
         ),
         ({"op": 5, "path": 6}, "operation 1: op: expected a string, found an integer", False),

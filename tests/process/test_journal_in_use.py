@@ -26,7 +26,9 @@ def test_damage_while_it_is_open_fails_one_call_and_then_it_begins_anew(path: Pa
     with closing(JournalFile(path)) as file:
         table, others = file.table(THINGS), file.table(replace(THINGS, name="others"))
         altered(path, "DROP TABLE things")
-        with pytest.raises(JournalFileError, match=r"was damaged .* is now .*damaged-1; .* retry the call") as caught:
+        with pytest.raises(
+            JournalFileError, match=r"was damaged .* was renamed to .*damaged-1; .* retry the call"
+        ) as caught:
             if call == "put":
                 table.put(("d", 4))
             elif call == "write":

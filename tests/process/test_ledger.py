@@ -128,7 +128,7 @@ async def test_a_damaged_file_is_set_aside_with_a_word(tmp_path: Path, damage: s
         (tmp_path / name).unlink(missing_ok=True)
     with open_ledger(path) as ledger:
         assert ledger.warning is not None
-        assert "is now" in ledger.warning
+        assert "was renamed to" in ledger.warning
         assert "were not ended" in ledger.warning
         assert ledger.entries() == ()
         ledger.intend("new")

@@ -76,5 +76,5 @@ def test_idle_means_nothing_happens_by_itself(heads: tuple[Head, ...], expected:
 
 @pytest.mark.parametrize("max_tasks", [0, -1])
 def test_lanes_that_could_hold_nothing_are_refused(max_tasks: int) -> None:
-    with pytest.raises(ValueError, match="max_tasks must be at least 1"):
+    with pytest.raises(ValueError, match="expected max_tasks of at least 1"):
         Rules(max_tasks=max_tasks)

@@ -1,5 +1,6 @@
-"""The command that serves the control plane. The server's modules are imported only when it serves, so that ``--help``
-stays quick.
+"""The command ``wharfinger control-plane``.
+
+The modules of the server are imported only when it starts, so that ``--help`` stays quick.
 """
 
 import argparse
@@ -106,8 +107,8 @@ def _faults(args: argparse.Namespace) -> "Faults":
     return Faults(() if args.chaos is None else read_rules(args.chaos), args.chaos_seed)
 
 
-def _tell_of_faults() -> None:
-    """Print a line on standard error for each injected fault."""
+def _log_faults() -> None:
+    """Set up logging so that each injected fault prints a line on standard error."""
     log = logging.getLogger("wharfinger.control_plane.faults")
     log.handlers[:] = [logging.StreamHandler()]
     log.setLevel(logging.INFO)
@@ -143,7 +144,7 @@ def _control_plane(args: argparse.Namespace) -> int:
     if problem := faults_problem(args.chaos):
         return _fail(problem, code=2)
     if args.chaos is not None:
-        _tell_of_faults()
+        _log_faults()
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
     serve = partial(
         _run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=args.tls,

@@ -72,11 +72,13 @@ async def open_control_plane(
 ) -> AsyncGenerator[ControlPlane, None]:
     """Open a control plane with its first namespaces. If ``simulate`` is true, it also runs controllers.
 
-    ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
-    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults`` affect
-    every client except the controllers. With ``command_folder``, commands in simulated Pods (``exec``) are run in folders below
-    it; :mod:`wharfinger.control_plane.http.pod_commands` describes how, and as which user. Leaving the block stops the
-    controllers; the storage is left unchanged.
+    ``storage`` is in memory unless given. If ``token`` is None, every client is accepted as administrator, as the in-memory
+    transport needs it. ``now`` and ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of the ConfigMap
+    ``kube-root-ca.crt`` in each namespace. ``faults`` affect every client except the controllers. With ``command_folder``,
+    commands in simulated Pods (``exec``) are run in folders below it; :mod:`wharfinger.control_plane.http.pod_commands` describes
+    how, and as which user.
+
+    Leaving the block stops the controllers, but does not change the storage.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
     if faults:
@@ -97,7 +99,7 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """Return the authority that namespaces show if nothing is served over TLS; it has signed no certificate."""
+    """Return an authority for ``kube-root-ca.crt`` if nothing is served over TLS; it has signed no certificate."""
     # Imported here, because importing the library takes as long as importing the rest of the server.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
@@ -116,7 +118,7 @@ def assemble(
 
     def wake(change: Change) -> None:
         if change.key.collection == DEFINITIONS:
-            signals.notify_all()  # the change may have removed a kind, whose watches then end
+            signals.notify_all()  # the change may have removed a kind, and then the watches of that kind have to end
         else:
             signals.notify(change.key.collection)
 

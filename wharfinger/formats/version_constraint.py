@@ -11,7 +11,7 @@ interval of release numbers, or the outside of such an interval. A prerelease th
 release.
 
 The tests compare it with Helm's own ``semverCompare``. One difference is intended: an operator before a bare wildcard is
-taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. The first implementation compares
+taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. Masterminds/semver compares
 with 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
@@ -31,7 +31,7 @@ MAX_COMPARATORS: Final = 64
 """The largest number of comparators in all alternatives of a constraint; a hyphen range counts as one."""
 MAX_VERSION_CHARACTERS: Final = 256
 _LARGEST: Final = 2**64 - 1
-"""The largest part of a version, as in the dialect's first implementation."""
+"""The largest number in a version, as in Masterminds/semver."""
 
 Point: TypeAlias = tuple[int, int, int, int]
 """A place on the line of versions: major, minor, patch, and 0 for a prerelease of it, 1 for the release, 2 right after."""

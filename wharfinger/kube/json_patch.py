@@ -118,7 +118,9 @@ class _Work:
                 if not _equal(_get(self.root, path), _value(operation)):
                     raise _Refused("the value differs")
             case _:
-                raise _Refused(f"{name[:_SHOWN]!r} is no operation; expected add, remove, replace, move, copy or test")
+                raise _Refused(
+                    f"{name[:_SHOWN]!r} is not an operation; expected add, remove, replace, move, copy or test"
+                )
 
     def add(self, path: tuple[str, ...], value: JsonValue) -> None:
         if not path:
@@ -190,7 +192,7 @@ def _pointer(operation: JsonObject, name: str) -> tuple[str, ...]:
     if name not in operation:
         raise _Refused(f"it has no {name!r}")
     if text and not text.startswith("/"):
-        raise _Refused(f"{name}: {text[:_SHOWN]!r} is no JSON pointer; expected a leading /")
+        raise _Refused(f"{name}: {text[:_SHOWN]!r} is not a JSON pointer; expected a leading /")
     if text.count("/") > MAX_DEPTH:
         raise _Refused(f"{name} is deeper than {MAX_DEPTH} levels")
     return pointer_steps(text)

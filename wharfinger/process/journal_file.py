@@ -254,10 +254,10 @@ class JournalFile:
             loss = f"a new one begins with the rows of {again}, which were in memory" + (f"; {lost}" if lost else "")
         else:
             loss = (
-                "it begins empty: child processes that the last daemon may have left running are not known and were not ended, "
-                "and operations begin from the top"
+                "a new one begins empty: child processes that the last daemon may have left running are not known and were "
+                "not ended, and operations begin from the top"
             )
-        self._warn(f"the journal {self.path} was damaged ({error}) and is now {aside}; {loss}")
+        self._warn(f"the journal {self.path} was damaged ({error}) and was renamed to {aside}; {loss}")
         database = self._connect()
         for spec in self._specs.values():
             self._prepare(database, spec)
@@ -313,7 +313,7 @@ class JournalFile:
         aside = next((name for name in names if not _exists(database, name)), names[-1])
         database.execute(f"DROP TABLE IF EXISTS {aside}")
         database.execute(f"ALTER TABLE {spec.name} RENAME TO {aside}")
-        self._warn(f"the table {spec.name} of the journal {self.path} {what}; it is now {aside}: {spec.loss}")
+        self._warn(f"the table {spec.name} of the journal {self.path} {what}; it was renamed to {aside}: {spec.loss}")
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
@@ -325,7 +325,10 @@ def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None
         sound = tuple(row for row in rows if _is_typed(spec, row))
         damaged = len(rows) - len(sound)
     else:
-        return (), f"has version {'unknown' if version is None else version}, this program knows {spec.version}"
+        return (
+            (),
+            f"has {'no version' if version is None else f'version {version}'}; this program reads version {spec.version}",
+        )
     if not damaged:
         return sound, ""
     kept = sound if spec.keep_sound else ()

@@ -59,8 +59,8 @@ class Hunt:
         self.killed: set[Identity] = set()
         self.left: frozenset[Identity] = frozenset()
         self._deadline = time.monotonic() + limit_s
-        self._beyond: set[Identity] = set()
-        self._quiet = False
+        self._unkillable: set[Identity] = set()
+        self._was_empty = False
 
     def freeze_group(self) -> None:
         """Send SIGSTOP to the group of a held leader, so that its many or busy processes do not disturb the scan."""
@@ -83,15 +83,15 @@ class Hunt:
             self.killed.add(_identity(one))
             return True
         else:
-            self._beyond.add(_identity(one))
+            self._unkillable.add(_identity(one))
         return False
 
     def judge(self, living: frozenset[Identity], *, decided: bool, births: bool) -> None:
         """Record a round's result: the processes found ``living``, and whether it may have missed some (``births``)."""
-        empty = not living - self._beyond
-        if (empty and decided and (self._quiet or not births)) or self._late():
+        empty = not living - self._unkillable
+        if (empty and decided and (self._was_empty or not births)) or self._late():
             self._end(living)
-        self._quiet = empty and (decided or self._quiet)
+        self._was_empty = empty and (decided or self._was_empty)
 
     def blind(self) -> None:
         """Record that no process could be read this time."""

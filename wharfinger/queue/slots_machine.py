@@ -289,7 +289,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
         _one_less(slots.held, package),
         _one_less(slots.groups, group),
         _one_less(slots.sources, source) if source else slots.sources,
-        _standing(slots.slow, package, returned.outcome)
+        _slow_after(slots.slow, package, returned.outcome)
         if slots.slow or returned.outcome is Outcome.SLOW
         else slots.slow,
         slots.line,
@@ -383,7 +383,7 @@ def _one_less(counts: Mapping[str, int], name: str) -> dict[str, int]:
     return rest
 
 
-def _standing(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
+def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
     """Return the slow packages after one more piece of work; a success removes the package, an early failure changes
     nothing.
     """

@@ -25,5 +25,5 @@ def test_defaults_fill_in() -> None:
 
 def test_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defaulting, "_MOST", 0)
-    with pytest.raises(ShapeError, match="come to more than"):
+    with pytest.raises(ShapeError, match=r"are larger than \d+ bytes in total"):
         defaulted(SCHEMA, {})

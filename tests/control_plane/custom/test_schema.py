@@ -191,7 +191,7 @@ def test_defaults_out_of_all_proportion_are_refused(monkeypatch: pytest.MonkeyPa
     backend = new_backend()
     kind = widgets(backend, schema={"openAPIV3Schema": {"type": "object", "properties": {"l": many}}})
     entries: list[JsonValue] = [{} for _ in range(3000)]
-    with refused(400, "BadRequest", "Widget: the defaults of the schema come to more than"):
+    with refused(400, "BadRequest", "Widget: the defaults of the schema are larger than"):
         made(backend, kind, thing(kind, l=entries))
     custom = custom_of(kind.version)
     assert custom is not None

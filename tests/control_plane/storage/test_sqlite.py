@@ -301,9 +301,9 @@ def test_files_of_others_are_left_alone(statement: str, words: str, tmp_path: Pa
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path, words in (
-        (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another"),
-        (tmp_path, "cannot be created: Is a directory; choose another"),
-        (tmp_path / ("x" * 300), "cannot be created: File name too long; choose another"),
+        (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another file"),
+        (tmp_path, "cannot be created: Is a directory; choose another file"),
+        (tmp_path / ("x" * 300), "cannot be created: File name too long; choose another file"),
     ):
         with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
             pytest.fail("it was opened")

@@ -30,7 +30,7 @@ class _Budget:
         """Count the size of a default and return it; no copy is needed, because values are never altered in place."""
         self.left -= len(encode_json(value))
         if self.left < 0:
-            raise ShapeError(f"the defaults of the schema come to more than {_MOST} bytes")
+            raise ShapeError(f"the defaults of the schema are larger than {_MOST} bytes in total")
         return value
 
 
@@ -78,7 +78,7 @@ def _members(schema: JsonObject, value: JsonObject, budget: _Budget) -> JsonObje
 
 
 def _given(schema: JsonObject, value: JsonValue, budget: _Budget) -> JsonValue:
-    """Fill an item or an additional member, which is replaced by the default only if it is a disallowed null."""
+    """Set the defaults in an item or an additional member. The value itself gets its default only if it is a disallowed null."""
     if _is_unwanted(value, schema):
         value = budget.copied(schema.get("default"))
     return _filled(schema, value, budget)

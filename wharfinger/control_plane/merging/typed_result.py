@@ -9,8 +9,9 @@ from base64 import b64encode
 from typing import Final
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation, Scalar
-from wharfinger.control_plane.wire.bodies import sorted_value, with_plain_numbers
+from wharfinger.control_plane.wire.bodies import with_plain_numbers
 from wharfinger.control_plane.wire.decoding import INT64, Decoded, DecodingError, go_type_of, read_schema
+from wharfinger.control_plane.wire.field_errors import sorted_members
 from wharfinger.control_plane.wire.go_numbers import native
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.go_texts import ZERO_TIME, GoFormatError, read_base64, read_quantity, read_time
@@ -51,7 +52,7 @@ def _value(value: JsonValue, types: ListTypes, path: str, unknown: list[str]) ->
     if types.relation in {Relation.SCALAR, Relation.QUANTITY}:
         return _scalar(value, types)
     if types.relation is Relation.UNKNOWN:
-        return sorted_value(value) if types.scalar is Scalar.ANY else read_schema(value, types)
+        return sorted_members(value) if types.scalar is Scalar.ANY else read_schema(value, types)
     if types.closed:
         if not isinstance(value, dict):
             raise DecodingError(f"cannot restore struct from: {_go_kind(value)}")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from wharfinger.control_plane.access.users import User
+from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
 from wharfinger.control_plane.special_endpoints.review_admission import admit, changed
@@ -15,7 +15,7 @@ from wharfinger.control_plane.special_endpoints.review_bodies import (
 )
 from wharfinger.control_plane.special_endpoints.service_account_tokens import ISSUER, Binding, TokenError, TokenSigner
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.field_errors import invalid_value
+from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_list, find_object, find_str
 from wharfinger.kube.times import format_time
 
@@ -68,13 +68,9 @@ def token_request(asked: Asked) -> JsonObject:
     seconds = find_int(spec, "expirationSeconds", default=DEFAULT_S)
     errors = []
     if seconds < SHORTEST_S:
-        errors.append(
-            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        )
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
     if seconds > LONGEST_S:
-        errors.append(
-            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
-        )
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     audiences = [str(item) for item in find_list(spec, "audiences")] or [ISSUER]
@@ -104,7 +100,7 @@ def _check_place(asked: Asked, request: JsonObject) -> None:
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
         if given and given != wanted:
-            error = invalid_value(f"metadata.{field}", given, f"must match the service account {said} if specified")
+            error = invalid(f"metadata.{field}", given, f"must match the service account {said} if specified")
             raise status.invalid(GROUP, "TokenRequest", asked.name, [error])
 
 
@@ -169,16 +165,6 @@ def self_subject_review(asked: Asked) -> JsonObject:
         "apiVersion": API_VERSION,
         "metadata": {"creationTimestamp": format_time(asked.backend.now())},
         "status": {"userInfo": user_info(asked.options.user)},
-    }
-
-
-def user_info(user: User) -> JsonObject:
-    """Return a user as reviews show it."""
-    return {
-        "username": user.name,
-        **({"uid": user.uid} if user.uid else {}),
-        **({"groups": list(user.groups)} if user.groups else {}),
-        **({"extra": {name: list(values) for name, values in user.extra.items()}} if user.extra else {}),
     }
 
 

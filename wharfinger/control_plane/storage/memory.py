@@ -1,6 +1,7 @@
-"""Storage in memory: for each collection its records by place (``namespace/name``), the places in order, and a bounded history. A
-list iterates over the places; a list at an earlier revision also undoes the changes since then. So the cost of a page depends on
-its size and on the changes, not on the number of objects.
+"""Storage in memory: for each collection its records by place (``namespace/name``), the places in order, and a bounded history.
+
+A list iterates over the places; a list at an earlier revision also reverts the changes since then. So the cost of a page depends
+on its size and on the number of changes, but not on the number of objects.
 """
 
 from bisect import bisect_left, insort
@@ -37,10 +38,10 @@ class _Shelf:
 
 
 class MemoryStorage:
-    """State that is lost with the process: for tests and simulations, and as the cache of other storages.
+    """A storage whose state is lost with the process: for tests and simulations, and as the cache of other storages.
 
-    It begins at ``revision`` with the objects in ``bodies`` (each with the revision that a storage gave it). Its history is empty
-    at first, and limited to ``history_limit`` changes and ``history_bytes``.
+    It begins at ``revision`` with the objects in ``bodies``: key, revision and JSON of each. Its history is empty at first, and
+    limited to ``history_limit`` changes and ``history_bytes``. Decoded objects are cached up to ``warm_bytes`` of their JSON.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class MemoryStorage:
         self._history.clear(self._revision)
 
     def commit(self) -> None:
-        """Do nothing: this storage keeps nothing beyond the process."""
+        """Do nothing: each write is committed at once, because this storage keeps nothing beyond the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
         """Undo the latest ``changes``, oldest first; return the resulting changes, at most one for each object."""

@@ -25,7 +25,7 @@ class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Key(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One object; ``namespace`` is "" for cluster-scoped ones. Neither name has a slash in it."""
+    """The key of one object; ``namespace`` is "" if the object is cluster-scoped. Neither name contains a slash."""
 
     collection: Collection
     namespace: str
@@ -46,7 +46,7 @@ class Warmth:
         self._warm: deque[Record] = deque()
 
     def keep(self, record: "Record") -> None:
-        """Add a record, and drop the decoded objects of the oldest ones that exceed the limit."""
+        """Add a record. While the limit is exceeded, drop the decoded object of the oldest record."""
         self._warm.append(record)
         self._bytes += len(record.body)
         while self._bytes > self._limit and len(self._warm) > 1:

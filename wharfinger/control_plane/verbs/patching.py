@@ -45,9 +45,9 @@ from wharfinger.control_plane.verbs.preparation import keeps_status
 from wharfinger.control_plane.verbs.reading import presented
 from wharfinger.control_plane.verbs.updating import check_revision, status_keeps, update
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.bodies import Body, BodyError, LargeNumberError, read_body, sorted_value
+from wharfinger.control_plane.wire.bodies import Body, BodyError, LargeNumberError, read_body
 from wharfinger.control_plane.wire.decoding import Decoded, DecodingError, go_type_of
-from wharfinger.control_plane.wire.field_errors import invalid, quoted
+from wharfinger.control_plane.wire.field_errors import invalid, quoted, sorted_members
 from wharfinger.control_plane.wire.go_json import repeated_members
 from wharfinger.control_plane.wire.go_printing import json_text, map_text, struct_order
 from wharfinger.control_plane.wire.negotiation import Encoding
@@ -185,7 +185,7 @@ def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> t
         if kind is PatchType.JSON and isinstance(error, LargeNumberError):
             message = message.replace("Go value", "Go struct field jsonPatchOp.value")
         raise status.bad_request(f"error decoding patch: {message}") from error
-    live = as_object(sorted_value(live), "live") if served.kind.custom else struct_order(live, served.version.lists)
+    live = as_object(sorted_members(live), "live") if served.kind.custom else struct_order(live, served.version.lists)
     if kind is PatchType.JSON:
         operations, strict = _operations(body)
         try:

@@ -102,10 +102,10 @@ class _Conversion:
         for name in named if declared is not None and declared != "int-or-string" else ():
             if name not in TYPES:
                 shown = repr(name) if isinstance(name, str) and len(name) < 100 else type_name(name)
-                raise self.error((*path, "type"), f"{shown} is no type; known: {', '.join(TYPES)}, int-or-string")
+                raise self.error((*path, "type"), f"{shown} is not a type; known: {', '.join(TYPES)}, int-or-string")
         allowed = types(source)
         if isinstance(declared, list) and not declared:
-            raise self.error((*path, "type"), "names no type")
+            raise self.error((*path, "type"), "the list is empty; name at least one type")
         if allowed:
             out["type"] = list(dict.fromkeys(allowed)) if len(allowed) > 1 else allowed[0]
 
@@ -127,7 +127,7 @@ class _Conversion:
             if bound is not None and not _is_number(bound):
                 raise self.error((*path, plain), f"expected a number, found {_shown(bound)}")
             if strictly is not None and not isinstance(strictly, bool | int | float):
-                raise self.error((*path, exclusive), f"expected true or false or a number, found {_shown(strictly)}")
+                raise self.error((*path, exclusive), f"expected true, false or a number, found {_shown(strictly)}")
             if isinstance(strictly, bool):
                 strictly = bound if strictly else None
                 bound = None if strictly is not None else bound

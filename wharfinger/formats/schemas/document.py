@@ -152,14 +152,14 @@ class _Expansion:
     def count(self, path: ValuePath) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values, counting what references lead to")
+            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values with its references replaced")
         if len(path) >= MAX_DEPTH:
             raise self.error(path[:4], f"nested deeper than {MAX_DEPTH} levels")
 
     def count_branches(self, count: int, path: ValuePath) -> None:
         self.branches += count
         if count > MAX_BRANCHES:
-            raise self.error(path, f"{count} alternatives are more than {MAX_BRANCHES}")
+            raise self.error(path, f"has {count} alternatives; the limit is {MAX_BRANCHES}")
         if self.branches > MAX_ALL_BRANCHES:
             raise self.error(
                 path, f"the schema has more than {MAX_ALL_BRANCHES} alternatives in allOf, anyOf and oneOf"

@@ -86,7 +86,7 @@ def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> 
     try:
         search.look(value, old, schema, ())
     except _WorkError:
-        return (Problem("", "is too large to be compared with what was set before"),)
+        return (Problem("", "is too large to be compared with the former value"),)
     return tuple(Problem(path_text(path), "cannot be changed once it is set") for path in search.found)
 
 

@@ -236,7 +236,7 @@ class _Scan:
         builders: list[_Builder] = [each for each in flux if each.is_of(local)]
         builders += [each for each in argo if each.address in addresses]
         builders += [each for each in copied_folders_of(self.documents) if each.source in local]
-        # A Kustomization that is no bootstrap does not hide its own path: only a build of the path may create it.
+        # A Kustomization that is not a bootstrap object does not hide its own path: only a build of the path may create it.
         shown_paths = _not_built_by_others(paths, builders)
         built = {each.folder for each in builders if _hides(each, shown_paths, bootstrap)}
         folders = self._folders(paths, built)
@@ -255,8 +255,8 @@ class _Scan:
                     plain.append(Problem(each.document.place, wrong))
                     continue
                 if (other := seen.get(each.id)) is not None:
-                    told = f"{shown(each.id)} is declared in {other} already; remove one of the two"
-                    plain.append(Problem(each.document.place, told))
+                    message = f"{shown(each.id)} is declared in {other} already; remove one of the two"
+                    plain.append(Problem(each.document.place, message))
                     continue
                 seen[each.id] = each.document.place
                 loaded.append(replace(each, is_bootstrap=is_built))

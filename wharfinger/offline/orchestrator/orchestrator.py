@@ -326,10 +326,10 @@ class Orchestrator:
                 if refires[who] <= MAX_REFIRES:
                     world.asked(who)
                 else:
-                    told = (
+                    message = (
                         f"was refired more than {MAX_REFIRES} times in one run; a listener must not refire it each time"
                     )
-                    self.store.set_status(who, Status(State.FAILED, told))
+                    self.store.set_status(who, Status(State.FAILED, message))
             if who.kind == MODULE and change in {Change.ADDED, Change.REMOVED}:
                 digests = " ".join(f"{each.id.name}={each.digest}" for each in self.store.list(MODULE))
                 world.arrived(Emission(MODULES, digests, runnable=False))

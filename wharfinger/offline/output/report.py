@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from wharfinger.formats.listing import listed
 from wharfinger.offline.orchestrator.result import Failure, Result
 from wharfinger.offline.store.identity import shown
 from wharfinger.runtime.fixpoint.model import Id
@@ -59,9 +60,7 @@ def _lines(result: Result) -> Iterator[str]:
         failure = result.failed.get(who)
         yield f"error: {failure}" if failure is not None else f"error: {shown(who)}: failed"
         if blocked:
-            more = len(blocked) - MOST_BLOCKED
-            named = ", ".join(map(shown, blocked[:MOST_BLOCKED])) + (f" and {more} more" if more > 0 else "")
-            yield f"  blocks {named}"
+            yield f"  blocks {listed(map(shown, blocked), MOST_BLOCKED)}"
     for who, place in result.orphans.items():
         yield f"warning: {place}: {shown(who)}: nothing builds it; add the file to a kustomization.yaml, or delete it"
     for warning in result.warnings:

@@ -67,7 +67,7 @@ class GitFetcher:
             repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
         )
         if not outcome.ok:
-            raise SourceError(f"{revision}: no commit of the repository at {repository}")
+            raise SourceError(f"{revision}: names no commit of the repository at {repository}")
         return await self._folder(repository, outcome.stdout.decode().strip())
 
     async def _has(self, mirror: Path, commit: str) -> bool:

@@ -22,7 +22,7 @@ class Spec:
     document: JsonObject
     versions: tuple[JsonObject, ...]
     shared: JsonObject
-    """The fields with the same value in all versions, by the name that they have there."""
+    """The fields that have the same value in all versions, by the name that they have in a version."""
 
     @property
     def group(self) -> str:

@@ -1,7 +1,6 @@
 """Table cells that many kinds share (Kubernetes' ``printers/internalversion``).
 
-A cell never fails. Objects are stored as clients wrote them, so a value of an unexpected type is shown as absent instead of
-failing the whole list.
+A cell never fails: a value of an unexpected type is shown as if it were absent, so that one object cannot break a whole list.
 """
 
 from collections.abc import Callable, Iterable

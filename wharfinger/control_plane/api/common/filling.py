@@ -1,4 +1,4 @@
-"""Helpers for defaults: each modifies the object in place, and only adds missing values."""
+"""Helpers for setting defaults: they modify the object in place, and only add missing values."""
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 

@@ -2,9 +2,9 @@
 hold them.
 
 There is no register of allocations: the addresses and ports of the stored Services count as allocated. The low end of both ranges
-is meant for users that request a certain address or port (KEP-3070, KEP-3668), so random values are first drawn from the rest of
-the range. A dry run draws nothing; as in kube-apiserver, it shows placeholders: the range's own address, and ports beyond the
-range.
+is reserved for users that request a specific address or port (KEP-3070, KEP-3668), so random values are drawn from the rest of
+the range first. A dry run allocates nothing; as in kube-apiserver, it shows placeholders: the address of the network itself, and
+ports beyond the range.
 """
 
 import ipaddress
@@ -40,7 +40,7 @@ class Ports:
     own: list[int] = field(default_factory=list)
 
     def take(self, port: int) -> str:
-        """Allocate a certain port; return the reason why it is not available, or ""."""
+        """Allocate a specific port; return the reason why it is not available, or ""."""
         if port not in PORTS and not self.view.dry_run:
             return "provided port is not in the valid range. The range of valid ports is 30000-32767"
         if port in self.taken or port in self.own:
@@ -62,8 +62,9 @@ class Ports:
 
 
 def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterView) -> int | None:
-    """Return a random free candidate after the first ``static`` candidates. If all of these are taken, return a random free one
-    of the first ``static``; None if no candidate is free.
+    """Return a random free candidate; None if no candidate is free.
+
+    The first ``static`` candidates are only used if all others are taken.
     """
     for part in (candidates[static:], candidates[:static]):
         free = [candidate for candidate in part if candidate not in taken]

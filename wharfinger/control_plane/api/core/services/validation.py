@@ -295,22 +295,22 @@ def _status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 def balancer_status_errors(new: JsonObject, old: JsonObject | None, *, balanced: bool) -> list[FieldError]:
     """Return the errors of ``status.loadBalancer`` of a Service (``ValidateLoadBalancerStatus``)."""
     field = "status.loadBalancer.ingress"
-    points = _points(new)
+    points = _ingresses(new)
     if points and not balanced:
         return [forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")]
-    existing = [text(point, "ip") for point in _points(old or {}) if text(point, "ip")]
+    existing = [text(point, "ip") for point in _ingresses(old or {}) if text(point, "ip")]
     errors: list[FieldError] = []
     for index, point in enumerate(points):
-        errors += _point_errors(point, f"{field}[{index}]", existing)
+        errors += _ingress_errors(point, f"{field}[{index}]", existing)
     return errors
 
 
-def _points(service: JsonObject) -> list[JsonObject]:
+def _ingresses(service: JsonObject) -> list[JsonObject]:
     found = find(service, "status", "loadBalancer", "ingress")
     return [point for point in found if isinstance(point, dict)] if isinstance(found, list) else []
 
 
-def _point_errors(point: JsonObject, field: str, existing: list[str]) -> list[FieldError]:
+def _ingress_errors(point: JsonObject, field: str, existing: list[str]) -> list[FieldError]:
     address, mode, host = text(point, "ip"), point.get("ipMode"), text(point, "hostname")
     errors = legacy_ip_errors(f"{field}.ip", address, existing) if address else []
     if mode is None:
@@ -328,7 +328,7 @@ def _point_errors(point: JsonObject, field: str, existing: list[str]) -> list[Fi
 
 def _status_warnings(service: JsonObject, _old: JsonObject | None) -> list[str]:
     field = "status.loadBalancer.ingress"
-    points = enumerate(_points(service))
+    points = enumerate(_ingresses(service))
     return [said for index, point in points for said in ip_warnings(f"{field}[{index}]", text(point, "ip"))]
 
 
