@@ -285,7 +285,7 @@ def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
         ("PRAGMA application_id = 0", "belongs to another program; choose another file"),
         (
             f"PRAGMA user_version = {FORMAT_VERSION + 1}",
-            f"has format {FORMAT_VERSION + 1}, and this program knows format {FORMAT_VERSION}; use the program that wrote",
+            f"has format {FORMAT_VERSION + 1}, but this program only knows format {FORMAT_VERSION}; use the program that wrote",
         ),
     ],
 )
