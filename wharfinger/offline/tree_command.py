@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import BuildError, run_build, tell
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
@@ -86,7 +86,6 @@ def tree(args: argparse.Namespace) -> int:
         text = "".join(f"{printable(image)}\n" for image in images)
     else:
         text = _OUTPUTS[args.output](nodes)
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, text)
     tell(report_text(result))
     return EXIT_FAILED if result.failed else 0

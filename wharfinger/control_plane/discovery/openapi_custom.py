@@ -10,7 +10,15 @@ from typing import Final
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.discovery.openapi_data import MAX_BYTES, document
-from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, encode_json, find, find_object
+from wharfinger.formats.json.value import (
+    JsonObject,
+    as_object,
+    decode_json,
+    encode_json,
+    find,
+    find_object,
+    strings_of,
+)
 
 _MORE: Final = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _METADATA: Final = f"Standard object's metadata. {_MORE}#metadata"
@@ -150,7 +158,7 @@ def _unfolded(schema: JsonObject) -> JsonObject:
     if find(schema, "x-kubernetes-int-or-string") is True and not any(name in schema for name in ("anyOf", "allOf")):
         found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if find(schema, "x-kubernetes-embedded-resource") is True:
-        required = [name for name in _names(schema.get("required")) if name not in _EMBEDDED]
+        required = [name for name in strings_of(schema.get("required")) if name not in _EMBEDDED]
         found["properties"] = {**find_object(found, "properties"), **_EMBEDDED, "metadata": _reference("v3")}
         found["required"] = [*required, "kind", "apiVersion"]
     return found
@@ -168,15 +176,11 @@ def _cut(schema: JsonObject) -> JsonObject:
         found.pop("type", None)
     properties = find_object(schema, "properties") if "properties" in found else {}
     nullables = {name for name, value in properties.items() if find(value, "nullable") is True}
-    required = [name for name in _names(found.get("required")) if name not in nullables]
+    required = [name for name in strings_of(found.get("required")) if name not in nullables]
     if find(schema, "additionalProperties", "nullable") is True:
         required = []
     found.pop("required", None)
     return {**found, "required": [*required]} if required else found
-
-
-def _names(value: JsonValue) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _mapped(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:

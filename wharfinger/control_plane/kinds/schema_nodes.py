@@ -6,7 +6,7 @@ A value of the wrong type is read as absent, without an error: request decoding 
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue, strings_of
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -50,7 +50,7 @@ def number(schema: JsonObject, name: str) -> float | None:
 def strings(schema: JsonObject, name: str) -> list[str]:
     """Return a list of strings such as ``required``."""
     found = schema.get(name)
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    return strings_of(found)
 
 
 def values(schema: JsonObject, name: str) -> list[JsonValue]:

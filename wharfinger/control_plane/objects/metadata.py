@@ -39,7 +39,7 @@ from wharfinger.control_plane.wire.field_errors import (
     too_long,
 )
 from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 from wharfinger.kube.selectors import key_problems, value_problems
 
 ANNOTATIONS_LIMIT: Final = 256 * 1024
@@ -173,7 +173,7 @@ def updated_errors(
         elif letter == "M":
             errors += _new_errors(kind, rules, new, shared)
         else:
-            names = _strings(_metadata(new).get("finalizers")) if rules.finalizers else []
+            names = strings_of(_metadata(new).get("finalizers")) if rules.finalizers else []
             errors += changed + standard_finalizer_errors(names, "metadata.finalizers")
     return errors
 
@@ -247,7 +247,7 @@ def _judged(
     if isinstance(generation, int) and generation < 0:
         errors.append(invalid("metadata.generation", generation, NEGATIVE))
     errors += shared.named
-    names = _strings(metadata.get("finalizers"))
+    names = strings_of(metadata.get("finalizers"))
     if names:
         errors += _finalizer_errors(names)
     errors += shared.managed
@@ -360,9 +360,9 @@ def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: boo
 
 def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     """Return the warnings about finalizers of a custom object: their names should be a domain and a path."""
-    known = _strings(find(old, "metadata", "finalizers")) if old is not None else []
+    known = strings_of(find(old, "metadata", "finalizers")) if old is not None else []
     said = []
-    for name in sorted({item for item in _strings(find(new, "metadata", "finalizers")) if item not in known}):
+    for name in sorted({item for item in strings_of(find(new, "metadata", "finalizers")) if item not in known}):
         said += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             path = "including a path (/) " if "." in name else ""
@@ -377,9 +377,9 @@ def _change_errors(
     metadata, before = _metadata(new), _metadata(old)
     shared = shared or _shared_errors(metadata)
     errors: list[FieldError] = []
-    names = _strings(metadata.get("finalizers"))
+    names = strings_of(metadata.get("finalizers"))
     if before.get("deletionTimestamp") is not None:
-        known = _strings(before.get("finalizers"))
+        known = strings_of(before.get("finalizers"))
         if added := sorted({name for name in names if name not in known}):
             shown = ", ".join(map(quoted, added))
             why = "no new finalizers can be added if the object is being deleted, found new finalizers "
@@ -400,7 +400,3 @@ def _metadata(obj: JsonObject) -> JsonObject:
 def _text(value: JsonValue, name: str) -> str:
     found = find(value, name)
     return found if isinstance(found, str) else ""
-
-
-def _strings(value: JsonValue) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

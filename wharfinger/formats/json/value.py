@@ -214,6 +214,11 @@ def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
     return found
 
 
+def strings_of(value: JsonValue) -> list[str]:
+    """Return the strings of a list, without its other items; any other value has no strings."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
 def need_str(value: JsonValue, *path: str | int) -> str:
     """Return the non-empty string at ``path``. Raises ShapeError for anything else."""
     found = find_str(value, *path)
