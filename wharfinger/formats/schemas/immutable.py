@@ -7,7 +7,7 @@ have may be set; removing a part is a change. All branches of allOf, anyOf and o
 part of the value           compared with, in the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
-additionalProperties        the key of the same name, for keys that are no property and that both sides have
+additionalProperties        the key of the same name, for keys that are not properties and that both sides have
 items of a map list         the item with the same ``x-kubernetes-list-map-keys``; a removed item was not changed
 other items                 the item with the same index, as many as both sides have
 ==========================  ==========================================================================================

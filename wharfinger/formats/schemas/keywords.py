@@ -1,9 +1,9 @@
 """jsonschema with keywords that cannot hang it, for :mod:`~wharfinger.formats.schemas.explain`.
 
-By itself it matches patterns with a backtracking engine, compares every item of a list with every other, puts whole values
-into messages, and computes in floating point. Here the deciding engine checks patterns and formats, equality and multiples
-are exact, values have no text, and all work is counted against a budget. The message of an error about a property is only the
-property's name.
+jsonschema itself matches patterns with a backtracking engine, compares every item of a list with every other item, puts whole
+values into messages, and computes in floating point. In this module the deciding engine checks patterns and formats, equality and
+multiples are exact, messages contain no values, and all work is counted against a budget. The message of an error about a
+property is only the property's name.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -100,7 +100,7 @@ class GitFetcher:
             wanted = f"refs/tags/{tag}"
         else:
             wanted = ref["commit"] or ref["name"]
-            if wanted == DEFAULT_REVISION:  # that of the mirror is not that of the repository
+            if wanted == DEFAULT_REVISION:  # the HEAD of the mirror is not the HEAD of the repository
                 await self._checked(mirror, "fetch", "--quiet", "--force", url, f"+HEAD:{_DEFAULT_REF}")
                 wanted = _DEFAULT_REF
             wanted = wanted or (f"refs/tags/{ref['tag']}" if ref["tag"] else f"refs/heads/{ref['branch'] or 'master'}")
