@@ -49,12 +49,12 @@ def test_addresses(text: str, address: Address, url_host: str, loopback: bool) -
     "text",
     ["", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:²", "host:80", "[::1"],
 )
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses(text: str) -> None:
     with pytest.raises(ValueError, match="address"):
         parse_address(text)
 
 
-async def test_it_is_served_for_as_long_as_the_block_runs(tmp_path: Path) -> None:
+async def test_the_server_runs_as_long_as_the_block(tmp_path: Path) -> None:
     path = tmp_path / "new" / "kubeconfig"
     async with serve_control_plane(LOOPBACK, path, "sesame", simulate=False) as serving, httpx.AsyncClient() as client:
         assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
@@ -69,7 +69,7 @@ async def test_it_is_served_for_as_long_as_the_block_runs(tmp_path: Path) -> Non
         await trio.open_tcp_stream("127.0.0.1", serving.address.port)
 
 
-async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
+async def test_leaving_the_block_ends_watches_cleanly(tmp_path: Path) -> None:
     async with httpx.AsyncClient(headers=AUTHORIZED) as client, AsyncExitStack() as stack:
         async with serve_control_plane(LOOPBACK, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
             url = f"http://127.0.0.1:{serving.address.port}/api/v1/namespaces?watch=1"
@@ -85,7 +85,7 @@ async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
         assert serving.control_plane.handler.metrics.watches.total() == 0
 
 
-async def test_a_port_that_is_taken(tmp_path: Path) -> None:
+async def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ControlPlaneStartError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .*in use"):
@@ -105,7 +105,7 @@ async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it(sign: signal.Signals, tmp_path: Path) -> None:
+async def test_a_signal_ends_the_server(sign: signal.Signals, tmp_path: Path) -> None:
     lines: list[str] = []
 
     def say(line: str) -> None:
@@ -118,7 +118,7 @@ async def test_a_signal_ends_it(sign: signal.Signals, tmp_path: Path) -> None:
     assert lines == [f"control plane ready at {server}, kubeconfig {tmp_path / 'kubeconfig'}"]
 
 
-async def test_the_end_of_a_lifeline_ends_it(tmp_path: Path) -> None:
+async def test_the_end_of_the_lifeline_ends_the_server(tmp_path: Path) -> None:
     ours, theirs = os.pipe()
 
     def say(_: str) -> None:
@@ -144,7 +144,7 @@ async def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
         await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
 
 
-async def test_what_goes_wrong_otherwise_is_not_hidden(tmp_path: Path) -> None:
+async def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
     def say(line: str) -> None:
         raise RuntimeError(line)
 
@@ -152,7 +152,7 @@ async def test_what_goes_wrong_otherwise_is_not_hidden(tmp_path: Path) -> None:
         await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
 
 
-async def test_a_second_signal_waits_for_no_one(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+async def test_a_second_signal_ends_the_server_at_once(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
     """Time stands still: without the second signal the unfinished request would hold the process for ever."""
     ready = trio.Event()
 

@@ -53,13 +53,13 @@ def judged(admission: Admission, webhooks: Webhooks, *verdicts: Verdict) -> list
     return [call.webhook for call in calls]
 
 
-def test_without_a_configuration_nothing_is_asked() -> None:
+def test_without_a_configuration_nothing_is_called() -> None:
     admission, webhooks = world()
     assert not webhooks
     assert judged(admission, webhooks) == []
 
 
-def test_all_that_match_are_asked_in_the_order_of_their_names() -> None:
+def test_matching_webhooks_are_called_in_the_order_of_their_names() -> None:
     other: JsonObject = {**RULE, "resources": ["secrets"]}
     admission, webhooks = world(configuration("b"), configuration("a"), configuration("c", rules=[other]))
     assert bool(webhooks)

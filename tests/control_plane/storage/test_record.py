@@ -11,21 +11,21 @@ def cold(body: bytes = b'{"metadata":{"labels":{"x":"y"}},"n":1}') -> Record:
     return Record(KEY, 7, body, Warmth())
 
 
-def test_a_record_bears_its_revision_and_the_object_given_does_not() -> None:
+def test_a_record_has_its_revision_and_the_given_object_is_unchanged() -> None:
     record = record_of(KEY, OBJ, 7, Warmth())
     assert record.body == b'{"metadata":{"name":"b","labels":{"x":"y"},"resourceVersion":"7"},"n":1}'
     assert record.obj == stamped(OBJ, 7)
     assert "resourceVersion" not in str(OBJ)
 
 
-def test_what_is_looked_at_stays_decoded_and_what_is_passed_does_not() -> None:
+def test_obj_stays_decoded_and_passing_does_not() -> None:
     record = cold()
     assert record.passing() is not record.passing()
     assert record.obj is record.obj
     assert record.passing() is record.obj
 
 
-def test_the_oldest_go_cold() -> None:
+def test_the_oldest_decoded_objects_are_dropped() -> None:
     warmth = Warmth(limit=100)
     records = [Record(KEY, number, b'{"n":%d}' % number + b" " * 40, warmth) for number in range(4)]
     kept = [record.obj for record in records]

@@ -65,14 +65,14 @@ class Restarts(StorageMachine):
         shutil.rmtree(self.folder)
 
 
-def test_machine() -> None:
+def test_state_machine() -> None:
     run_state_machine_as_test(
         Restarts,
         settings=settings(max_examples=scaled(200, 25), stateful_step_count=30, deadline=None),
     )
 
 
-def test_what_was_written_is_there_after_a_restart_and_what_was_before_is_compacted(tmp_path: Path) -> None:
+def test_a_restart_keeps_objects_and_compacts_older_revisions(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "data.db"
     with open_sqlite_storage(path) as storage:
         first = storage.put(*pod("x", n=1))
@@ -93,7 +93,7 @@ def test_what_was_written_is_there_after_a_restart_and_what_was_before_is_compac
     assert [entry.name for entry in path.parent.iterdir()] == ["data.db"]
 
 
-def test_the_journal_is_as_private_as_the_file(tmp_path: Path) -> None:
+def test_the_journal_has_the_mode_of_the_file(tmp_path: Path) -> None:
     with open_sqlite_storage(tmp_path / "data.db") as storage:
         storage.put(*pod("x"))
         assert {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()} == {
@@ -102,7 +102,7 @@ def test_the_journal_is_as_private_as_the_file(tmp_path: Path) -> None:
         }
 
 
-def test_a_file_is_held_by_one(tmp_path: Path) -> None:
+def test_a_file_is_locked_while_it_is_open(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with (
         open_sqlite_storage(path) as storage,
@@ -116,7 +116,7 @@ def test_a_file_is_held_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_it_survives_kill_at_any_moment(tmp_path: Path) -> None:
+def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     """One file, writers killed one after the other: what they said is there, at most one commit more, nothing older."""
     path, known, revision = tmp_path / "data.db", dict[str, int](), 1
     for seed in range(scaled(50, 6)):
@@ -162,7 +162,7 @@ def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_a_journal_that_was_cut_anywhere_gives_a_state_that_was(
+def test_a_truncated_journal_gives_an_earlier_state(
     written: tuple[Path, list[dict[tuple[str, str], int]]], data: st.DataObject
 ) -> None:
     """As a power cut leaves it: the file, and a journal whose end never reached the disk."""
@@ -222,7 +222,7 @@ def make(path: Path, *statements: str) -> Path:
         ),
     ],
 )
-def test_a_file_that_cannot_have_been_written_here_is_damaged(statement: str, words: str, tmp_path: Path) -> None:
+def test_content_that_cannot_have_been_written_here_is_damage(statement: str, words: str, tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", statement)
     with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
         pytest.fail("it was opened")
@@ -232,7 +232,7 @@ def test_a_file_that_cannot_have_been_written_here_is_damaged(statement: str, wo
     assert caught.value.path == path
 
 
-def test_a_file_that_breaks_its_own_rules_is_damaged(tmp_path: Path) -> None:
+def test_a_file_that_violates_its_constraints_is_damaged(tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", "PRAGMA ignore_check_constraints = ON", "INSERT INTO counter VALUES (2, 9)")
     with pytest.raises(StorageFileError, match=r"is damaged \(CHECK constraint failed"), open_sqlite_storage(path):
         pytest.fail("it was opened")
@@ -240,7 +240,7 @@ def test_a_file_that_breaks_its_own_rules_is_damaged(tmp_path: Path) -> None:
 
 @settings(max_examples=scaled(1000, 60), deadline=None)
 @given(data=st.data())
-def test_bytes_that_changed_are_damage_or_do_no_harm(data: st.DataObject) -> None:
+def test_changed_bytes_are_reported_as_damage_or_are_harmless(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = make(Path(folder) / "data.db")
         content = bytearray(path.read_bytes())
@@ -254,7 +254,7 @@ def test_bytes_that_changed_are_damage_or_do_no_harm(data: st.DataObject) -> Non
             assert str(path) in str(error)
 
 
-def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
+def test_a_schema_that_is_not_text_is_damage(tmp_path: Path) -> None:
     path = make(tmp_path / "data.db")
     content = path.read_bytes()
     place = content.index(b"CHECK (id = 1)")
@@ -263,7 +263,7 @@ def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
         pytest.fail("it was opened")
 
 
-def test_no_database_at_all_is_damage(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "data.db").write_bytes(b"kind: Namespace\n" * 500)
     with (
         pytest.raises(StorageFileError, match=r"data\.db is damaged \(file is not a database\)"),
@@ -272,7 +272,7 @@ def test_no_database_at_all_is_damage(tmp_path: Path) -> None:
         pytest.fail("it was opened")
 
 
-def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_new_database(tmp_path: Path) -> None:
     (tmp_path / "data.db").write_bytes(b"")
     with open_sqlite_storage(tmp_path / "data.db") as storage:
         assert (storage.revision, storage.oldest) == (1, 1)
@@ -285,11 +285,11 @@ def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
         ("PRAGMA application_id = 0", "belongs to another program; choose another file"),
         (
             f"PRAGMA user_version = {FORMAT_VERSION + 1}",
-            f"has format {FORMAT_VERSION + 1}, and this program knows format {FORMAT_VERSION}; use the program that wrote",
+            f"has format {FORMAT_VERSION + 1}, but this program only knows format {FORMAT_VERSION}; use the program that wrote",
         ),
     ],
 )
-def test_files_of_others_are_left_alone(statement: str, words: str, tmp_path: Path) -> None:
+def test_files_of_other_programs_and_versions_are_not_changed(statement: str, words: str, tmp_path: Path) -> None:
     path = make(tmp_path / "data.db", statement)
     before = path.read_bytes()
     with pytest.raises(StorageFileError) as caught, open_sqlite_storage(path):
@@ -298,7 +298,7 @@ def test_files_of_others_are_left_alone(statement: str, words: str, tmp_path: Pa
     assert path.read_bytes() == before
 
 
-def test_what_cannot_be_opened(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_opened(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path, words in (
         (tmp_path / "file" / "data.db", "cannot be created: Not a directory; choose another file"),
@@ -341,7 +341,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["deep", "large"])
-def test_what_could_not_be_read_back_is_not_stored(what: str, tmp_path: Path) -> None:
+def test_objects_that_could_not_be_read_back_are_refused(what: str, tmp_path: Path) -> None:
     value: JsonValue = "x" * MAX_OBJECT_BYTES
     if what == "deep":
         for _ in range(MAX_DEPTH):
@@ -354,7 +354,7 @@ def test_what_could_not_be_read_back_is_not_stored(what: str, tmp_path: Path) ->
         assert (storage.revision, storage.committed, storage.list(PODS)) == (1, 1, ())
 
 
-def test_a_disk_that_fails_says_so(tmp_path: Path) -> None:
+def test_a_disk_failure_is_not_reported_as_damage(tmp_path: Path) -> None:
     """The journal's place is taken by a folder: the file itself is fine, and nothing is called damaged."""
     path = make(tmp_path / "data.db")
     (tmp_path / "data.db-wal").mkdir()

@@ -32,7 +32,7 @@ def envelope(api_version: str, kind: str, message: bytes) -> bytes:
     return MAGIC + field(1, field(1, api_version.encode()) + field(2, kind.encode())) + field(2, message)
 
 
-def test_what_kubectl_sends() -> None:
+def test_a_body_of_kubectl() -> None:
     obj = decode_envelope(KUBECTL_NAMESPACE)
 
     assert (obj["kind"], obj["apiVersion"]) == ("Namespace", "v1")
@@ -151,7 +151,7 @@ def test_schemas() -> None:
         envelope("apps/v1", "ControllerRevision", field(2, field(1, b"{"))),
     ],
 )
-def test_what_cannot_be_read(data: bytes) -> None:
+def test_invalid_bodies(data: bytes) -> None:
     with pytest.raises(ProtobufError):
         decode_envelope(data)
 

@@ -78,7 +78,9 @@ class Checker:
         """Validate the value at ``path``, below ``base``. If ``pair`` shows that the value is unchanged, drop its errors."""
         self.steps -= 1
         if self.steps < 0:
-            raise TooMuchError(f"validating the object by its schema takes more than {MAX_STEPS} steps")
+            raise TooMuchError(
+                f"the validation of the object takes more than {MAX_STEPS} steps; make the object smaller or its schema simpler"
+            )
         found = _judged(self, schema, value, path, pair)
         return Found(held=found.held) if found.problems and pair is not None and pair.same() else found
 

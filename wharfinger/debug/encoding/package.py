@@ -43,7 +43,7 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The paths in JSON of fields that are grouped there."""
 _OWN: Final = frozenset({"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE})
-"""The fields of a package that have another place or name in JSON, or are always present."""
+"""The fields of a package that have another path or name in JSON, or are always present."""
 
 
 def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:

@@ -1,7 +1,7 @@
 """The JSON Schema of the answers of the debug socket, made from the types of the snapshots that it sends.
 
-A record becomes an object with the record's fields; a field is left out of an answer if it has its default value, so a field
-with a default is not required. Documents whose shape differs from their snapshots have types of their own here (see
+A record becomes an object with the record's fields. A field with a default is not required, because an answer leaves it out
+if it has its default value. Documents whose shape differs from their snapshots have types of their own here (see
 :mod:`~wharfinger.debug.encoding.encoding`). Objects may have further keys, because a newer daemon may add some.
 """
 
@@ -77,7 +77,8 @@ def api_schema() -> JsonObject:
     return {
         "$schema": DIALECT,
         "title": f"Answers of Wharfinger's debug socket, {VERSION}",
-        "description": "paths has the schema of each path's answer. null: not known, or there is nothing of that name.",
+        "description": "`paths` has the schema of the answer of each path. An answer is null if it is not known, or if there is "
+        "nothing of the requested name.",
         "paths": paths,
         "$defs": cast("JsonValue", definitions),
     }
@@ -213,7 +214,7 @@ def _wire(hint: object) -> object:
     arguments = get_args(hint)
     if get_origin(hint) is tuple:
         return _array(_wire(arguments[0]))
-    if get_origin(hint) is types.UnionType:  # of a type and None, which is left out
+    if get_origin(hint) is types.UnionType:  # `X | None`; a value of None is left out
         return _wire(arguments[0])
     if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
         return _record(hint)

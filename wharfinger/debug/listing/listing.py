@@ -155,5 +155,5 @@ def read_output(text: str) -> str:
         known = [each for each in OUTPUTS if each != JSON_PATH]
         near = next(iter(get_close_matches(text, known, 1)), "")
         meant = f"did you mean {near!r}?" if near else f"known are {', '.join(known)} and {JSON_PATH}TEMPLATE"
-        raise ValueError(f"there is no {text!r}; {meant}")
+        raise ValueError(f"there is no format {text!r}; {meant}")
     return text

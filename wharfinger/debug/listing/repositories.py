@@ -39,8 +39,8 @@ def versions_list() -> Listing:
         _VERSIONS,
         _read_versions,
         _versions_document,
-        when_empty="no versions with details: no resource follows a range or a channel, or its source lists "
-        "only versions (-o name)",
+        when_empty="no versions with details: no resource follows a range or a channel, or the repository gives only the names "
+        "of versions (-o name prints them)",
         namespaced=False,
         labelled=False,
     )
@@ -77,7 +77,7 @@ async def _read_versions(inspector: Inspector, selection: Selection) -> tuple[Ro
         if not pairs:
             hint = nearest_hint(name, known, "wharfinger get versions")
             raise NotListedError(
-                f"no versions of a package {name!r} are followed: no resource follows it with spec.versionRange or "
+                f"no versions of package {name!r} are known: no resource follows the package with spec.versionRange or "
                 f"spec.releaseChannel; {hint}"
             )
     return tuple(row for source, index in pairs for row in _version_rows(source, index))
@@ -97,7 +97,7 @@ def _version_rows(source: RepositorySnapshot, index: IndexSnapshot) -> list[Row]
         )
         for version in index.versions
     ]
-    # Without a version there is only a document.
+    # An index without versions has no row in the table, only its document.
     return rows or [Row((source.name, index.package), "", bare, document, in_table=False)]
 
 

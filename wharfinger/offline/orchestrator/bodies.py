@@ -1,9 +1,10 @@
 """The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
 
 A body publishes nothing before it is done. Then its objects are stored and emitted with its outcome, without an await in between,
-so that no other body sees only some of them. Objects that it made in its last run but not in this run are removed. If two
-producers make the same object, the producer with the lower id owns it, whichever came first, and a warning names both. A rendered
-object replaces one that a file declares.
+so that no other body sees only some of them. Objects that it made in its last run but not in this run are removed.
+
+If two producers make the same object, the producer with the lower id owns it, even if the other one was first, and a warning
+names both. A rendered object replaces one that a file declares.
 """
 
 from collections.abc import Mapping
@@ -40,9 +41,9 @@ from wharfinger.runtime.fixpoint.model import (
 )
 
 _NUL: Final = b"\\u0000"
-"""A NUL character in JSON."""
+"""The escape of a NUL character in JSON."""
 _MAX_PATH: Final = 200
-"""The largest number of characters of a path in a message."""
+"""The maximum length of a path in a message, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,9 @@ class TreeBodies:
             if error.place is not None:
                 self.places[who] = error.place
             return self._failed(who, gate, Status(State.FAILED, str(error)))
-        except FormatError as error:  # a field of the object has another shape than its kind has
+        except FormatError as error:  # a field of the object does not have the shape that its kind requires
             return self._failed(who, gate, Status(State.FAILED, str(error)))
-        except OSError as error:  # such as a path that is longer than the file system allows
+        except OSError as error:  # for example, a path is longer than the file system allows
             message = f"{_short(str(error.filename or ''))}: cannot be read: {error.strerror or error}"
             return self._failed(who, gate, Status(State.FAILED, message))
         return self._done(stored, gate, produced)
@@ -234,7 +235,9 @@ def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
 
 def has_nul(obj: JsonObject) -> bool:
     """Return whether a text in an object has a NUL character. Raises FormatError for an object without a JSON form."""
-    return _NUL in encode_json(obj) and _has_nul(obj)  # a text may also have such a backslash itself
+    return _NUL in encode_json(obj) and _has_nul(
+        obj
+    )  # the encoded text `\\u0000` (with a backslash) contains _NUL, too
 
 
 def _has_nul(value: JsonValue) -> bool:

@@ -1,8 +1,9 @@
 """The comparison of two builds, object by object. Pure.
 
-A producer that failed on one side made no objects there. So all of its objects would look added or deleted, and so would objects
-that these objects make in turn. All of them are left out, and the comparison names the producers instead. Of the values of
-Secrets, it is only shown whether they differ.
+A producer that failed on one side made no objects there. Its objects, and the objects that these make in turn, would look added
+or deleted. So they are left out, and the comparison names the producers instead.
+
+Values of Secrets are hidden; the comparison only shows whether they differ.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ from wharfinger.control_plane.api.apiextensions.form import fields_said, shown_s
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_what_is_shared_stands_apart() -> None:
+def test_shared_fields_are_moved_out_of_the_versions() -> None:
     schema: JsonObject = {"openAPIV3Schema": {"type": "object"}}
     versions: list[JsonObject] = [
         {"name": "v1", "schema": schema, "selectableFields": [{"jsonPath": ".a"}]},

@@ -11,7 +11,7 @@ def held(schema: JsonObject) -> JsonObject:
     return {**obj, "status": {"storedVersions": ["v1"]}}
 
 
-def test_an_update_is_not_asked_for_what_was_lacking() -> None:
+def test_an_update_may_keep_old_violations() -> None:
     lacking: JsonObject = {
         "type": "object",
         "properties": {"l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object"}}},
@@ -21,13 +21,13 @@ def test_an_update_is_not_asked_for_what_was_lacking() -> None:
     assert not [error for error in update_errors(held(lacking), held(lacking)) if "must be atomic" in str(error)]
 
 
-def test_formats_are_warned_of_once() -> None:
+def test_warnings_about_formats_are_not_repeated() -> None:
     odd = held({"type": "object", "properties": {"a": {"type": "string", "format": "odd"}}})
     assert warnings(odd, None) == ['unrecognized format "odd"']
     assert warnings(odd, odd) == []
 
 
-def test_nothing_crashes() -> None:
+def test_definitions_of_wrong_types_do_not_crash() -> None:
     wrong: list[JsonObject] = [{}, {"spec": 5}, {"spec": {"versions": [5]}}, {"spec": {"versions": [{"schema": []}]}}]
     for obj in wrong:
         assert definition_errors(obj)

@@ -48,7 +48,7 @@ def test_the_newest_default_class_is_taken(ingress: JsonObject, view: FakeView, 
     assert find(filled, "spec", "ingressClassName") == name
 
 
-def test_a_request_says_who_made_it() -> None:
+def test_the_user_is_recorded_in_a_certificate_request() -> None:
     given: JsonObject = {"spec": {"username": "bob", "uid": "1", "groups": ["x"], "usages": ["any"]}}
     stamped = stamp_asker(asked("certificates.k8s.io", "certificatesigningrequests", given), given)
 
@@ -66,7 +66,7 @@ def test_a_request_says_who_made_it() -> None:
         ("kubernetes.io/kube-apiserver-client", "eA==", "failed to parse CSR: PEM block type must be"),
     ],
 )
-def test_no_one_asks_to_be_an_administrator(signer: str, encoded: str, said: str) -> None:
+def test_certificates_of_administrators_are_refused(signer: str, encoded: str, said: str) -> None:
     admission = asked(
         "certificates.k8s.io", "certificatesigningrequests", {"spec": {"signerName": signer, "request": encoded}}
     )

@@ -14,7 +14,7 @@ def test_two_files_at_one_path() -> None:
     ]
 
 
-def test_fine() -> None:
+def test_valid_sources() -> None:
     field: JsonObject = {"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels['a/b']"}}
     token: JsonObject = {"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}
     assert downward_errors({"items": [field]}, "v") == []

@@ -8,7 +8,7 @@ from wharfinger.control_plane.api.core.pod_specs.security import (
 from wharfinger.formats.json.value import JsonObject
 
 
-def test_fine() -> None:
+def test_valid_contexts() -> None:
     context: JsonObject = {
         "runAsUser": 0,
         "sysctls": [{"name": "net.ipv4.tcp_syncookies", "value": "1"}],

@@ -25,7 +25,7 @@ from wharfinger.formats.json.value import JsonObject
         ("hostPath", {"path": "/a", "type": "File"}),
     ],
 )
-def test_fine(kind: str, source: JsonObject) -> None:
+def test_valid_sources(kind: str, source: JsonObject) -> None:
     assert SOURCES[kind](source, "p") == []
 
 

@@ -22,7 +22,7 @@ def test_fields_that_are_dropped() -> None:
     assert without_disabled({"containers": []}) == {"containers": []}
 
 
-def test_a_resize_reaches_resources_only() -> None:
+def test_a_resize_changes_only_resources() -> None:
     resize = POD_STRATEGIES["Pod"].subresources["resize"]
     old = pod_of(nodeName="n")
     new = pod_of({"name": "a", "image": "other", "resources": {"limits": {"cpu": "1"}}})
