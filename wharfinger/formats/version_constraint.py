@@ -34,7 +34,7 @@ _LARGEST: Final = 2**64 - 1
 """The largest number in a version, as in Masterminds/semver."""
 
 Point: TypeAlias = tuple[int, int, int, int]
-"""A place on the line of versions: major, minor, patch, and 0 for a prerelease of it, 1 for the release, 2 right after."""
+"""A place in the order of versions: major, minor, patch, and 0 for its prereleases, 1 for the release, 2 right after it."""
 
 _START: Final[Point] = (0, 0, 0, 0)
 _END: Final[Point] = (_LARGEST + 2, 0, 0, 0)

@@ -13,7 +13,7 @@ def test_names() -> None:
     ]
 
 
-def test_not_more_is_said_than_an_answer_holds() -> None:
+def test_the_errors_of_a_long_name_are_limited() -> None:
     said = [error.message for error in manager_errors("\u0007" * 100_000, "f")]
 
     assert said[0].startswith("Too long")

@@ -52,7 +52,7 @@ def redact_object(obj: JsonObject, *, paths: Collection[RedactPath] = (), secret
 
 
 def redact_value(value: JsonValue, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonValue:
-    """Do the same as redact_object, for any JSON value."""
+    """Return a copy of any JSON value that can be printed, redacted like an object by `redact_object`. Never raises."""
     return _value(value, _Wanted(tuple(paths), TextRedactor(secrets)), 0)
 
 

@@ -35,7 +35,7 @@ _TYPE_NAMES: Final = {
 class Finding:
     """The finding of a validator: a keyword with its value, and the value that does not fit it.
 
-    For ``required`` and an unknown property, ``name`` is the property's; ``path`` is that of ``instance``.
+    ``path`` is the path of ``instance``. For ``required`` and for an unknown property, ``name`` is the name of the property.
     """
 
     path: ValuePath

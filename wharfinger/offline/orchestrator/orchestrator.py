@@ -92,7 +92,7 @@ MAX_REFIRES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``, which is found if it is None.
+    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``; if that is None, `root_of` finds it.
 
     The tree is at ``path`` and at all ``others``, whatever their order.
     """

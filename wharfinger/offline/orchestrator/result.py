@@ -71,7 +71,7 @@ class Result:
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
     internal: Mapping[Id, Id] = field(default_factory=dict)
-    """The objects that controllers make in a cluster, which only other nodes read, each with the node that makes it."""
+    """Objects that controllers make in a cluster, each with its node. They are not printed; only other nodes read them."""
     runs: int = 0
     """The number of times that a body ran."""
 
