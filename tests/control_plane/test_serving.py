@@ -127,13 +127,13 @@ async def test_the_end_of_the_lifeline_ends_the_server(tmp_path: Path) -> None:
 
     try:
         await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
-        os.fstat(ours)  # still open: it is the caller's
+        os.fstat(ours)  # still open, because it belongs to the caller
     finally:
         os.close(ours)
 
 
 class FullStorage(MemoryStorage):
-    """A storage that takes nothing any more."""
+    """A storage that refuses every write."""
 
     def put(self, key: Key, obj: JsonObject) -> Change:
         raise StorageError(f"no room for {key.name}")
@@ -153,7 +153,7 @@ async def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
 
 
 async def test_a_second_signal_ends_the_server_at_once(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
-    """Time stands still: without the second signal the unfinished request would hold the process for ever."""
+    """The clock does not advance: without the second signal, the unfinished request would keep the process running."""
     ready = trio.Event()
 
     async def serve() -> None:

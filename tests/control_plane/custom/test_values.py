@@ -1,4 +1,4 @@
-"""Values by their schemas, where no recording looks."""
+"""Validation of values by schemas, in cases without a recording."""
 
 import pytest
 

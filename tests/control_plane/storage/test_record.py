@@ -1,4 +1,4 @@
-"""Records: bytes, decoded when looked at, and forgotten again."""
+"""Records: decoded when they are read, and dropped again from the cache."""
 
 from wharfinger.control_plane.storage.record import Collection, Key, Objects, Record, Warmth, record_of, stamped
 from wharfinger.formats.json.value import JsonObject

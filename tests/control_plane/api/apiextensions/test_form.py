@@ -1,4 +1,4 @@
-"""The inner form of definitions."""
+"""The internal form of definitions."""
 
 from wharfinger.control_plane.api.apiextensions.form import fields_said, shown_schema, shown_versions, spec_of
 from wharfinger.formats.json.value import JsonObject
