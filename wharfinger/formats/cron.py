@@ -98,16 +98,16 @@ class _Calendar:
     zone: tzinfo
 
     def after(self, moment: datetime) -> datetime:
-        due = self._on_the_wall(moment) if self.hour_fixed else self._as_time_passes(moment)
+        due = self._after_by_wall_clock(moment) if self.hour_fixed else self._after_by_elapsed_time(moment)
         return due.astimezone(self.zone)
 
-    def _on_the_wall(self, moment: datetime) -> datetime:
+    def _after_by_wall_clock(self, moment: datetime) -> datetime:
         due = self._match(moment, self.zone)
         while repeated := _repeated(due, self.zone):
             due = self._match(_last_repeated(due, repeated, self.zone), self.zone)
         return due
 
-    def _as_time_passes(self, moment: datetime) -> datetime:
+    def _after_by_elapsed_time(self, moment: datetime) -> datetime:
         """Return the next match. Search with a fixed offset from UTC; at a clock change, continue with the new offset.
 
         The crontab matches in every hour, so the search cannot skip a match between two clock changes.

@@ -100,7 +100,7 @@ def parse_constraint(text: str) -> VersionConstraint:
         raise ConstraintError(f"a version constraint of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
     if not text.strip():
         return VersionConstraint(text, ((),))
-    alternatives = tuple(_together(part.strip(), text) for part in text.split("||"))
+    alternatives = tuple(_read_alternative(part.strip(), text) for part in text.split("||"))
     if sum(map(len, alternatives)) > MAX_COMPARATORS:
         raise ConstraintError(f"version constraint {_shown(text)}: more than {MAX_COMPARATORS} comparators")
     return VersionConstraint(text, alternatives)
@@ -136,7 +136,7 @@ def parse_version(text: str) -> semver.Version:
     return version
 
 
-def _together(part: str, text: str) -> tuple[_Interval, ...]:
+def _read_alternative(part: str, text: str) -> tuple[_Interval, ...]:
     """Return the intervals of the comparators of one alternative, all of which must hold."""
     intervals: list[_Interval] = []
     position = 0

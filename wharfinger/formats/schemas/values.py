@@ -91,7 +91,7 @@ class _Defaulting(_Copying):
         known = self.declared(schema)
         result: JsonObject = {}
         for name, item, inner, _ in members(schema, value):
-            if item is None and inner is not None and name in known.properties and _is_no_value(inner):
+            if item is None and inner is not None and name in known.properties and _removes_null(inner):
                 continue
             result[name] = self.value(item, inner, depth)
         for name, default in known.defaults.items():
@@ -100,7 +100,7 @@ class _Defaulting(_Copying):
         return result
 
 
-def _is_no_value(schema: JsonObject) -> bool:
+def _removes_null(schema: JsonObject) -> bool:
     """Return whether null is refused and there is no default to replace it."""
     return bool(types(schema)) and not is_nullable(schema) and schema.get("default") is None
 
