@@ -17,7 +17,7 @@ from wharfinger.control_plane.service import FIRST_NAMESPACES
 
 
 def control_plane(*arguments: str) -> int:
-    """The command in this process; its exit code."""
+    """Run the command in this process, and return its exit code."""
     parser = argparse.ArgumentParser()
     add_control_plane(parser)
     args = parser.parse_args(arguments)
@@ -26,14 +26,14 @@ def control_plane(*arguments: str) -> int:
 
 
 def one_error(text: str) -> str:
-    """The one line that a failed command says."""
+    """Return the single error line of a failed command."""
     [line] = text.splitlines()
     assert line.startswith("error: ")
     return line
 
 
 class _StopsWhenReady(io.StringIO):
-    """Standard output that stops the process as soon as it says that it is ready."""
+    """A standard output that stops the process as soon as the ready line is printed."""
 
     def write(self, text: str) -> int:
         if READY in text:
@@ -186,7 +186,7 @@ def test_a_token_file_that_cannot_be_created(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.slow
 def test_state_token_and_port_survive_a_restart(tmp_path: Path) -> None:
-    """The kubeconfig of before goes on working, though the process was killed."""
+    """The old kubeconfig still works after the process was killed and started again."""
     arguments = ("--data", str(tmp_path / "state" / "data.db"), "--token-file", str(tmp_path / "state" / "token"))
     with served(tmp_path, *arguments) as plane:
         plane.run("kubectl", "create", "configmap", "kept", "--from-literal=a=1")

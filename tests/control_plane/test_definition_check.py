@@ -1,4 +1,4 @@
-"""Definitions checked without a server; what a server refuses of them is in tests of api/apiextensions."""
+"""Tests of the check without a server. The rules themselves are tested in api/apiextensions."""
 
 from wharfinger.control_plane.definition_check import refused_fields
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""The versions of Kubernetes that the control plane can follow. A process follows one of them, so another one has its own."""
+"""Tests of the versions of Kubernetes. A process follows one version, so another version is tested in a process of its own."""
 
 import json
 import sys

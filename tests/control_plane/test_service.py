@@ -93,7 +93,7 @@ async def test_a_storage_is_continued_after_a_restart() -> None:
 
 
 async def test_controllers_continue_after_a_restart(autojump_clock: trio.testing.MockClock, tmp_path: Path) -> None:
-    """The first process has no controllers: it dies before any of them looked."""
+    """The first process has no controllers, as if it had died before any of them ran."""
     path = tmp_path / "data.db"
     with open_sqlite_storage(path) as storage:
         async with (

@@ -50,4 +50,4 @@ def test_a_key_of_another_authority_is_refused(tmp_path: Path) -> None:
 
 def test_a_server_gets_a_context() -> None:
     context = server_context(new_authority(NOW), "192.0.2.1", NOW)
-    assert context.cert_store_stats()["x509"] == 0  # it asks nobody for a certificate
+    assert context.cert_store_stats()["x509"] == 0  # it requests no certificates from clients

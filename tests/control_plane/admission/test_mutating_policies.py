@@ -45,7 +45,7 @@ ALL: JsonObject = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]
 
 
 def policy(*mutations: str | tuple[str], name: JsonValue = "p", **spec: JsonValue) -> JsonObject:
-    """A policy; a text is an apply configuration, a tuple of one text a JSON patch."""
+    """Return a policy; a text is an apply configuration, a tuple of one text a JSON patch."""
     written: list[JsonValue] = [
         {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}}
         if isinstance(each, str)
@@ -70,7 +70,7 @@ def bind(backend: Backend, obj: JsonObject, **spec: JsonValue) -> None:
 
 
 def mutated(*mutations: str | tuple[str], data: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    """A ConfigMap that is created under one policy."""
+    """Return a ConfigMap that is created while one policy is bound."""
     backend = new_backend()
     bind(backend, policy(*mutations, **spec))
     maps = config_maps(backend)

@@ -1,4 +1,4 @@
-"""What was there before."""
+"""Correlation of values with their old values."""
 
 import pytest
 

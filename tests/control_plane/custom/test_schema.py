@@ -1,4 +1,4 @@
-"""Schemas of custom resources at work: defaults, and refusals in the kube-apiserver's words."""
+"""Schemas of custom resources: defaults, and errors with kube-apiserver's messages."""
 
 import pytest
 
@@ -26,13 +26,13 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, fi
 
 
 def schema(**properties: JsonValue) -> CustomSchema:
-    """A schema whose ``spec`` has these properties."""
+    """Return a schema whose ``spec`` has these properties."""
     spec: JsonObject = {"type": "object", "properties": properties}
     return CustomSchema({"type": "object", "properties": {"spec": spec}})
 
 
 def said(one: CustomSchema, spec: JsonValue, old: JsonObject | None = None) -> list[str]:
-    """What is wrong with an object of this spec."""
+    """Return the errors of an object with this spec."""
     return [str(error) for error in one.errors({"spec": spec}, old)]
 
 
@@ -73,7 +73,7 @@ STRICT: JsonObject = {
 
 
 def strict(backend: Backend) -> Served:
-    """Widgets of that schema, with a status subresource."""
+    """Return a kind ``Widget`` with a strict schema and a status subresource."""
     return widgets(backend, schema={"openAPIV3Schema": STRICT}, subresources={"status": {}})
 
 
@@ -137,7 +137,7 @@ def test_status_is_checked_where_it_is_written() -> None:
 
 
 def tightened(backend: Backend, document: JsonObject) -> Served:
-    """The widgets' definition, with another schema."""
+    """Return the kind ``Widget`` after its definition has got another schema."""
     definitions = served(backend, *DEFINITIONS)
     definition = get(backend, definitions, "", "widgets.example.com")
     patch_body: list[JsonValue] = [

@@ -10,7 +10,7 @@ import pytest
 
 from tests.scale import scaled
 from wharfinger.control_plane.service import open_control_plane
-from wharfinger.control_plane.wire.status import MOST_SAID
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.httpd.messages import Request, Response
 
@@ -85,7 +85,7 @@ async def test_the_answer_to_a_long_list_is_limited(path: str, obj: JsonObject) 
 
     assert isinstance(answer, Response)
     assert answer.status in {201, 422}
-    assert len(answer.body) < 4 * (MOST_SAID + len(body))
+    assert len(answer.body) < 4 * (MAX_ERROR_CHARS + len(body))
 
 
 async def test_a_patch_with_many_operations_is_answered() -> None:

@@ -1,4 +1,4 @@
-"""The history of a storage: bounded in number and bytes; the laws of lists and changes are the storage's contract."""
+"""The limits of the history in number and bytes; storage_contract tests the rules of lists and changes."""
 
 import pytest
 

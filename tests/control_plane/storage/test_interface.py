@@ -1,4 +1,4 @@
-"""The words of the seam; what implementations do is in storage_contract."""
+"""The types of the storage's interface; storage_contract tests its implementations."""
 
 from wharfinger.control_plane.storage.interface import Collection, CompactedError, Key
 

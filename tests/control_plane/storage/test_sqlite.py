@@ -1,4 +1,4 @@
-"""A storage in a file: the contract, restarts, deaths at any moment, and files that are not what they should be."""
+"""Storage in a file: the contract, restarts, kills at any moment, and damaged or foreign files."""
 
 import shutil
 import sqlite3
@@ -42,7 +42,7 @@ class TestSqliteStorage(StorageContract):
 
 
 class Restarts(StorageMachine):
-    """The contract's machine, with a file, and a restart at any moment."""
+    """The state machine of the contract on a file, with restarts at any moment."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -117,7 +117,7 @@ def test_a_file_is_locked_while_it_is_open(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
-    """One file, writers killed one after the other: what they said is there, at most one commit more, nothing older."""
+    """Kill writers of one file one after the other: the file has all that they acknowledged, and at most one commit more."""
     path, known, revision = tmp_path / "data.db", dict[str, int](), 1
     for seed in range(scaled(50, 6)):
         acknowledged = killed_after(path, seed, lines=(seed * 37) % 90 + 1)
@@ -138,7 +138,7 @@ def test_committed_writes_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
 
 
 def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
-    """Every write that a writer acknowledged; it is killed while it goes on, once it said so many lines."""
+    """Return the writes that a writer acknowledged before it was killed, after ``lines`` lines and while it was writing."""
     module = "tests.control_plane.support.storage_writer"
     command = (sys.executable, "-m", module, str(path), str(seed))
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -151,7 +151,7 @@ def killed_after(path: Path, seed: int, *, lines: int) -> list[str]:
 
 
 def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
-    """Names and numbers of all pods."""
+    """Return names and numbers of all pods."""
     objects = storage.list(PODS)
     return names(objects), [find_int(item, "n") for item in objects]
 
@@ -165,7 +165,7 @@ def listed(storage: SqliteStorage) -> tuple[list[str], list[int]]:
 def test_a_truncated_journal_gives_an_earlier_state(
     written: tuple[Path, list[dict[tuple[str, str], int]]], data: st.DataObject
 ) -> None:
-    """As a power cut leaves it: the file, and a journal whose end never reached the disk."""
+    """Open what a power cut leaves: the file, and a journal whose end did not reach the disk."""
     folder, states = written
     journal = (folder / "data.db-wal").read_bytes()
     length = data.draw(st.integers(0, len(journal)))
@@ -180,7 +180,7 @@ def test_a_truncated_journal_gives_an_earlier_state(
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[tuple[str, str], int]]]:
-    """A folder as a killed process leaves it, and what each revision from 1 on held."""
+    """Return a folder as a killed process leaves it, and the content at each revision from 1 on."""
     folder, source = tmp_path_factory.mktemp("cut"), tmp_path_factory.mktemp("source") / "data.db"
     states: list[dict[tuple[str, str], int]] = [{}]
     with open_sqlite_storage(source) as storage:
@@ -194,7 +194,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[t
 
 
 def make(path: Path, *statements: str) -> Path:
-    """A file that this program wrote, with one object in it, and then somebody else."""
+    """Return a file with one object, written by this program and then modified by ``statements``."""
     with open_sqlite_storage(path) as storage:
         storage.put(*pod("x"))
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -355,7 +355,7 @@ def test_objects_that_could_not_be_read_back_are_refused(what: str, tmp_path: Pa
 
 
 def test_a_disk_failure_is_not_reported_as_damage(tmp_path: Path) -> None:
-    """The journal's place is taken by a folder: the file itself is fine, and nothing is called damaged."""
+    """A folder is at the path of the journal: the file itself is intact, so it is not reported as damaged."""
     path = make(tmp_path / "data.db")
     (tmp_path / "data.db-wal").mkdir()
     with (

@@ -10,7 +10,7 @@ from tests.control_plane.support.bench import DEFINITIONS, OPTIONS, config_maps,
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key, Record
-from wharfinger.control_plane.storage.record import Warmth
+from wharfinger.control_plane.storage.record import DecodedCache
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.options import DeleteOptions, ListOptions
 from wharfinger.control_plane.verbs.reading import Selection, selection
@@ -33,7 +33,7 @@ class Rig:
     def __init__(self) -> None:
         self.backend: Backend = new_plane().backend
         self.signals = ChangeSignals()
-        self.backend.herald(lambda change: self.signals.notify_all())
+        self.backend.observe_commits(lambda change: self.signals.notify_all())
         self.maps = config_maps(self.backend)
 
     def watch(
@@ -83,8 +83,8 @@ async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[
 
 def change(type_: ChangeType, obj: JsonObject, previous: JsonObject | None, *, namespace: str = "default") -> Change:
     key = Key(MAPS, namespace, "a")
-    before = None if previous is None else Record(key, 8, encode_json(previous), Warmth())
-    return Change(type_, Record(key, 9, encode_json(obj), Warmth()), before)
+    before = None if previous is None else Record(key, 8, encode_json(previous), DecodedCache())
+    return Change(type_, Record(key, 9, encode_json(obj), DecodedCache()), before)
 
 
 def event_for(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:

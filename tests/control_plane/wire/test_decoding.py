@@ -1,4 +1,4 @@
-"""Typed objects out of bodies: edges of Go's decoder (the recordings types-* have the rest)."""
+"""Decoding of bodies into typed objects: rare cases of Go's decoder; the recordings types-* cover the rest."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON looked at closely: what Go's scanner says, and what stands twice."""
+"""Close reading of JSON: messages of Go's scanner, and repeated members."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is said of bodies that cannot be read."""
+"""Errors for bodies that cannot be read."""
 
 import pytest
 

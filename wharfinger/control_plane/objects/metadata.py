@@ -40,7 +40,7 @@ from wharfinger.control_plane.wire.field_errors import (
     required,
     too_long,
 )
-from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS, FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 from wharfinger.kube.selectors import key_problems, value_problems
 
@@ -306,7 +306,7 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
     controller, said = "", 0
     for reference in references:
         errors += _reference_errors(reference)
-        if reference.get("controller") is not True or said > MOST_SAID:
+        if reference.get("controller") is not True or said > MAX_ERROR_CHARS:
             continue
         current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
         if controller:

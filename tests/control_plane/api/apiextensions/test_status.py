@@ -10,7 +10,7 @@ NAMES: JsonObject = {"plural": "as", "singular": "a", "kind": "A", "listKind": "
 
 
 def definition() -> JsonObject:
-    """A definition of that status."""
+    """Return a definition with this status."""
     schema: JsonObject = {"openAPIV3Schema": {"properties": {}}}
     return {"spec": {"group": "x.k8s.io", "names": NAMES, "versions": [{"name": "v1", "schema": schema}]}, "status": {}}
 

@@ -1,4 +1,4 @@
-"""Definitions as a whole, where no recording looks: what an update is not asked for."""
+"""Whole definitions, in cases without a recording: checks that an update skips."""
 
 from tests.control_plane.support.samples import definition
 from wharfinger.control_plane.api.apiextensions.validation import definition_errors, update_errors, warnings
@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def held(schema: JsonObject) -> JsonObject:
-    """A definition of that schema as it was stored."""
+    """Return a stored definition with this schema."""
     obj = definition(schema={"openAPIV3Schema": schema})
     return {**obj, "status": {"storedVersions": ["v1"]}}
 

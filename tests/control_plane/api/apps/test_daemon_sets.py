@@ -1,4 +1,4 @@
-"""Selectors of old."""
+"""Selectors of existing DaemonSets."""
 
 from wharfinger.control_plane.api.apps.daemon_sets import daemon_set_update_errors
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""StatefulSets of old."""
+"""Updates of existing StatefulSets."""
 
 from wharfinger.control_plane.api.apps.stateful_sets import stateful_set_update_errors
 from wharfinger.formats.json.value import JsonObject

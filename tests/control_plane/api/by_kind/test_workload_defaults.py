@@ -1,4 +1,4 @@
-"""What recordings of workloads do not show: defaults that depend on what else was said, and that twice is once."""
+"""Defaults of workloads that no recording shows: those that depend on other fields; and defaulting is idempotent."""
 
 import pytest
 

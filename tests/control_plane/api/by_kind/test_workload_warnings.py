@@ -1,4 +1,4 @@
-"""What clients are told."""
+"""Warnings about workloads."""
 
 from wharfinger.control_plane.api.by_kind.workload_warnings import (
     cron_job_warnings,

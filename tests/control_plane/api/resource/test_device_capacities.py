@@ -1,4 +1,4 @@
-"""How much of a device may be asked for; refusals are recorded (``hunt3-kinds-devices``)."""
+"""Limits for requests of a device's capacity; recordings cover the errors (``hunt3-kinds-devices``)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Names of devices; what else is wrong with them is recorded (``hunt3-kinds-devices``)."""
+"""Names of devices; recordings cover other errors (``hunt3-kinds-devices``)."""
 
 import pytest
 

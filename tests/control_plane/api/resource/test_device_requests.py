@@ -1,4 +1,4 @@
-"""Requests for devices; most of their rules are recorded (``hunt3-kinds-devices``)."""
+"""Requests for devices; recordings cover most rules (``hunt3-kinds-devices``)."""
 
 import pytest
 from hypothesis import given

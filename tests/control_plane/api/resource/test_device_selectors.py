@@ -1,4 +1,4 @@
-"""Expressions that choose devices; their refusals are recorded (``hunt3-kinds-devices``)."""
+"""Expressions that select devices; recordings cover other errors (``hunt3-kinds-devices``)."""
 
 import pytest
 

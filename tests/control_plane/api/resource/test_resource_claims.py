@@ -1,4 +1,4 @@
-"""ResourceClaims, their templates and classes; most of their rules are recorded (``hunt3-kinds-devices``)."""
+"""ResourceClaims, their templates and classes; recordings cover most rules (``hunt3-kinds-devices``)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""ResourceSlices; most of their rules are recorded (``hunt3-kinds-devices``)."""
+"""ResourceSlices; recordings cover most rules (``hunt3-kinds-devices``)."""
 
 import pytest
 from hypothesis import given

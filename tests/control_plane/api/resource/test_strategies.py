@@ -1,4 +1,4 @@
-"""Who may be an administrator of devices; the rest is recorded (``hunt3-kinds-devices``)."""
+"""Admin access to devices; recordings cover other rules (``hunt3-kinds-devices``)."""
 
 from tests.control_plane.support.backend_views import FakeView
 from wharfinger.control_plane.api.resource.strategies import (

@@ -1,4 +1,4 @@
-"""What containers take together."""
+"""Total resources of containers."""
 
 from wharfinger.control_plane.api.core.pod_specs.amounts import container_amounts
 from wharfinger.formats.json.value import JsonObject

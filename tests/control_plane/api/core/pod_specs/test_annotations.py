@@ -1,4 +1,4 @@
-"""Annotations that mean something to pods."""
+"""Annotations with a meaning for pods."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields that containers are told."""
+"""Fields of the downward API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Probes and hooks: those that are fine."""
+"""Probes and hooks that are valid."""
 
 import pytest
 

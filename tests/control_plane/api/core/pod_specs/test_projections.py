@@ -1,4 +1,4 @@
-"""Projected volumes: paths that meet, tokens."""
+"""Projected volumes: equal paths, and tokens."""
 
 from wharfinger.control_plane.api.core.pod_specs.projections import downward_errors, projected_errors
 from wharfinger.formats.json.value import JsonObject

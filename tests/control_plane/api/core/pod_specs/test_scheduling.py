@@ -1,4 +1,4 @@
-"""Scheduling: what is fine."""
+"""Scheduling fields that are valid."""
 
 from wharfinger.control_plane.api.core.pod_specs.scheduling import (
     affinity_errors,

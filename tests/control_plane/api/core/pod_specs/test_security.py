@@ -1,4 +1,4 @@
-"""Security contexts: what is fine."""
+"""Security contexts that are valid."""
 
 from wharfinger.control_plane.api.core.pod_specs.security import (
     apparmor_errors,

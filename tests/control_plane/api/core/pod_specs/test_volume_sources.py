@@ -1,4 +1,4 @@
-"""Sources of volumes: those that are fine (what is wrong is recorded)."""
+"""Sources of volumes that are valid; recordings cover the errors."""
 
 import pytest
 

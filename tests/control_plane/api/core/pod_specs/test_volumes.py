@@ -1,4 +1,4 @@
-"""Volumes: edges beside the recordings."""
+"""Volumes, in cases without a recording."""
 
 import pytest
 

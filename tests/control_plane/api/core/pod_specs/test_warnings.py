@@ -1,4 +1,4 @@
-"""Warnings of pods, beside the recordings."""
+"""Warnings about pods, in cases without a recording."""
 
 import pytest
 

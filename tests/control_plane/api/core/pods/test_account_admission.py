@@ -1,4 +1,4 @@
-"""Accounts of Pods, beside the recordings."""
+"""Accounts of Pods, in cases without a recording."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Priorities, tolerations and runtime classes, beside the recordings."""
+"""Priorities, tolerations and runtime classes, in cases without a recording."""
 
 import pytest
 

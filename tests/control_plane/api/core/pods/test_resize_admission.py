@@ -1,4 +1,4 @@
-"""What nodes say to resizes of their Pods."""
+"""Resizes of Pods that their nodes allow or do not allow."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Resizes, beside the recordings."""
+"""Resizes, in cases without a recording."""
 
 import pytest
 

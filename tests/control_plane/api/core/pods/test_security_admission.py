@@ -1,4 +1,4 @@
-"""What labels of a namespace ask for, beside the recordings."""
+"""Pod security labels of namespaces, in cases without a recording."""
 
 from tests.control_plane.support.pod_writes import backend, write
 from wharfinger.control_plane.api.core.pods.security_admission import check_security

@@ -1,4 +1,4 @@
-"""The pod security standards by version, beside the recordings."""
+"""The pod security standards by version, in cases without a recording."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Statuses, beside the recordings."""
+"""Statuses of Pods, in cases without a recording."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.status_validation import status_errors

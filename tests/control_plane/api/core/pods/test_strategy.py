@@ -1,4 +1,4 @@
-"""What the server itself writes into Pods, beside the recordings."""
+"""Fields of Pods that the server sets or drops, in cases without a recording."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from tests.control_plane.support.samples import NOW

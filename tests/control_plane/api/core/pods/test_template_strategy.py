@@ -1,4 +1,4 @@
-"""Pod templates without the fields of features that are off."""
+"""Pod templates without the fields of disabled features."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changes of pods, beside the recordings."""
+"""Changes of Pods, in cases without a recording."""
 
 from tests.control_plane.support.pod_samples import pod_of
 from wharfinger.control_plane.api.core.pods.update_validation import (

@@ -1,4 +1,4 @@
-"""The rules of Pods, beside what is recorded."""
+"""The rules of Pods, in cases without a recording."""
 
 import pytest
 
