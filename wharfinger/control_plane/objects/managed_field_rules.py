@@ -51,11 +51,11 @@ def manager_errors(manager: str, field: str) -> list[FieldError]:
     if manager.isprintable() and len(manager) <= MANAGER_LIMIT // 4:
         return []
     errors = [too_long(field, MANAGER_LIMIT)] if len(manager.encode()) > MANAGER_LIMIT else []
-    position = said = 0
+    position = size = 0
     for char in manager:
-        if not char.isprintable() and said <= MAX_ERROR_CHARS:
+        if not char.isprintable() and size <= MAX_ERROR_CHARS:
             why = f"invalid character U+{ord(char):04X} (at position {position})"
             errors.append(invalid(field, manager, why))
-            said += len(errors[-1].message)
+            size += len(errors[-1].message)
         position += len(char.encode())
     return errors
