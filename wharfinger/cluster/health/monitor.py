@@ -63,7 +63,9 @@ OnHealth: TypeAlias = Callable[[Owner, Health], None]
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: objects whose readiness is being determined."""
+    """The counts of a monitor. ``objects``: live objects whose readiness is known; ``open``: objects whose readiness is being
+    determined.
+    """
 
     objects: int
     open: int
