@@ -87,7 +87,7 @@ def change(type_: ChangeType, obj: JsonObject, previous: JsonObject | None, *, n
     return Change(type_, Record(key, 9, encode_json(obj), DecodedCache()), before)
 
 
-def told(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:
+def event_for(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:
     found = event_of(made_change, namespace, selected)
     return None if found is None else (found[0], object_at(*found[1:]))
 
@@ -116,11 +116,11 @@ LEFT: JsonObject = {"metadata": {"name": "a", "labels": {"x": "y"}, "resourceVer
     ],
 )
 def test_the_event_of_a_change(made_change: Change, event: tuple[str, JsonObject] | None) -> None:
-    assert told(made_change, "default", chosen("x=y")) == event
+    assert event_for(made_change, "default", chosen("x=y")) == event
 
 
 def test_the_event_of_a_change_in_any_namespace() -> None:
-    assert told(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
+    assert event_for(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
 
 
 def test_a_bookmark_has_only_a_revision() -> None:
