@@ -29,7 +29,7 @@ from wharfinger.control_plane.storage.interface import Change, Key, Storage
 from wharfinger.control_plane.storage.memory import MemoryStorage
 from wharfinger.control_plane.verbs.creation import NAMESPACES, create
 from wharfinger.control_plane.verbs.options import WriteOptions
-from wharfinger.control_plane.verbs.watching import Bells
+from wharfinger.control_plane.verbs.watching import ChangeSignals
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.httpd.messages import Handler
 
@@ -110,7 +110,7 @@ def assemble(
     storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
 ) -> ControlPlane:
     """Assemble the parts without starting any of them."""
-    catalog, bells = Catalog(), Bells()
+    catalog, signals = Catalog(), ChangeSignals()
     backend = Backend(storage, catalog, now, randomness)
     definitions = DefinitionController(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
     definitions.load()
@@ -118,11 +118,11 @@ def assemble(
 
     def wake(change: Change) -> None:
         if change.key.collection == DEFINITIONS:
-            bells.ring_all()  # the change may have removed a kind, and then the watches of that kind have to end
+            signals.notify_all()  # the change may have removed a kind, and then the watches of that kind have to end
         else:
-            bells.ring(change.key.collection)
+            signals.notify(change.key.collection)
 
-    backend.herald(wake)
+    backend.observe_commits(wake)
     namespaces = _served(catalog, "", "namespaces")
     for name in FIRST_NAMESPACES:
         if storage.get(Key(NAMESPACES, "", name)) is None:
@@ -139,7 +139,7 @@ def assemble(
     storage.compact()
     authenticator = Authenticator(token, TokenSigner(backend).user)
     backend.by_token = authenticator.by_token
-    handler = ControlPlaneHandler(backend, bells, authenticator)
+    handler = ControlPlaneHandler(backend, signals, authenticator)
     return ControlPlane(handler, backend, handler)
 
 

@@ -64,7 +64,9 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
             work.operate(as_object(item, "an operation"))
         except (_Refused, ShapeError) as error:
             missing = isinstance(error, _Refused) and error.missing
-            raise JsonPatchFailedError(f"{_called(index, item)}: {error}", index=index, missing=missing) from error
+            raise JsonPatchFailedError(
+                f"{_operation_name(index, item)}: {error}", index=index, missing=missing
+            ) from error
     return work.root
 
 
@@ -87,7 +89,7 @@ def value_at(document: JsonValue, path: Sequence[str]) -> tuple[bool, JsonValue]
     return True, document
 
 
-def _called(index: int, item: JsonValue) -> str:
+def _operation_name(index: int, item: JsonValue) -> str:
     """Return the name of an operation, as far as it can be read: ``operation 3 (remove /spec/a)``."""
     words = [item.get("op"), item.get("path")] if isinstance(item, dict) else []
     said = " ".join(word for word in words if isinstance(word, str) and word)

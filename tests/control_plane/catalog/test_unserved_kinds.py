@@ -25,12 +25,12 @@ from wharfinger.control_plane.catalog.unserved_kinds import is_former, is_unserv
         ("", "v1", "NosuchList", False),
     ],
 )
-def test_what_is_read(group: str, version: str, kind: str, *, expected: bool) -> None:
+def test_is_unserved(group: str, version: str, kind: str, *, expected: bool) -> None:
     """Lists, options and retired versions are; others are not."""
     assert is_unserved(group, version, kind) is expected
 
 
-def test_former_versions() -> None:
+def test_is_former() -> None:
     """A kind's own former versions, also in the group it came from."""
     assert is_former("extensions", "v1beta1", "Deployment", "apps")
     assert is_former("apps", "v1beta1", "Deployment", "apps")

@@ -53,7 +53,7 @@ async def test_no_request_fails() -> None:
 
 
 @pytest.mark.slow
-async def test_no_life_of_an_object_fails() -> None:
+async def test_no_sequence_of_requests_for_an_object_fails() -> None:
     draw = random.Random(9)  # noqa: S311 - a run that can be had again
     async with open_control_plane(simulate=False) as control_plane:
         await _make_namespaces(control_plane)

@@ -64,7 +64,7 @@ async def test_errors_and_throttling_are_statuses() -> None:
         assert (await client.get("/version")).status_code == 200
 
 
-async def test_latency_and_slow_lists_take_their_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_latency_and_slow_lists_delay_answers(autojump_clock: trio.testing.MockClock) -> None:
     async with chaos("latency delay=3s verb=create; slow-list delay=1s") as (_, client):
         began = trio.current_time()
         await client.post(MAPS, json={"metadata": {"name": "a"}, "data": {"x": "y" * 40_000}})
@@ -75,7 +75,7 @@ async def test_latency_and_slow_lists_take_their_time(autojump_clock: trio.testi
         assert len(listed.json()["items"]) == 1
 
 
-async def test_a_stale_read_is_of_before() -> None:
+async def test_a_stale_read_shows_an_earlier_state() -> None:
     async with chaos("stale-read back=1 agent=test*") as (plane, client):
         await create(client, "a")
         assert (await client.get(f"{MAPS}/a")).status_code == 404
@@ -109,7 +109,7 @@ async def test_watches_are_cut_after_events_or_a_time(autojump_clock: trio.testi
         assert await watched(client) == ["a", "b", "c", "ended"]
 
 
-async def test_a_partition_holds_requests_and_cuts_watches(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_partition_delays_requests_and_cuts_watches(autojump_clock: trio.testing.MockClock) -> None:
     async with chaos("partition start=10s for=5s") as (plane, client):
         await create(client, "a")
         assert await watched(client) == ["a", "cut"]

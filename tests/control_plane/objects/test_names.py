@@ -45,5 +45,5 @@ def test_ports() -> None:
     assert names.port_problems(0) == ["must be between 1 and 65535, inclusive"]
 
 
-def test_a_rule_without_examples() -> None:
+def test_the_wording_of_a_rule_without_examples() -> None:
     assert names.rule("what", "a+") == "what (regex used for validation is 'a+')"

@@ -17,7 +17,7 @@ from wharfinger.control_plane.catalog.webhook_conversions import by_webhook
 from wharfinger.control_plane.custom.defaulting import without_nulls
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
-from wharfinger.control_plane.merging.typed_check import type_problems
+from wharfinger.control_plane.merging.typed_check import all_type_problems
 from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_str
 from wharfinger.kube.resource import split_api_version
 
@@ -65,7 +65,8 @@ def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> s
 
     The other versions are those that the managed fields of ``entries_of`` name.
     """
-    return next((what for version in _other_versions(served, entries_of) for what in _undeclared(version, states)), "")
+    found = (all_type_problems(state, other.lists) for other in _other_versions(served, entries_of) for state in states)
+    return next(filter(None, found), "")
 
 
 def _other_versions(served: Served, obj: JsonObject) -> Iterator[KindVersion]:
@@ -76,13 +77,6 @@ def _other_versions(served: Served, obj: JsonObject) -> Iterator[KindVersion]:
         version = served.kind.version(name) if group == served.kind.group else None
         if version is not None and name != served.version.name:
             yield version
-
-
-def _undeclared(version: KindVersion, states: tuple[JsonObject, ...]) -> Iterator[str]:
-    for state in states:
-        problems = list(type_problems(state, version.lists))
-        if problems:
-            yield problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {what}" for what in problems)
 
 
 def _converted(obj: JsonObject, version: KindVersion, api_version: str) -> JsonObject:

@@ -1,8 +1,9 @@
-"""OpenAPI as clients request it: an index and one document per group version (version 3), or a single document (version
-2). The descriptions of built-in kinds are stored data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); the
-descriptions of custom kinds are generated from their definitions
-(:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept as bytes with their hash until the catalog
-changes: the hash is in the index, and it is the ETag, so that clients request only the documents that changed.
+"""The OpenAPI documents: an index and one document per group version (version 3), or a single document (version 2).
+
+The descriptions of built-in kinds are stored data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); the descriptions of
+custom kinds are generated from their definitions (:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept
+as bytes with their hash until the catalog changes. The hash is in the index, and it is the ETag, so clients request only the
+documents that have changed.
 """
 
 import hashlib
@@ -18,8 +19,7 @@ from wharfinger.formats.json.value import JsonObject, encode_json, find, find_ob
 
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""The media type that clients request (which RFC 9110 §8.3.1 does not allow, because of its ``@``), and that of the
-response."""
+"""The media type that clients request, and that of the response. RFC 9110 §8.3.1 does not allow the ``@`` of the first one."""
 _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
@@ -29,7 +29,7 @@ class Document:
 
     body: bytes
     hash: str
-    """The SHA-512 of the JSON in capital hex digits; it is the ETag, and part of the URL in the index."""
+    """The SHA-512 of the JSON form in capital hex digits; it is the ETag, and part of the URL in the index."""
 
 
 class OpenApi:

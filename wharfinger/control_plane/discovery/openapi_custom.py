@@ -1,8 +1,9 @@
-"""Custom kinds in OpenAPI: their schemas and their paths, as a kube-apiserver publishes them. Paths are not built but copied:
-``custom/v3`` and ``custom/v2`` of the data hold a server's documents of two sample kinds, one namespaced and one cluster-scoped,
-and the names of the sample kinds are replaced with those of the actual kind. Schemas are expanded (the meaning of an embedded
-object or an int-or-string is written out), and for version 2 cut down to what kubectl can read (apiextensions'
-``ToStructuralOpenAPIV2``).
+"""Custom kinds in OpenAPI: their schemas and their paths, as a kube-apiserver publishes them.
+
+Paths are copied from a sample: ``custom/v3`` and ``custom/v2`` in the data are the documents of a server with two sample kinds,
+one namespaced and one cluster-scoped. The names of the sample kinds are replaced with those of the actual kind. Schemas are
+expanded (embedded objects and int-or-string values are written out). For version 2, they are reduced to what kubectl can read
+(``ToStructuralOpenAPIV2`` in apiextensions-apiserver).
 """
 
 from collections.abc import Callable, Iterable
@@ -77,7 +78,7 @@ def parts(served: Served, version: str) -> JsonObject:
 
 
 def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
-    """Return those paths of the sample kind ``plural`` that the actual kind has too."""
+    """Return the paths of the sample kind ``plural``, without those of subresources that the actual kind does not have."""
     known = {item.name for item in served.version.subresources}
     found: JsonObject = {}
     for path, item in paths.items():
@@ -88,7 +89,7 @@ def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
 
 
 def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Iterable[tuple[str, str]]:
-    """Return the replacements of names, the longest first if one contains the other."""
+    """Yield the replacements of names; if a name contains another one, it comes first."""
     group, version, name = served.kind.group, served.version.name, served.kind.kind
     camel = _identifier(group.removesuffix(".k8s.io"))
     article = "an" if name[0].lower() in "aeiou" else "a"
@@ -106,7 +107,7 @@ def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Ite
 
 
 def _identifier(text: str) -> str:
-    """Return the letters and digits of a text, with a capital after each omitted part."""
+    """Return the letters and digits of a text in camel case: with a capital after each omitted character."""
     found, capital = "", False
     for index, char in enumerate(text):
         if char.isalpha() or char == "_" or (index and char.isdigit()):
@@ -129,7 +130,7 @@ def _selectable(served: Served) -> JsonObject:
 
 
 def _schema(served: Served, version: str) -> JsonObject:
-    """Return the schema of a kind, without its group, version and kind."""
+    """Return the schema of a kind, without ``x-kubernetes-group-version-kind``."""
     schema = served.version.schema
     old = version == "v2"
     if not schema or (old and find(schema, "x-kubernetes-preserve-unknown-fields") is True):

@@ -1,7 +1,7 @@
-"""Requests for objects: one step from a parsed request to its answer, by method and place.
+"""Requests for objects: the step from a parsed request to its answer, by method and path.
 
-This is the seam between HTTP and the verbs: options are parsed here, media types chosen, and codes set. Nothing here
-waits, so each request is atomic; for a watch, the caller gets the stream.
+This is the border between HTTP and the verbs: here, options are parsed, and media types and status codes are chosen. Nothing
+here waits, so each request is atomic. For a watch, the caller gets what it needs to stream events.
 """
 
 import sys
@@ -72,11 +72,11 @@ _CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""The views of objects and lists; an object view of a list, or the reverse, is refused only once the answer exists."""
+"""The views of objects and lists; a view of an object for a list, or the reverse, is refused only after the verb has run."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A whole answer: a code, a document, and how to write it."""
+    """A complete answer: its code, its document, and the representation of the document."""
 
     code: int
     document: JsonObject
@@ -88,7 +88,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WatchAnswer:
-    """A watch to stream; ``render`` writes one event."""
+    """A watch to stream; ``render`` encodes one event from its type and object."""
 
     watch: Watch
     render: Callable[[str, JsonObject], bytes]
@@ -97,7 +97,7 @@ class WatchAnswer:
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """One request for an object or a collection, with all that its verb needs."""
+    """One request for an object or a collection, with everything that its verb needs."""
 
     backend: Backend
     served: Served
@@ -109,7 +109,10 @@ class _Call(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> tuple[Backend, Served, str, str]:
-        """Return the key of the object. Raises StatusError (400) for an invalid name, except in a PUT."""
+        """Return the first arguments of the verbs: backend, kind, namespace and name.
+
+        Raises StatusError (400) for an invalid name, except in a PUT.
+        """
         name = self.route.name
         if self.request.method != "PUT" and (problems := segment_name(name, False)):  # noqa: FBT003
             raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")
@@ -173,7 +176,7 @@ class _Call(msgspec.Struct, frozen=True):
         return (version, *self.told) if version else tuple(self.told)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """Return the options of a write; its warnings are gathered here."""
+        """Return the options of a write, whose warnings are added to ``told``."""
         agent = self.request.headers.get("user-agent", "")
         return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
 
@@ -360,10 +363,7 @@ def _list(call: _Call, options: ListOptions) -> Answer:
 
 
 def _delete_collection(call: _Call) -> Answer:
-    """Delete the objects that a selection matches, or a page of them; the answer is the list as it was before.
-
-    Without a limit it deletes page after page; a page is read at exactly the requested revision.
-    """
+    """Delete the objects that the selectors match, at most ``limit`` of them; the answer is the list before the deletion."""
     call.represented(_VIEWS)
     chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})
     chosen = replace(chosen, limit=chosen.limit or sys.maxsize)

@@ -26,7 +26,7 @@ _SERVICES: Final = Collection("", "services")
 
 
 class CallFailedError(Exception):
-    """The webhook has no address, or did not answer in time; the message is that of the kube-apiserver."""
+    """The call of a webhook failed: it has no address, or did not answer in time. The message is that of kube-apiserver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Reply:
 
 
 class WebhookClient:
-    """The client of one control plane. ``transport`` replaces the network in tests."""
+    """The client for the webhooks of one control plane. ``transport`` replaces the network in tests."""
 
     def __init__(self, backend: Backend, transport: Callable[[], httpx.AsyncBaseTransport] | None = None) -> None:
         self._backend = backend
         self._transport = transport
 
     async def send(self, config: JsonObject, document: JsonObject, timeout_s: int, max_bytes: int) -> Reply:
-        """Send a review to the webhook of a ``clientConfig``. Raises CallFailedError."""
+        """Send a review to the webhook that a ``clientConfig`` names, and return its answer. Raises CallFailedError."""
         target, trust = self._target(config), _trust(config)
         transport = httpx.AsyncHTTPTransport(verify=trust) if self._transport is None else self._transport()
         where = f'Post "{target.shown}?timeout={timeout_s}s"'

@@ -1,6 +1,8 @@
-"""The conversion of the results of strategic merge patches, which become Go types without becoming JSON again. The
-kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation``) differs from its JSON decoder: members are
-read in the order of Go's fields, the first invalid member ends the conversion, and the messages differ.
+"""The conversion of the results of strategic merge patches to the types of their kind.
+
+kube-apiserver converts these results to Go structs directly, not through JSON (``FromUnstructuredWithValidation`` in
+apimachinery). This differs from its JSON decoder: members are read in the order of Go's fields, the first invalid member ends the
+conversion, and the messages are different.
 """
 
 from base64 import b64encode
@@ -19,8 +21,10 @@ _INTEGERS: Final = frozenset({Scalar.INT32, Scalar.INT64})
 
 
 def restored(value: JsonObject, lists: ListTypes) -> Decoded:
-    """Return the object as a kind's Go type holds it, and the fields that this type does not have, sorted. Raises
-    DecodingError."""
+    """Return the object in the form of a kind's Go type, with an error for each field that this type does not have.
+
+    Raises DecodingError.
+    """
     unknown: list[str] = []
     try:
         obj = _struct(value, lists, "", unknown)

@@ -1,4 +1,4 @@
-"""A kind's own rules, as :mod:`~wharfinger.control_plane.api.by_kind.validation` calls them."""
+"""The interface of a kind's own rules, which :mod:`~wharfinger.control_plane.api.by_kind.validation` calls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,9 +28,10 @@ def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
 class Rules:
     """The rules of one kind, in addition to those of metadata, which all kinds share.
 
-    ``create`` validates a new object, ``update`` (new, old) a changed one (it has to validate the whole new object if the kind's
-    strategy in kube-apiserver does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) are the
-    warnings about an accepted object, ``status_warnings`` about a status; ``subresources`` are further ways to change the object.
+    ``create`` validates a new object, ``update`` (new, old) a changed object, and ``status`` (new, old) a write of its status.
+    ``update`` must validate the whole new object if the kind's strategy in kube-apiserver does. ``warnings`` (new, old or None)
+    returns the warnings about an accepted object, and ``status_warnings`` those about an accepted status. ``subresources`` has
+    the rules for writes through other subresources, by name.
     """
 
     create: Create = _nothing

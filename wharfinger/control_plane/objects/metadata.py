@@ -1,7 +1,9 @@
-"""The rules of ``metadata`` in every kind, and how often each kind's strategy checks them. kube-apiserver validates metadata more
-than once, and reports an error as often as it was found (its message only once). A new object is validated by its kind, with the
-kind's rule of names, and by the store only if the kind finds no error. A changed object is validated by the store first (as new,
-and as a change), then by its kind, in the kind's own order. :data:`METADATA` holds that order as letters:
+"""The rules of ``metadata`` in every kind, and how often each kind's strategy checks them.
+
+kube-apiserver validates metadata more than once. An error is a cause in the answer as often as it was found, but it is only once
+in the message. A new object is validated by its kind, with the kind's rule of names; the store validates it only if the kind
+finds no error. A changed object is validated by the store first (as new, and as a change), then by its kind, in the kind's own
+order. :data:`METADATA` holds this order as letters:
 
 == ====================================================================================================
 M  as new (``ValidateObjectMeta``), with the kind's rule of names
@@ -38,7 +40,7 @@ from wharfinger.control_plane.wire.field_errors import (
     required,
     too_long,
 )
-from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS, FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 from wharfinger.kube.selectors import key_problems, value_problems
 
@@ -47,7 +49,7 @@ _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimest
 _UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
 """The fields that differ in the metadata of most updates."""
 _UNJUDGED: Final = "Pod"
-"""The kind whose stored metadata may be invalid: a binding's labels and annotations become a Pod's without validation."""
+"""The kind whose stored metadata may be invalid: the labels and annotations of a Binding are copied without validation."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -56,8 +58,8 @@ _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "bloc
 class MetadataRules:
     """The rules of a kind's strategy for metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
 
-    ``name`` is its rule of names; ``finalizers`` is true if finalizers must have standard or qualified names; kinds of
-    other API servers, and webhook configurations, do not require this.
+    ``name`` is the kind's rule of names. ``finalizers`` is true if finalizers must have standard or qualified names; kinds of
+    other API servers, and webhook configurations, do not require such names.
     """
 
     name: NameRule = subdomain_name
@@ -134,7 +136,7 @@ NEEDS_REVISION: Final = frozenset(
         DEFINITION,
     }
 )
-"""Kinds whose updates have to state a resourceVersion (``AllowUnconditionalUpdate`` is false); custom kinds require it too."""
+"""Kinds whose updates must have a resourceVersion (``AllowUnconditionalUpdate`` is false); custom kinds require it, too."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)
@@ -179,9 +181,9 @@ def updated_errors(
 
 
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether metadata equals that of the stored, valid object, except for valid managed fields.
+    """Return whether the metadata is valid because it equals that of the stored object, except for valid managed fields.
 
-    Some writes (``/status`` of some kinds) check finalizers and name prefixes less strictly than others.
+    Metadata with finalizers or a name prefix is always checked again: some writes (``/status``) check these less strictly.
     """
     metadata, before = _metadata(new), _metadata(old)
     if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
@@ -198,8 +200,10 @@ def core_meta_errors(
     name: NameRule = subdomain_name,
     finalizers: bool = True,
 ) -> list[FieldError]:
-    """Return the errors of ``ValidateObjectMeta``, for the rules of built-in kinds; ``old`` is the stored object, if it
-    is known."""
+    """Return the errors of ``ValidateObjectMeta``, for the rules of built-in kinds.
+
+    ``old`` is the stored object of an update; metadata that equals its metadata is not checked again.
+    """
     if old is not None and is_as_stored(obj, old):
         return []
     return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
@@ -212,7 +216,7 @@ def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = T
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """The errors that every check of the same metadata finds: computed once, and reported by each check."""
+    """The errors that every check of the same metadata finds; they are computed once, and each check reports them."""
 
     named: list[FieldError]
     """The errors in labels, annotations and owners."""
@@ -283,8 +287,7 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
 
 
 def annotation_errors(annotations: JsonValue, field: str) -> list[FieldError]:
-    """Return the errors of ``ValidateAnnotations``: keys may be in any case, and all annotations together have at most
-    256 KiB."""
+    """Return the errors of ``ValidateAnnotations``: keys in any case, and at most 256 KiB for all annotations together."""
     if not isinstance(annotations, dict):
         return []
     errors: list[FieldError] = []
@@ -303,7 +306,7 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
     controller, said = "", 0
     for reference in references:
         errors += _reference_errors(reference)
-        if reference.get("controller") is not True or said > MOST_SAID:
+        if reference.get("controller") is not True or said > MAX_ERROR_CHARS:
             continue
         current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
         if controller:
@@ -348,8 +351,7 @@ def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
 
 
 def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: bool = True) -> list[FieldError]:
-    """Return the errors of ``validateKubeFinalizerName`` for each finalizer: without a domain, only standard names are
-    valid."""
+    """Return the errors of ``validateKubeFinalizerName`` for each finalizer: a name without a domain must be a standard one."""
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"{field}[{index}]" if indexed else field, finalizer, why)

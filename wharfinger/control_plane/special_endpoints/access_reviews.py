@@ -1,4 +1,4 @@
-"""Reviews of access (authorization.k8s.io/v1): whether a user may do something, and all that a user may do."""
+"""Reviews of access (authorization.k8s.io/v1): whether a user is allowed to do something, and all permissions of a user."""
 
 from typing import Final
 
@@ -107,7 +107,7 @@ def _exclusive(review: JsonObject) -> list[FieldError]:
 
 
 def _go_form(path: JsonValue) -> JsonValue:
-    """Return a path in the form of error messages: with the field names of the server's internal type."""
+    """Return ``nonResourceAttributes`` as error messages show them: with the field names of the server's internal type."""
     return {"Path": find_str(path, "path"), "Verb": find_str(path, "verb")}
 
 
@@ -170,4 +170,4 @@ ACCESS_ANSWERS: Final[Answerers] = {
     f"LocalSubjectAccessReview.{GROUP}": local_subject_access_review,
     f"SelfSubjectRulesReview.{GROUP}": self_subject_rules_review,
 }
-"""The answerers by kind of review."""
+"""The functions that answer reviews of access, by kind."""

@@ -1,6 +1,4 @@
-"""Reviews of identity (authentication.k8s.io/v1): the user of the request itself, and the user of a token; and tokens of
-service accounts.
-"""
+"""Identities (authentication.k8s.io/v1): the user of a request, the user of a token, and new tokens for service accounts."""
 
 from datetime import timedelta
 from typing import Final
@@ -46,7 +44,7 @@ def token_review(asked: Asked) -> JsonObject:
 
 def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
     if token.count(".") == 2:
-        return TokenSigner(backend).believed(token, audiences)
+        return TokenSigner(backend).verified(token, audiences)
     user = backend.by_token(token)
     if user is None or ISSUER not in audiences:
         raise TokenError("invalid bearer token")
@@ -98,7 +96,7 @@ def token_request(asked: Asked) -> JsonObject:
 
 
 def _check_place(asked: Asked, request: JsonObject) -> None:
-    """Refuse a token request whose body names an account other than the one in its path."""
+    """Refuse (422) a token request whose body names another account than its path."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
         if given and given != wanted:
@@ -107,7 +105,7 @@ def _check_place(asked: Asked, request: JsonObject) -> None:
 
 
 def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
-    """Return the managed fields of a TokenRequest; its lifetime is always among the written fields."""
+    """Return the managed fields of a TokenRequest; ``expirationSeconds`` is always among them."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
     bound = spec.get("boundObjectRef")
     if isinstance(bound, dict):
@@ -175,4 +173,4 @@ IDENTITY_ANSWERS: Final[Answerers] = {
     f"TokenReview.{GROUP}": token_review,
     "ServiceAccount/token": token_request,
 }
-"""The answerers by kind of review."""
+"""The functions that answer reviews of identity and token requests, by kind or subresource."""

@@ -1,4 +1,4 @@
-"""The subresources ``binding`` and ``eviction``, which put Pods on nodes and take them off.
+"""The subresources ``binding`` and ``eviction`` of Pods, which assign Pods to nodes and remove them.
 
 An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): if the
 budget does not allow the eviction, the answer is 429, and the client retries.
@@ -30,7 +30,7 @@ _SUCCESS: Final[JsonObject] = {
 
 
 def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", message: str = "") -> JsonObject:
-    """Return a Pod with a condition set to true; if it is true already, it keeps its transition time."""
+    """Return a Pod with a condition set to True; a condition that already is True keeps its transition time."""
     now = format_time(asked.backend.now())
     said: JsonObject = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     said |= {name: value for name, value in (("reason", reason), ("message", message)) if value}

@@ -1,5 +1,7 @@
-"""Selectors in access reviews, which restrict a review to some objects. Rights do not depend on them, but errors in them are
-reported."""
+"""Selectors in access reviews, which restrict a review to some objects.
+
+The decision does not depend on them, because RBAC rules have no selectors; but errors in them are reported.
+"""
 
 from typing import Final
 
@@ -60,7 +62,7 @@ def _requirement_errors(requirement: JsonObject, path: str, *, labels: bool) -> 
 
 
 def evaluation_error(attributes: JsonValue) -> str:
-    """Return the message about selectors that cannot be parsed completely; "" if all can be parsed."""
+    """Return the message about selectors with requirements that cannot be parsed; "" if there are none."""
     said = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)

@@ -208,7 +208,7 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
         elif application != APPLICATION_ID:
             raise StorageFileError(path, "belongs to another program", "choose another file")
         elif version != FORMAT_VERSION:
-            what = f"has format {version}, and this program knows format {FORMAT_VERSION}"
+            what = f"has format {version}, but this program only knows format {FORMAT_VERSION}"
             raise StorageFileError(path, what, "use the program that wrote it, or choose another file")
 
 

@@ -1,7 +1,8 @@
-"""Update: the common path from the stored and the desired object to storage, for PUT, every patch, and apply. The endpoint
-decides which fields a write may change: the main resource does not change ``status``, and ``status`` changes nothing else.
-Server-owned metadata is kept, a write without changes is not stored, and removing the last finalizer from an object that is being
-deleted removes the object.
+"""The verb update: the common path from a stored object and its desired state to storage, for PUT, every patch, and apply.
+
+The endpoint decides which fields a write can change: a write to the main resource does not change ``status``, and a write to
+``status`` changes almost nothing else. Metadata of the server is kept. A write without changes is not stored. If the last
+finalizer is removed from an object that is being deleted, the object is removed.
 """
 
 from collections.abc import Mapping
@@ -99,7 +100,7 @@ def replace(
 
 
 def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
-    """Check an update before its object is validated. Raises StatusError."""
+    """Raise the errors that precede the refusal of an object of another kind: its name, namespace, existence and revision."""
     obj = check_name(check_namespace(served, obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
@@ -124,7 +125,7 @@ def check_uid(served: Served, old: JsonObject, obj: JsonObject, *, dry_run: bool
 
 
 def _stored_below(kind: Kind) -> tuple[str, ...]:
-    """Return where the kube-apiserver keeps a kind in etcd, for messages that name it."""
+    """Return the path below which kube-apiserver stores a kind in etcd, for messages that contain it."""
     if kind.custom or kind.group in _GROUPS_IN_PATHS:
         return kind.group, kind.plural
     return (_STORED_BELOW.get(kind.group_kind, kind.plural),)
@@ -206,7 +207,7 @@ def update(
     if same(stored, new):
         return stored
     if _released(new):
-        return _let_go(backend, served, old, new, options)
+        return _remove(backend, served, old, new, options)
     if options.dry_run:
         return new
     check_converted(served, new)
@@ -223,10 +224,10 @@ def _recorded(
     subresource: str,
     options: WriteOptions,
 ) -> JsonObject:
-    """Return the new object with managed fields.
+    """Return the new object with its managed fields.
 
-    ``was`` is the old object, in its stored form and in the served version; ``whole`` is the new object with the fields that the
-    write cannot change.
+    ``was`` is the old object, in its stored form and in the served version. ``whole`` is the new object as sent, including fields
+    that the write cannot change.
     """
     old, before = was
     after = settled(served, new)
@@ -242,8 +243,9 @@ def _recorded(
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object in its stored form, if it differs from the form in this version; fields that the write cannot change
-    are the old ones.
+    """Return the new object in its stored form, if that differs from its form in this version.
+
+    The fields that the write cannot change are those of the old object.
     """
     stored = with_stored_defaults(served, new)
     if stored is new:
@@ -253,7 +255,7 @@ def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresourc
 
 
 def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
-    """Return both states in another version of the kind, for managed fields that were recorded in it."""
+    """Return a function that returns both states in another version of the kind, for managed fields in that version."""
     stored = stored_form(served, with_stored_defaults(served, new))
 
     def states(api_version: str) -> tuple[JsonObject, JsonObject, ListTypes] | None:
@@ -263,7 +265,7 @@ def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
     return states
 
 
-def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
+def _remove(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
     """Delete an object whose last finalizer was removed; return the changed object at its old revision."""
     if not options.dry_run:
         check_converted(served, new)
@@ -331,8 +333,8 @@ _STATUS_KEEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _METADATA_OF_CLIENTS,
     "VolumeAttachment.storage.k8s.io": _METADATA_OF_CLIENTS,
 }
-"""Metadata that writes of status keep, by built-in kind; for all other kinds they can change everything that clients may
-write."""
+"""The members of metadata that a write of status leaves unchanged, by built-in kind. For other kinds, it can change all members
+that clients can write."""
 _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 
@@ -359,8 +361,10 @@ def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
 
 
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
-    """Return the metadata after a write of status, which can always change managed fields, and in built-in kinds also
-    ``generateName``."""
+    """Return the metadata after a write of status.
+
+    Such a write can always change managed fields, and in most built-in kinds also ``generateName``.
+    """
     kept = status_keeps(served.kind)
     always = ("managedFields",) if keeps_all(served.kind) else ("managedFields", "generateName")
     reached = (*always, *(name for name in _METADATA_OF_CLIENTS if name not in kept))

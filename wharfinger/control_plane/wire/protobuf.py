@@ -57,7 +57,9 @@ def decode_envelope(data: bytes) -> JsonObject:
     api_version, kind = _text(meta.get(1, b"")), _text(meta.get(2, b""))
     name = find_str(_table(), "kinds", "DeleteOptions" if kind == "DeleteOptions" else f"{api_version}/{kind}")
     if not name:
-        raise ProtobufError(f"{kind or 'an object'} of {api_version or 'no version'} has no protobuf encoding here")
+        raise ProtobufError(
+            f"{kind or 'an object'} of {api_version or 'no version'} has no known encoding; send it as JSON"
+        )
     value = _message(name, _as_bytes(fields.get(2, b"")), 0)
     return {"kind": kind, "apiVersion": api_version, **as_object(value, kind)}
 

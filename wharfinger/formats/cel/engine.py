@@ -131,12 +131,12 @@ def _compiled(environment: _Environment, text: str) -> _Compiled:
     try:
         return environment.compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
-        raise CelError(_compile_text(str(error))) from error
+        raise CelError(_compile_message(str(error))) from error
     except MemoryError as error:
         raise OutOfMemoryError("takes too much memory to compile") from error
 
 
-def _compile_text(said: str) -> str:
+def _compile_message(said: str) -> str:
     found = _POSITION.search(said)
     if found is None:
         return said.partition("\n")[0].partition(" [")[0].partition(": ")[2] or "does not compile"
@@ -183,7 +183,7 @@ def _environment(self_type: str, with_indexes: bool, more: tuple[tuple[str, str]
     own string functions are replaced.
     """
     variables = {name: cel.Type(kind) for name, kind in (("self", self_type), *more)}
-    overloads = [*FUNCTIONS, *_matches()]
+    overloads = [*FUNCTIONS, *_match_functions()]
     overloads += [*INDEXES, *_library_string_functions()] if with_indexes else []
     extensions = _EXTENSIONS if with_indexes else (*_EXTENSIONS, "strings")
     return _new_environment(variables, extensions, overloads)
@@ -195,13 +195,13 @@ def _new_environment(
     config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(f"  - name: {name}\n" for name in extensions))
     names = dict.fromkeys(overload.name for overload in overloads)
     functions = [
-        cel.FunctionDecl(name, [_declared(overload) for overload in overloads if overload.name == name])
+        cel.FunctionDecl(name, [_library_overload(overload) for overload in overloads if overload.name == name])
         for name in names
     ]
     return cast("_Environment", cel.NewEnv(config=config, variables=variables, functions=functions))
 
 
-def _declared(overload: Overload) -> object:
+def _library_overload(overload: Overload) -> object:
     return cel.Overload(
         overload.id,
         cel.Type(overload.result),
@@ -265,6 +265,6 @@ def _find_all(text: str, pattern: str, most: int = -1) -> object:
     return found[:most] if isinstance(found, list) and most >= 0 else found
 
 
-def _matches() -> list[Overload]:
+def _match_functions() -> list[Overload]:
     runs = {"find": _find, "findAll": _find_all}
     return [Overload(name, result, parameters, runs[name]) for name, result, parameters in MATCHES]

@@ -6,7 +6,7 @@ It reads what :mod:`~wharfinger.formats.schemas.validations` writes. It walks th
 part of the value           compared with, in the old value
 ==========================  ==========================================================================================
 properties                  the property of the same name
-additionalProperties        the key of the same name, for keys that are no property
+additionalProperties        the key of the same name, for keys that are not properties
 items of a map list         the item with the same ``x-kubernetes-list-map-keys``
 other items                 nothing: it is unknown which old item corresponds
 ==========================  ==========================================================================================

@@ -81,7 +81,7 @@ def main() -> None:
     """Serve stdin and stdout within the limits."""
     limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # the library's own output is no answer
+        os.dup2(2, 1)  # the library's own output is not an answer
         serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else CPU_S)
 
 

@@ -89,7 +89,7 @@ class _Text(msgspec.Struct):
 
 
 _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
-"""A check that a text is JSON (except the content of its strings), which builds nothing."""
+"""A decoder that checks whether a text is JSON, except the content of its strings, and builds no values."""
 
 
 def encode_request(request: JqRequest) -> bytes:

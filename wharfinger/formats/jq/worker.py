@@ -10,8 +10,8 @@ would allow, and inside parentheses, where an ``import`` is a syntax error befor
 result into JSON text (``tojson``), which keeps large integers exact that the binding would round. ``docs/jq.md`` lists the
 remaining differences.
 
-There are further limits beside the pool's: address space, CPU time of one request (a worker whose daemon was killed must not
-loop forever), no files written, no core dumps. The process's environment is emptied.
+The pool limits the wall-clock time. The process itself limits its address space and the CPU time of one request, because a worker
+whose daemon was killed must not loop forever; it writes no files and no core dumps, and has an empty environment.
 """
 
 import os
@@ -164,7 +164,7 @@ def main() -> None:
     """Serve stdin and stdout within the limits."""
     limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # libjq's own output is no answer
+        os.dup2(2, 1)  # libjq's own output is not an answer
         serve(sys.stdin.buffer, answers)
 
 

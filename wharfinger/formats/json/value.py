@@ -117,7 +117,7 @@ _FLOAT: Final = b"\xcb"
 
 
 def _is_plain(value: JsonValue, text: bytes) -> bool:
-    """Return whether a value has no float, and is not nested too deeply; ``text`` is its JSON. False if that is not certain."""
+    """Return whether a value certainly has no float and is not nested too deeply; ``text`` is its JSON."""
     if len(text.split(b"[", MAX_DEPTH)) + len(text.split(b"{", MAX_DEPTH)) - 2 >= MAX_DEPTH:
         return False
     try:

@@ -42,7 +42,7 @@ def _is_count(value: JsonValue) -> bool:
     return _is_number(value) and isinstance(value, int | float) and value >= 0 and value == value // 1
 
 
-def _is_names(value: JsonValue) -> bool:
+def _is_list_of_strings(value: JsonValue) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
@@ -91,7 +91,7 @@ class _Conversion:
         nullable = source.get("nullable")
         if nullable is not None and not isinstance(nullable, bool):
             raise self.error((*path, "nullable"), f"expected true or false, found {type_name(nullable)}")
-        return _letting_null_through(out) if nullable else out
+        return _accepting_null(out) if nullable else out
 
     def sub(self, value: JsonValue, path: ValuePath) -> JsonObject | bool:
         return value if isinstance(value, bool) else self.schema(value if isinstance(value, dict) else {}, path)
@@ -159,7 +159,7 @@ class _Conversion:
     def put_object(self, source: JsonObject, out: JsonObject, path: ValuePath) -> None:
         required = source.get("required")
         if required is not None:
-            if not _is_names(required):
+            if not _is_list_of_strings(required):
                 hint = ": a schema lists the names of its required properties" if isinstance(required, bool) else ""
                 raise self.error((*path, "required"), f"expected a list of names, found {_shown(required)}{hint}")
             out["required"] = required
@@ -185,7 +185,7 @@ class _Conversion:
             out["items"] = self.sub(items, (*path, "items"))
 
 
-def _letting_null_through(schema: JsonObject) -> JsonObject:
+def _accepting_null(schema: JsonObject) -> JsonObject:
     """Return the schema so that it accepts null.
 
     Most keywords do not apply to null. Those that do are extended to accept null, or moved to where they do not apply to it.

@@ -30,7 +30,7 @@ _UINT64_MAX: Final = 2**64 - 1
 
 
 class ScalarError(ValueError):
-    """A scalar does not fit its tag, or has no JSON form; the message has no position, the reader adds it."""
+    """A scalar does not fit its tag, or has no JSON form; the message has no position, because the reader adds it."""
 
 
 class Kind(enum.Enum):

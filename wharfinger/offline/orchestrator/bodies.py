@@ -103,10 +103,10 @@ class TreeBodies:
         try:
             produced = await self._controllers[who.kind].reconcile(stored, gate)
         except BlockedError as error:
-            self._keep({each.kind for each in error.lacks})
+            self._store_kinds({each.kind for each in error.lacks})
             return Blocked(error.lacks)
         except DependencyFailedError as error:
-            return self._failed(who, gate, self._derived(who, error.failed), error.failed)
+            return self._failed(who, gate, self._derived_status(who, error.failed), error.failed)
         except MissingError as error:
             return self._failed(who, gate, Status(State.FAILED, str(error)), error.missing)
         except ReconcileError as error:
@@ -124,7 +124,7 @@ class TreeBodies:
         """Return False: every node names the ids that it reads."""
         return False
 
-    def _keep(self, kinds: set[str]) -> None:
+    def _store_kinds(self, kinds: set[str]) -> None:
         """Put objects of these kinds into the store from now on, because a node waits for such an object; also add earlier
         objects.
         """
@@ -143,7 +143,7 @@ class TreeBodies:
                     self.world.arrived(Emission(each, stored.digest, runnable=False))
             self.made[who] = replace(made, published=(*made.published, *found))
 
-    def _derived(self, who: Id, failed: tuple[Id, ...]) -> Status:
+    def _derived_status(self, who: Id, failed: tuple[Id, ...]) -> Status:
         """Return the status of a derived failure; each member of a dependency cycle reports the cycle itself."""
         loop = self._loops.get(who)
         if loop is not None and any(each in loop for each in failed):

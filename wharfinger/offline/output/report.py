@@ -21,7 +21,7 @@ def causes_of(result: Result) -> dict[Id, tuple[Id, ...]]:
     """Return the primary failures, each with everything that it blocks, directly or not; all sorted."""
     found: dict[Id, set[Id]] = {who: set() for who, each in result.failed.items() if each.is_primary}
     for who, failure in result.failed.items():
-        for root in _roots(failure, result) or {who}:  # a circle has no root, so each member is reported
+        for root in _roots(failure, result) or {who}:  # a cycle has no root, so each member is reported
             found.setdefault(root, set()).add(who)
     return {who: tuple(sorted(found[who] - {who})) for who in sorted(found)}
 

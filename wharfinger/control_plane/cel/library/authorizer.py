@@ -1,4 +1,4 @@
-"""The authorizer in expressions: it decides whether a user may do something (``kubernetes.authz`` and its selectors)."""
+"""The authorizer in expressions, which decides whether a user is allowed to do something (``kubernetes.authz``)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,22 +25,22 @@ class Verdict:
 
 
 class Asker(Protocol):
-    """An authorizer together with the user whose permissions it decides."""
+    """An authorizer for one user."""
 
     def account(self, namespace: str, name: str) -> "Asker":
-        """Return an authorizer like this one for a service account."""
+        """Return the authorizer for a service account."""
         ...
 
     def decide(self, check: "Check", verb: str) -> Verdict:
-        """Decide whether the user may do this."""
+        """Decide whether the user has the permission for a verb."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The subject of a question to the authorizer: a path or a resource.
+    """The path or the resource for which an authorizer is asked.
 
-    Selectors are dropped, because the rules of roles do not depend on them.
+    Selectors are left out, because RBAC rules have none.
     """
 
     asker: Asker

@@ -14,6 +14,7 @@ from wharfinger.control_plane.cel.values.values import (
     Optional,
     Value,
 )
+from wharfinger.control_plane.objects.name_rules import without_dash
 from wharfinger.control_plane.objects.names import dns_1035_label_problems, dns_label_problems, subdomain_problems
 from wharfinger.control_plane.objects.string_formats import FORMATS
 from wharfinger.control_plane.wire.field_errors import quoted
@@ -29,7 +30,7 @@ _TYPES: Final = {tag: name for name, tag in _TAGS.items()}
 
 
 def _plain(value: Value) -> object:
-    """Convert a value to the form that the functions of ``formats`` take."""
+    """Convert a value to the form that the functions of ``formats.cel`` take."""
     if isinstance(value, Opaque):
         return {_TAGS[value.type_name]: value.content}
     return value
@@ -44,7 +45,7 @@ def _ours(value: object) -> Value:
 
 
 def _typed(function: Implementation, *types: str) -> Implementation:
-    """Adapt a function of ``formats`` to operands of these types; "" accepts any."""
+    """Adapt a function of ``formats.cel`` to operands of these types; "" accepts any type."""
 
     def run(*given: Value) -> Value:
         for value, wanted in zip(given, types, strict=False):
@@ -136,9 +137,9 @@ _FORMATS: Final[Mapping[str, Callable[[str], list[str]]]] = {
     "dns1123Subdomain": subdomain_problems,
     "dns1035Label": dns_1035_label_problems,
     "qualifiedName": key_problems,
-    "dns1123LabelPrefix": lambda text: dns_label_problems(_masked(text)),
-    "dns1123SubdomainPrefix": lambda text: subdomain_problems(_masked(text)),
-    "dns1035LabelPrefix": lambda text: dns_1035_label_problems(_masked(text)),
+    "dns1123LabelPrefix": lambda text: dns_label_problems(without_dash(text)),
+    "dns1123SubdomainPrefix": lambda text: subdomain_problems(without_dash(text)),
+    "dns1035LabelPrefix": lambda text: dns_1035_label_problems(without_dash(text)),
     "labelValue": value_problems,
     "uri": lambda text: [] if FORMATS["uri"](text) else [f"parse {quoted(text)}: invalid URI for request"],
     "uuid": lambda text: [] if FORMATS["uuid"](text) else ["does not match the UUID format"],
@@ -146,10 +147,6 @@ _FORMATS: Final[Mapping[str, Callable[[str], list[str]]]] = {
     "date": lambda text: [] if FORMATS["date"](text) else ["invalid date"],
     "datetime": lambda text: [] if FORMATS["datetime"](text) else ["invalid datetime"],
 }
-
-
-def _masked(text: str) -> str:
-    return text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text
 
 
 def _named(name: Value) -> Value:

@@ -168,7 +168,9 @@ class ClusterState:
             options = DeleteOptions(propagation=propagation, uid=uid_of(obj))
             deletion.delete(self.backend, self.served(key, found), key.namespace, key.name, options)
 
-    def record_event(self, obj: JsonObject, component: str, reason: str, message: str, *, warning: bool = False) -> None:
+    def record_event(
+        self, obj: JsonObject, component: str, reason: str, message: str, *, warning: bool = False
+    ) -> None:
         """Write an Event about an object; a repetition increments the count of the earlier Event."""
         now = self.now()
         self._forget_events(now)
