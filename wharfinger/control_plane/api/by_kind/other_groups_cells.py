@@ -10,10 +10,10 @@ from wharfinger.control_plane.api.common.cells import (
     condition,
     deleted,
     format_labels,
-    objects,
     said,
     strings,
 )
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.kube.times import age, human_duration
 
