@@ -1,6 +1,5 @@
 """The types that a schema gives to rules, with the sizes of their values (``apiserver/pkg/cel/common``).
 
-
 Parts that the schema does not describe (``x-kubernetes-preserve-unknown-fields``) have no type, and rules cannot use them.
 Property names that are not identifiers are escaped: ``self.a__dash__b``.
 """
