@@ -274,7 +274,7 @@ def _apply(
     except BodyError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     sent = intended(served, body.value)
-    intent = _reached(served, sent, subresource)
+    intent = _changeable(served, sent, subresource)
     live = None if old is None else presented(served, old)
     read = applied(served, live, intent, body, subresource, options, backend.now(), sent=sent)
     if old is None and find_str(intent, "metadata", "uid"):
@@ -356,12 +356,12 @@ def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
 
 def _owned(served: Served, live: JsonObject, subresource: str) -> JsonObject:
     """Return the fields of an object that a write to this subresource can change and that managers can own."""
-    reached = _reached(served, live, subresource)
+    reached = _changeable(served, live, subresource)
     unowned = () if subresource else UNOWNED.get(served.kind.group_kind, ())
     return {name: value for name, value in reached.items() if name not in unowned} if unowned else reached
 
 
-def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
+def _changeable(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
     """Return the intent without the fields that a write to this subresource cannot change, so that no manager owns them."""
     if not subresource:
         return without_status(intent) if served.version.status else intent

@@ -283,22 +283,24 @@ def read_token(token: str) -> tuple[int, str]:
             raise binascii.Error
         data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
+        raise _invalid_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
     try:
         document = decode_json(data, max_bytes=4096, what="continue token")
         version, place, revision = find_str(document, "v"), find_str(document, "start"), find_int(document, "rv")
     except FormatError as error:
-        raise _bad_token(f"continue key is not valid: {syntax_error(data) or error}") from error
+        raise _invalid_token(f"continue key is not valid: {syntax_error(data) or error}") from error
     if version != _ENCODED_AS:
-        raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
+        raise _invalid_token(f"continue key is not valid: server does not recognize this encoded version {version}")
     if revision == 0:
-        raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise _invalid_token(
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        )
     if not place:
-        raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+        raise _invalid_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
     if normpath(f"/{place.removeprefix('/')}") != f"/{place.removeprefix('/')}":
-        raise _bad_token(f"continue key is not valid: {place}")
+        raise _invalid_token(f"continue key is not valid: {place}")
     return revision, place.removeprefix("/")
 
 
-def _bad_token(why: str) -> status.StatusError:
+def _invalid_token(why: str) -> status.StatusError:
     return status.bad_request(f"invalid continue token: {why}")

@@ -44,7 +44,7 @@ from wharfinger.control_plane.wire.refusals import WrongKindError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.kube.field_sets import same_value
 
-_CARRIED = (
+_SERVER_METADATA = (
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
@@ -161,7 +161,7 @@ def update(
     given = _given(kind, metadata_of(new), subresource)
     namespace = find_str(old, "metadata", "namespace")
     before = shown(served, old)
-    new = isolated(served, before, _carried(old, new), subresource)
+    new = isolated(served, before, _with_server_metadata(old, new), subresource)
     sent = new
     if not (applied and served.kind.custom and same(before, new)):
         new = with_defaults(served, new, backend.now(), before)
@@ -206,7 +206,7 @@ def update(
     new = stored_form(served, new)
     if same(stored, new):
         return stored
-    if _released(new):
+    if _is_removable(new):
         return _remove(backend, served, old, new, options)
     if options.dry_run:
         return new
@@ -275,7 +275,7 @@ def _remove(backend: Backend, served: Served, old: JsonObject, new: JsonObject, 
     return new
 
 
-def _released(obj: JsonObject) -> bool:
+def _is_removable(obj: JsonObject) -> bool:
     """Return whether an object that is being deleted can be removed now."""
     return (
         find(obj, "metadata", "deletionTimestamp") is not None
@@ -285,10 +285,10 @@ def _released(obj: JsonObject) -> bool:
     )
 
 
-def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
+def _with_server_metadata(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the new object with the old one's server-owned metadata."""
     before, metadata = metadata_of(old), {**metadata_of(new)}
-    for field in _CARRIED:
+    for field in _SERVER_METADATA:
         metadata.pop(field, None)
         if before.get(field) is not None:
             metadata[field] = before[field]
