@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
-from wharfinger.control_plane.objects.managed_field_rules import is_sound, managed_fields_errors
+from wharfinger.control_plane.objects.managed_field_rules import has_usual_form, managed_fields_errors
 from wharfinger.control_plane.objects.name_rules import (
     NameRule,
     address_name,
@@ -193,7 +193,7 @@ def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
     ):
         return False
     entries = metadata.get("managedFields")
-    return not isinstance(entries, list) or all(isinstance(entry, dict) and is_sound(entry) for entry in entries)
+    return not isinstance(entries, list) or all(isinstance(entry, dict) and has_usual_form(entry) for entry in entries)
 
 
 def core_meta_errors(

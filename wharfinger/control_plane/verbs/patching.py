@@ -34,10 +34,10 @@ from wharfinger.control_plane.verbs.intake import (
     Written,
     check_name,
     check_namespace,
-    headed,
     intended,
     object_of,
     warnings_of_strict,
+    with_header,
 )
 from wharfinger.control_plane.verbs.metadata_patches import with_patched_metadata
 from wharfinger.control_plane.verbs.options import FieldValidation, WriteOptions, resource_version_of
@@ -253,7 +253,7 @@ def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldV
         read = restored(merged, lists)
     except DecodingError as error:
         raise _invalid_patch(map_text(rest), str(error)) from error
-    read = Decoded(headed(served, read.obj), read.strict)
+    read = Decoded(with_header(served, read.obj), read.strict)
     return _checked(read, repeated_members(body.closely()), validation, lambda: map_text(rest))
 
 
@@ -404,4 +404,4 @@ def _read_applied(served: Served, merged: JsonObject) -> JsonObject:
     """Return the merged object in the form of its kind's type. Raises DecodingError, StatusError."""
     if served.kind.custom:
         return custom_object(served, Body(merged), patched=True).obj
-    return headed(served, restored(merged, served.version.lists).obj)
+    return with_header(served, restored(merged, served.version.lists).obj)

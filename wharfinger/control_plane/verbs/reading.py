@@ -18,7 +18,7 @@ from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import shown, stored_field
 from wharfinger.control_plane.catalog.custom_kinds import custom_of
 from wharfinger.control_plane.catalog.custom_versions import shown_custom
-from wharfinger.control_plane.catalog.webhook_conversions import gathered
+from wharfinger.control_plane.catalog.webhook_conversions import gather
 from wharfinger.control_plane.storage.interface import CompactedError, Record
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.wire import status
@@ -90,7 +90,7 @@ class Page:
     @property
     def items(self) -> tuple[JsonObject, ...]:
         """Return the objects in the requested form."""
-        return tuple(gathered(partial(_presented_record, self.served, record) for record in self.records))
+        return tuple(gather(partial(_presented_record, self.served, record) for record in self.records))
 
     @property
     def metadata(self) -> JsonObject:
@@ -138,7 +138,7 @@ def _kind_prefix(kind: str, api_version: str) -> bytes:
 def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
     """Return a list whose items are the stored bytes if possible; it can only be encoded as JSON."""
     served = page.served
-    items = gathered(partial(_raw_item, served, record) for record in page.records)
+    items = gather(partial(_raw_item, served, record) for record in page.records)
     kind, api_version = served.kind.list_kind, served.api_version
     if served.kind.custom:
         whole = {"apiVersion": api_version, "items": items, "kind": kind, "metadata": {"continue": "", **metadata}}

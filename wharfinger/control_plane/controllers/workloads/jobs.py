@@ -29,9 +29,9 @@ from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.job_pods import (
     FINALIZER,
     completed_indexes,
+    format_indexes,
     index_of,
     job_pod,
-    listed,
     wanted_indexes,
 )
 from wharfinger.control_plane.controllers.workloads.replica_sets import MOST_PODS
@@ -151,7 +151,7 @@ class JobController:
             done = completed_indexes(job) | {
                 index_of(pod) for pod in pods if find(pod, "status", "phase") == "Succeeded"
             }
-            status["completedIndexes"] = listed(done)
+            status["completedIndexes"] = format_indexes(done)
             status["succeeded"] = len(done)
             if not done:
                 del status["completedIndexes"], status["succeeded"]
