@@ -18,7 +18,7 @@ from wharfinger.control_plane.serving import (
     Address,
     ControlPlaneStartError,
     parse_address,
-    run_until_told,
+    run_until_stopped,
     serve_control_plane,
 )
 from wharfinger.control_plane.storage.interface import Change, Key, StorageError
@@ -99,7 +99,7 @@ async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path
         address = Address("127.0.0.1", free.getsockname()[1])
     (tmp_path / "file").write_text("")
     with pytest.raises(ControlPlaneStartError, match=r"cannot write the kubeconfig .*/file/kubeconfig: "):
-        await run_until_told(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
+        await run_until_stopped(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
     async with serve_control_plane(address, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
         assert serving.address == address
 
@@ -112,7 +112,7 @@ async def test_a_signal_ends_the_server(sign: signal.Signals, tmp_path: Path) ->
         lines.append(line)
         signal.raise_signal(sign)
 
-    await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
+    await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
 
     server = load_connection(tmp_path / "kubeconfig").server
     assert lines == [f"control plane ready at {server}, kubeconfig {tmp_path / 'kubeconfig'}"]
@@ -126,7 +126,7 @@ async def test_the_end_of_the_lifeline_ends_the_server(tmp_path: Path) -> None:
         os.close(theirs)
 
     try:
-        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
+        await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
         os.fstat(ours)  # still open, because it belongs to the caller
     finally:
         os.close(ours)
@@ -141,7 +141,7 @@ class FullStorage(MemoryStorage):
 
 async def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no room for default"):
-        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
+        await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
 
 
 async def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
         raise RuntimeError(line)
 
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="ready at"), flatten_subgroups=True):
-        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
+        await run_until_stopped(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
 
 
 async def test_a_second_signal_ends_the_server_at_once(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
@@ -158,7 +158,7 @@ async def test_a_second_signal_ends_the_server_at_once(tmp_path: Path, mock_cloc
 
     async def serve() -> None:
         path = tmp_path / "kubeconfig"
-        await run_until_told(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
+        await run_until_stopped(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve)

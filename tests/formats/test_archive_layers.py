@@ -223,7 +223,7 @@ def model(layers: list[list[Member]]) -> dict[str, bytes | None]:
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(20_000, 120))
+@settings(max_examples=scaled(5_000, 120))
 @given(layers=st.lists(st.lists(MEMBERS, max_size=5), max_size=4))
 def test_layers_come_out_as_the_specification_says(
     tmp_path_factory: pytest.TempPathFactory, layers: list[list[Member]]

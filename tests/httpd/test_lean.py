@@ -51,7 +51,7 @@ def by_h11(data: bytes) -> tuple[str, str, dict[str, str], bytes] | None:
     return head.method, head.target.path, dict(head.headers), body
 
 
-@settings(max_examples=scaled(20_000, 500), deadline=None)
+@settings(max_examples=scaled(5_000, 500), deadline=None)
 @given(
     st.builds(lambda *parts: b"".join(parts), st.just(b"PUT /a HTTP/1.1\r\nHost: a\r\n"), *[pieces] * 3)
     | st.lists(pieces, max_size=9).map(b"".join)

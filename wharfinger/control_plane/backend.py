@@ -1,7 +1,7 @@
 """The backend of every verb: the storage, the served kinds, the time, and the source of identities.
 
 All writes go through the backend, which reports every change in order: to observers (such as the server's record of
-definitions) within the write, and to heralds (such as watches) once the change is committed.
+definitions) within the write, and to observers of commits (such as watches) when the change is committed.
 """
 
 import random
@@ -59,8 +59,8 @@ class Backend:
         """The bound policies, if there are any; kept by their observer."""
         self._random = randomness or random.SystemRandom()
         self._observers: list[Callable[[Change], None]] = []
-        self._heralds: list[Callable[[Change], None]] = []
-        self._unheralded: list[Change] = []
+        self._commit_observers: list[Callable[[Change], None]] = []
+        self._uncommitted: list[Change] = []
         self.runs_commands = False
         """True if commands in simulated Pods (``exec``) are run, as processes of this machine."""
         self.failed_commits = 0
@@ -73,9 +73,9 @@ class Backend:
         """
         self._observers.append(observer)
 
-    def herald(self, herald: Callable[[Change], None]) -> None:
-        """Report every change to ``herald``, in order, once it is committed."""
-        self._heralds.append(herald)
+    def observe_commits(self, observer: Callable[[Change], None]) -> None:
+        """Report every change to ``observer``, in order, when it is committed."""
+        self._commit_observers.append(observer)
 
     @property
     def settled(self) -> bool:
@@ -83,8 +83,11 @@ class Backend:
         return self.storage.committed == self.storage.revision
 
     def commit(self) -> None:
-        """Commit all writes, and report them to the heralds. Raises CommitError; then all of these writes are undone."""
-        changes, self._unheralded = self._unheralded, []
+        """Commit all writes, and report them to the observers of commits.
+
+        Raises CommitError if that fails; then all of these writes are undone.
+        """
+        changes, self._uncommitted = self._uncommitted, []
         try:
             self.storage.commit()
         except CommitError as error:
@@ -93,8 +96,8 @@ class Backend:
                 self._notify_observers(change)
             raise
         for change in changes:
-            for herald in self._heralds:
-                herald(change)
+            for observer in self._commit_observers:
+                observer(change)
 
     def new_uid(self) -> str:
         """Return a random UUID."""
@@ -152,7 +155,7 @@ class Backend:
 
     def _reported(self, change: Change) -> JsonObject:
         """Report a change, commit it if the storage has already made it permanent, and return the written object."""
-        self._unheralded.append(change)
+        self._uncommitted.append(change)
         self._notify_observers(change)
         if self.settled:
             self.commit()

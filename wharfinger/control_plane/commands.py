@@ -166,15 +166,15 @@ def _run(
 ) -> None:
     import trio  # noqa: PLC0415
 
-    from wharfinger.control_plane.serving import run_until_told  # noqa: PLC0415
+    from wharfinger.control_plane.serving import run_until_stopped  # noqa: PLC0415
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, flush=True)
 
     serve = partial(
-        run_until_told, storage=storage, lifeline=lifeline, faults=faults, tls=tls, command_folder=command_folder
+        run_until_stopped, storage=storage, lifeline=lifeline, faults=faults, tls=tls, command_folder=command_folder
     )
-    trio.run(partial(serve, address, kubeconfig, token, say))
+    trio.run(partial(serve, address, kubeconfig, token, print_line))
 
 
 def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:

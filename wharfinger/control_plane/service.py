@@ -122,7 +122,7 @@ def assemble(
         else:
             signals.notify(change.key.collection)
 
-    backend.herald(wake)
+    backend.observe_commits(wake)
     namespaces = _served(catalog, "", "namespaces")
     for name in FIRST_NAMESPACES:
         if storage.get(Key(NAMESPACES, "", name)) is None:

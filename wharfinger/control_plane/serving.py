@@ -207,11 +207,11 @@ def _tls_context(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
         raise ControlPlaneStartError(f"cannot use the certificate authority for TLS in {folder}: {error}") from error
 
 
-async def run_until_told(
+async def run_until_stopped(
     address: Address,
     kubeconfig_path: Path,
     token: str,
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     *,
     storage: Storage | None = None,
     simulate: bool = True,
@@ -239,7 +239,7 @@ async def run_until_told(
                 faults=faults,
                 command_folder=command_folder,
             )
-            await _serve_until(opened, say, signals, lifeline)
+            await _serve_until(opened, print_line, signals, lifeline)
     except ExceptionGroup as group:
         failed, others = group.split(StorageError)
         if failed is None or others is not None:
@@ -249,7 +249,7 @@ async def run_until_told(
 
 async def _serve_until(
     opened: AbstractAsyncContextManager[Serving],
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
     signals: AsyncIterator[int],
     lifeline: int | None,
 ) -> None:
@@ -260,7 +260,7 @@ async def _serve_until(
                 gc.set_threshold(*GC_THRESHOLDS)
                 gc.collect()
                 gc.freeze()  # objects of the start live as long as the server, so the collector can skip them
-                say(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
+                print_line(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
                 nursery.start_soon(_stop_at_signals, signals, stop, hard)
                 if lifeline is not None:
                     nursery.start_soon(_stop_at_end_of_file, lifeline, stop)

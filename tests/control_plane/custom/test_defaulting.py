@@ -24,6 +24,6 @@ def test_defaults_are_set() -> None:
 
 
 def test_defaults_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defaulting, "_MOST", 0)
+    monkeypatch.setattr(defaulting, "_MAX_BYTES", 0)
     with pytest.raises(ShapeError, match=r"are larger than \d+ bytes in total"):
         defaulted(SCHEMA, {})

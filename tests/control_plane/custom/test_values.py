@@ -3,7 +3,7 @@
 import pytest
 
 from wharfinger.control_plane.custom import values
-from wharfinger.control_plane.custom.values import Checker, TooMuchError
+from wharfinger.control_plane.custom.values import Checker, TooManyStepsError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
@@ -25,7 +25,7 @@ def test_errors(schema: JsonObject, value: JsonValue, said: str) -> None:
 
 def test_too_many_steps_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "MAX_STEPS", 3)
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooManyStepsError):
         Checker(steps=3).errors({"type": "array", "items": {"type": "integer"}}, [1, 2, 3, 4])
 
 

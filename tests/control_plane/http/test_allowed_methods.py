@@ -12,7 +12,7 @@ CATALOG.set_custom(kind_of_definition(definition()))
 
 
 def code(method: str, path: str) -> int | str:
-    """What comes of it: 200, the code of a Status, or "text"."""
+    """Return the code of the answer: 200, the code of a Status, or "text"."""
     route = parse_route(path)
     assert isinstance(route, ResourceRoute)
     served = CATALOG.find(route.group, route.version, route.plural)
@@ -59,6 +59,6 @@ def test_methods_of_paths(method: str, path: str, expected: int | str) -> None:
     assert code(method, path) == expected
 
 
-def test_what_is_not_served_is_said_by_its_group() -> None:
+def test_the_answer_for_an_unserved_resource_depends_on_the_group() -> None:
     assert isinstance(nothing_there("apps"), StatusError)
     assert isinstance(nothing_there("example.com"), NotServedError)

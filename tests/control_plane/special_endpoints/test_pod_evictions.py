@@ -1,4 +1,4 @@
-"""Evictions and bindings, beside the recordings."""
+"""Evictions and bindings, in addition to the recordings."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from tests.control_plane.support.bench import DEFINITIONS, OPTIONS, config_maps,
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key, Record
-from wharfinger.control_plane.storage.record import Warmth
+from wharfinger.control_plane.storage.record import DecodedCache
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.options import DeleteOptions, ListOptions
 from wharfinger.control_plane.verbs.reading import Selection, selection
@@ -28,12 +28,12 @@ def render(type_: str, obj: JsonObject) -> bytes:
 
 
 class Rig:
-    """A control plane and signals that notify for its changes."""
+    """A control plane, and signals that its changes notify."""
 
     def __init__(self) -> None:
         self.backend: Backend = new_plane().backend
         self.signals = ChangeSignals()
-        self.backend.herald(lambda change: self.signals.notify_all())
+        self.backend.observe_commits(lambda change: self.signals.notify_all())
         self.maps = config_maps(self.backend)
 
     def watch(
@@ -66,7 +66,7 @@ async def rest(events: AsyncIterator[bytes]) -> list[Event]:
 
 @asynccontextmanager
 async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[Event]]:
-    """The events as they come, while the block runs; the watch is closed after it."""
+    """Collect the events of a watch while the block runs, and close the watch after it."""
     found: list[Event] = []
 
     async def collect() -> None:
@@ -83,11 +83,11 @@ async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[
 
 def change(type_: ChangeType, obj: JsonObject, previous: JsonObject | None, *, namespace: str = "default") -> Change:
     key = Key(MAPS, namespace, "a")
-    before = None if previous is None else Record(key, 8, encode_json(previous), Warmth())
-    return Change(type_, Record(key, 9, encode_json(obj), Warmth()), before)
+    before = None if previous is None else Record(key, 8, encode_json(previous), DecodedCache())
+    return Change(type_, Record(key, 9, encode_json(obj), DecodedCache()), before)
 
 
-def told(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:
+def event_for(made_change: Change, namespace: str, selected: Selection) -> tuple[str, JsonObject] | None:
     found = event_of(made_change, namespace, selected)
     return None if found is None else (found[0], object_at(*found[1:]))
 
@@ -116,11 +116,11 @@ LEFT: JsonObject = {"metadata": {"name": "a", "labels": {"x": "y"}, "resourceVer
     ],
 )
 def test_the_event_of_a_change(made_change: Change, event: tuple[str, JsonObject] | None) -> None:
-    assert told(made_change, "default", chosen("x=y")) == event
+    assert event_for(made_change, "default", chosen("x=y")) == event
 
 
 def test_the_event_of_a_change_in_any_namespace() -> None:
-    assert told(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
+    assert event_for(change(ChangeType.ADDED, OUT, None, namespace="other"), "", chosen()) == ("ADDED", OUT)
 
 
 def test_a_bookmark_has_only_a_revision() -> None:

@@ -79,7 +79,7 @@ def test_a_future_revision_says_when_to_retry() -> None:
 
 
 def test_errors_are_limited_to_the_size_of_an_answer() -> None:
-    wrong = FieldError("a", "FieldValueInvalid", "x" * (status.MOST_SAID // 4))
+    wrong = FieldError("a", "FieldValueInvalid", "x" * (status.MAX_ERROR_CHARS // 4))
 
     details = status.invalid("", "Pod", "p", [wrong] * 100).details
 

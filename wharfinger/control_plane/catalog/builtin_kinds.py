@@ -228,8 +228,8 @@ def _version(group_kind: str, row: JsonObject) -> KindVersion:
 
 def _subresource(name: str, entry: JsonValue) -> Subresource:
     """Read a subresource: ``["Scale", ["get"]]``, or with group and version: ``autoscaling/v1/Scale``."""
-    said, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
-    *api, kind = str(said).split("/")
+    qualified, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
+    *api, kind = str(qualified).split("/")
     group, version = api if len(api) == 2 else ("", "")
     listed = verbs if isinstance(verbs, list) else []
     return Subresource(name, kind, tuple(str(verb) for verb in listed), group, version)

@@ -57,7 +57,7 @@ def settled(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def check_annotations(served: Served, obj: JsonObject) -> None:
-    """Refuse (400) a text in an annotation that the server's internal type keeps as a number."""
+    """Refuse (400) an annotation that is not a number, if the server's internal type keeps it as a number."""
     known = _NUMBERS.get(served.kind.group_kind)
     if known is None:
         return

@@ -8,7 +8,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     BUDGETS,
     PODS,
     condition_of,
-    controller_of,
     generation_of,
     is_deleted,
     is_over,
@@ -78,8 +77,7 @@ class BudgetController:
         """Return the total replicas that the controllers of the Pods want."""
         owners: dict[Key, int] = {}
         for pod in pods:
-            reference = controller_of(pod)
-            key = None if reference is None else self._state.owner_key(key_of(PODS, pod).namespace, reference)
+            key = self._state.controller_key(pod)
             owner = None if key is None else self._state.get(key)
             if key is not None and owner is not None:
                 owners[key] = replicas_of(owner)

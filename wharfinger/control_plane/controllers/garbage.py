@@ -119,9 +119,8 @@ class GarbageController:
 
     def _without_finalizer(self, key: Key, finalizer: str) -> None:
         obj = self._state.get(key)
-        if obj is not None and has_finalizer(obj, finalizer):
-            kept: list[JsonValue] = [item for item in find_list(obj, "metadata", "finalizers") if item != finalizer]
-            self._state.update(key, with_fields(obj, finalizers=kept or None))
+        if obj is not None:
+            self._state.remove_finalizer(key, obj, finalizer)
 
     def _owners(self, key: Key, obj: JsonObject) -> Owners:
         solid, waiting, gone, unknown = set[str](), set[str](), set[str](), False

@@ -47,7 +47,7 @@ class Rule:
     field: str
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The text that stands for the rule in errors: its message, or else its expression."""
         return (schemas.text(self.document, "message") or schemas.text(self.document, "rule")).strip()
 
@@ -256,12 +256,12 @@ class _Run:
         text = str(error)
         if text.startswith("no such overload"):
             why = "call arguments did not match a supported operator, function or macro signature for rule"
-            self.errors.append(invalid(path or _ROOT, kind, f"'{text}': {why}: {rule.said}"))
+            self.errors.append(invalid(path or _ROOT, kind, f"'{text}': {why}: {rule.label}"))
         elif isinstance(error, CostError):
             why = "no further validation rules will be run due to call cost exceeds limit for rule"
-            self._spent(path, kind, f"'{text}': {why}: {rule.said}")
+            self._spent(path, kind, f"'{text}': {why}: {rule.label}")
         else:
-            self.errors.append(invalid(path or _ROOT, kind, f"{text} evaluating rule: {rule.said}"))
+            self.errors.append(invalid(path or _ROOT, kind, f"{text} evaluating rule: {rule.label}"))
 
     def _detail(self, rule: Rule, names: dict[str, Value]) -> str:
         message = rule.message
@@ -272,7 +272,7 @@ class _Run:
             if text and "\n" not in text and len(text.encode()) <= _MESSAGE_BYTES:
                 return text
         own = schemas.text(rule.document, "message")
-        return own.strip() if own else f"failed rule: {rule.said}"
+        return own.strip() if own else f"failed rule: {rule.label}"
 
 
 def _view(value: JsonValue, schema: JsonObject) -> Value:

@@ -9,7 +9,7 @@ from wharfinger.control_plane.wire.go_printing import map_text
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
-_MOST: Final = 2**31 - 1
+_MAX_REPLICAS: Final = 2**31 - 1
 _OBJECT: Final = "map[string]interface{}"
 _GO_TYPES: Final[dict[type, str]] = {
     bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}", dict: "map[string]interface {}",
@@ -26,8 +26,8 @@ def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = Fals
             errors.append(invalid(path, 0, problem))
         elif isinstance(count, int) and count < 0:
             errors.append(invalid(path, count, "should be a non-negative integer"))
-        elif isinstance(count, int) and count > _MOST:
-            errors.append(invalid(path, count, f"should be less than or equal to {_MOST}"))
+        elif isinstance(count, int) and count > _MAX_REPLICAS:
+            errors.append(invalid(path, count, f"should be less than or equal to {_MAX_REPLICAS}"))
     selector = scale.get("labelSelectorPath")
     if isinstance(selector, str):
         _, problem = _found(obj, selector, "string")

@@ -19,7 +19,7 @@ from wharfinger.control_plane.custom.embedded_objects import embedded_errors, em
 from wharfinger.control_plane.custom.lists import list_errors
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.control_plane.custom.replicas import scale_errors
-from wharfinger.control_plane.custom.values import ROOT, Checker, TooMuchError
+from wharfinger.control_plane.custom.values import ROOT, Checker, TooManyStepsError
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.status import FieldError
@@ -27,7 +27,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 
 MAX_ERRORS: Final = 1_000
 """The maximum number of errors that are reported for one object."""
-_MOST_COMPLETE: Final = 20_000
+_MAX_STATES: Final = 20_000
 """The maximum number of complete object states to remember; the same limit applies to incomplete states."""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
@@ -44,7 +44,7 @@ _States: TypeAlias = "OrderedDict[tuple[JsonValue, JsonValue], None]"
 
 def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:
     states[state] = None
-    while len(states) > _MOST_COMPLETE:
+    while len(states) > _MAX_STATES:
         states.popitem(last=False)
 
 
@@ -116,7 +116,7 @@ class CustomSchema:
         pair = None if old is None else Pair(obj, old, self._document)
         try:
             errors = self._status_errors(obj, pair) if subresource == "status" else self._errors(obj, pair)
-        except TooMuchError as error:
+        except TooManyStepsError as error:
             return Judgement([invalid(ROOT, "", str(error))])
         before = [] if old is None else list_errors(self._document, old)
         errors += [] if before else list_errors(self._document, obj)

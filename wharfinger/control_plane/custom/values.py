@@ -53,7 +53,7 @@ class Found:
         self.held += other.held
 
 
-class TooMuchError(Exception):
+class TooManyStepsError(Exception):
     """The validation of a value takes more than ``MAX_STEPS`` steps."""
 
 
@@ -64,7 +64,7 @@ _BRANCHES: Final = frozenset({*schemas.BRANCHES, "not"})
 class Checker:
     """The validator of a value; ``base`` is the path of the value in its object, "" for the whole object.
 
-    ``steps`` is the number of steps that are left. The methods raise TooMuchError if it becomes negative.
+    ``steps`` is the number of steps that are left. The methods raise TooManyStepsError if it becomes negative.
     """
 
     base: str = ""
@@ -78,7 +78,7 @@ class Checker:
         """Validate the value at ``path``, below ``base``. If ``pair`` shows that the value is unchanged, drop its errors."""
         self.steps -= 1
         if self.steps < 0:
-            raise TooMuchError(
+            raise TooManyStepsError(
                 f"the validation of the object takes more than {MAX_STEPS} steps; make the object smaller or its schema simpler"
             )
         found = _judged(self, schema, value, path, pair)

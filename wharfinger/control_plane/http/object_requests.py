@@ -104,7 +104,7 @@ class _Call(msgspec.Struct, frozen=True):
     route: ResourceRoute
     request: Request
     user: User
-    told: list[str] = msgspec.field(default_factory=list)
+    collected: list[str] = msgspec.field(default_factory=list)
     """The warnings for the client."""
 
     @property
@@ -173,12 +173,14 @@ class _Call(msgspec.Struct, frozen=True):
     @property
     def warnings(self) -> tuple[str, ...]:
         version = self.served.version.warning
-        return (version, *self.told) if version else tuple(self.told)
+        return (version, *self.collected) if version else tuple(self.collected)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """Return the options of a write, whose warnings are added to ``told``."""
+        """Return the options of a write, whose warnings are added to ``collected``."""
         agent = self.request.headers.get("user-agent", "")
-        return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
+        return parse_write_options(
+            self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.collected
+        )
 
 
 def handle_resource(
@@ -316,7 +318,7 @@ def _typed_body(call: _Call, encoding: Encoding) -> Body:
 
 def _delete(call: _Call) -> Answer:
     call.represented(_VIEWS)
-    options = replace(delete_options(call.request), warnings=call.told, user=call.user)
+    options = replace(delete_options(call.request), warnings=call.collected, user=call.user)
     answer = call.answered(delete(*call.place, options))
     left = options.not_orphaned and not options.dry_run and call.backend.get(*call.place[1:]) is not None
     return msgspec.structs.replace(answer, code=202) if left else answer
@@ -367,7 +369,7 @@ def _delete_collection(call: _Call) -> Answer:
     call.represented(_VIEWS)
     chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})
     chosen = replace(chosen, limit=chosen.limit or sys.maxsize)
-    options = replace(delete_options(call.request), warnings=call.told, user=call.user, each=True)
+    options = replace(delete_options(call.request), warnings=call.collected, user=call.user, each=True)
     page = list_page(call.backend, call.served, call.route.namespace, chosen)
     for item in page.items:
         metadata = find_object(item, "metadata")

@@ -245,7 +245,9 @@ class _Running:
                     self.scope.cancel(reason="the client is gone")
                     return
                 if isinstance(event, Arrived) and event.channel == Channel.STDIN and open_:
-                    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):  # a program need not read all
+                    with suppress(
+                        trio.BrokenResourceError, trio.ClosedResourceError
+                    ):  # a program may exit without reading all
                         await worker.send(event.data)
                 if isinstance(event, ChannelEnded) and event.channel == Channel.STDIN and open_:
                     open_ = False

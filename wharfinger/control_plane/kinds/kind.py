@@ -1,6 +1,7 @@
-"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ. Built-in kinds are rows of
-one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), and custom ones are created from their definitions
-(:mod:`~wharfinger.control_plane.catalog.custom_kinds`); all other code treats both in the same way.
+"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ.
+
+Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`). Custom kinds are created from their
+definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`). All other code handles both in the same way.
 """
 
 from collections.abc import Callable

@@ -40,7 +40,7 @@ from wharfinger.control_plane.wire.field_errors import (
     required,
     too_long,
 )
-from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
+from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS, FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, strings_of
 from wharfinger.kube.selectors import key_problems, value_problems
 
@@ -303,10 +303,10 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
     references = [item for item in owners if isinstance(item, dict)] if isinstance(owners, list) else []
     errors: list[FieldError] = []
     shown: list[JsonValue] = []
-    controller, said = "", 0
+    controller, size = "", 0
     for reference in references:
         errors += _reference_errors(reference)
-        if reference.get("controller") is not True or said > MOST_SAID:
+        if reference.get("controller") is not True or size > MAX_ERROR_CHARS:
             continue
         current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
         if controller:
@@ -314,7 +314,7 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
             why += f'Found "true" in references for {controller} and {current}'
             shown = shown or [_owner_form(item) for item in references]
             errors.append(invalid("metadata.ownerReferences", shown, why))
-            said += len(errors[-1].message)
+            size += len(errors[-1].message)
         else:
             controller = current
     return errors
@@ -363,14 +363,14 @@ def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: boo
 def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     """Return the warnings about finalizers of a custom object: their names should be a domain and a path."""
     known = strings_of(find(old, "metadata", "finalizers")) if old is not None else []
-    said = []
+    warnings = []
     for name in sorted({item for item in strings_of(find(new, "metadata", "finalizers")) if item not in known}):
-        said += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
+        warnings += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             path = "including a path (/) " if "." in name else ""
             what = f"prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
-            said.append(f"metadata.finalizers: {quoted(name)}: {what}")
-    return said
+            warnings.append(f"metadata.finalizers: {quoted(name)}: {what}")
+    return warnings
 
 
 def _change_errors(

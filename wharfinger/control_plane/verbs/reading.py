@@ -71,7 +71,7 @@ class Selection:
         for term in self.fields.terms:
             known = {"metadata.name": record.key.name, "metadata.namespace": record.key.namespace}.get(term.path)
             if known is None:
-                return self.fields.matches(record.passing())
+                return self.fields.matches(record.decode())
             if (known == term.value) is not term.equal:
                 return False
         return True
@@ -119,14 +119,14 @@ def presented(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _presented_record(served: Served, record: Record) -> JsonObject:
-    return presented(served, record.passing())
+    return presented(served, record.decode())
 
 
 def is_plain(served: Served, record: Record) -> bool:
     """Return whether a client that requests this kind and version gets the stored bytes unchanged."""
     if custom_of(served.version) is None:
         return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
-    obj = record.passing()
+    obj = record.decode()
     return presented(served, obj) is obj
 
 
@@ -151,10 +151,10 @@ def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
     """Return one item of a list; items of built-in kinds have no apiVersion and kind."""
     plain = is_plain(served, record)
     if served.kind.custom:
-        return msgspec.Raw(record.body) if plain else presented(served, record.passing())
+        return msgspec.Raw(record.body) if plain else presented(served, record.decode())
     if plain:
         return msgspec.Raw(b"{" + record.body[len(_kind_prefix(served.kind.kind, served.api_version)) :])
-    obj = presented(served, record.passing())
+    obj = presented(served, record.decode())
     return {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
 
 

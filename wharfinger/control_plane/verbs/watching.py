@@ -157,7 +157,7 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 def object_at(record: Record, revision: int) -> JsonObject:
     """Return an object with the resourceVersion ``revision``; ``record`` is its last state that the selectors match."""
-    obj = record.passing()
+    obj = record.decode()
     if record.revision == revision:
         return obj
     return {**obj, "metadata": {**find_object(obj, "metadata"), "resourceVersion": str(revision)}}

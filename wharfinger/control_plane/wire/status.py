@@ -13,7 +13,7 @@ from typing import Final
 from wharfinger.control_plane.kinds.kind import Kind
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
-MOST_SAID: Final = 8 * 1024 * 1024
+MAX_ERROR_CHARS: Final = 8 * 1024 * 1024
 """The maximum total length, in characters, of the errors of one object in an answer. kube-apiserver has no limit, and would run
 out of memory."""
 
@@ -143,7 +143,7 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
 def _within_limit(errors: Sequence[FieldError]) -> Sequence[FieldError]:
     """Return the first errors, up to the one that exceeds the limit of an answer."""
     sizes = accumulate(len(error.message) for error in errors)
-    last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
+    last = next((index for index, size in enumerate(sizes) if size > MAX_ERROR_CHARS), None)
     return errors if last is None else errors[: last + 1]
 
 

@@ -27,6 +27,9 @@ from wharfinger.debug.addresses import (
     VALIDATE,
     WHY,
 )
+from wharfinger.debug.encoding.node import OWN_FIELDS as NODE_FIELDS
+from wharfinger.debug.encoding.package import OWN_FIELDS as PACKAGE_FIELDS
+from wharfinger.debug.encoding.package import STATUS_FIELDS
 from wharfinger.debug.encoding.records import record_fields
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.runtime.daemon_details import (
@@ -130,21 +133,7 @@ def _answers() -> Mapping[str, object]:
 
 def _package(queue: type) -> type:
     place = {"version": (str, True), "digest": (str, True)}
-    status = ("state", "message", "tip", "conditions", "suspended", "maintenance", "progress", "warnings")
-    own = {
-        "settings",
-        "values",
-        "hooks",
-        "queue",
-        "unmatched",
-        "crds",
-        "labels",
-        "secrets",
-        "package",
-        "version",
-        "digest",
-    }
-    own |= {"installed_version", "installed_digest", *status}
+    own = PACKAGE_FIELDS.union(STATUS_FIELDS)
     every = _fields(PackageSnapshot)
     return _object(
         "Package",
@@ -153,7 +142,7 @@ def _package(queue: type) -> type:
             "labels": (dict[str, object], False),
             "definition": (_object("Definition", {"name": (str, True), **place}), True),
             "installed": (_object("Installed", place), True),
-            "status": (_object("PackageStatus", {key: every[key] for key in status}), True),
+            "status": (_object("PackageStatus", {key: every[key] for key in STATUS_FIELDS}), True),
             "settings": (dict[str, object], True),
             "values": (dict[str, object], True),
             "hooks": (_array(_record(HookSnapshot)), True),
@@ -172,11 +161,10 @@ def _node() -> type:
     needs = _mapping(_record(DependencySnapshot, without=("name",)))
     group = _object("Group", {"kind": (str, True), "name": (str, True), "members": (needs, True)})
     decision = _object("Decision", dict.fromkeys(("kind", "reason", "message"), (str, True)))
-    own = {"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"}
     return _object(
         "Node",
         {
-            **{key: found for key, found in _fields(NodeSnapshot).items() if key not in own},
+            **{key: found for key, found in _fields(NodeSnapshot).items() if key not in NODE_FIELDS},
             "decision": (decision, True),
             "dependencies": (needs, True),
             "declared_order": (int, True),

@@ -5,7 +5,7 @@ from typing import Final
 
 from wharfinger.debug.client.unknown_names import nearest_hint
 from wharfinger.debug.encoding.records import record_to_json
-from wharfinger.debug.listing.listing import Column, Listing, NotListedError, Row, Selection
+from wharfinger.debug.listing.listing import Column, Listing, NotListedError, Row, Selection, labels_of, short_digest
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.times import format_time
 from wharfinger.runtime.inspector import IndexSnapshot, Inspector, RepositorySnapshot, VersionSnapshot
@@ -14,7 +14,6 @@ _REPOSITORIES: Final = tuple(
     map(Column, ("NAME", "READY", "USERS", "PACKAGES", "VERSIONS", "SCANNED", "SOURCE", "MESSAGE"))
 )
 _VERSIONS: Final = tuple(map(Column, ("REPOSITORY", "PACKAGE", "VERSION", "CHANNELS", "DIGEST", "KUBERNETES", "NOTES")))
-_DIGEST_DIGITS: Final = 12
 
 
 def repositories_list() -> Listing:
@@ -59,7 +58,7 @@ def _repository_row(each: RepositorySnapshot) -> Row:
     scanned = format_time(each.scanned) if each.scanned is not None else "never"
     numbers = map(str, (each.users, len(each.packages), count))
     message = each.message if each.ready != "True" else ""
-    labels: JsonObject = {text.partition("=")[0]: text.partition("=")[2] for text in each.labels}
+    labels = labels_of(each.labels)
     cells = (each.name, each.ready, *numbers, scanned, each.source, message)
     return Row((each.name,), each.name, cells, record_to_json(each, without={"name"}), labels=labels)
 
@@ -110,7 +109,7 @@ def _version_cells(source: RepositorySnapshot, index: IndexSnapshot, each: Versi
         index.package,
         each.version,
         ",".join(each.channels),
-        each.digest.removeprefix("sha256:")[:_DIGEST_DIGITS],
+        short_digest(each.digest),
         each.kubernetes,
         "; ".join(notes),
     )

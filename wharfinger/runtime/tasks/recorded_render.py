@@ -71,10 +71,14 @@ class Recorded:
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
     """Return the fingerprint of everything that a render depends on, as far as the chart's templates can read it.
 
-    Four things do not count as inputs, so that their change does not cause another render: whether it is an install or an
-    upgrade; the program that renders; API versions of the cluster and values of the platform that no template reads, because they
-    change with every other package; and overrides, which are applied to a render afterwards. Raises FormatError for values that
-    have no canonical form.
+    Four things do not count as inputs, so their change does not cause another render:
+
+    * the kind of the operation, an install or an upgrade;
+    * the program that renders;
+    * API versions of the cluster and values of the platform that no template reads; they change with every other package;
+    * overrides, which are applied to a render afterwards.
+
+    Raises FormatError for values that have no canonical form.
     """
     use = use.with_values(request.values)
     parts: JsonObject = {

@@ -1,6 +1,6 @@
 """The internal form of definitions."""
 
-from wharfinger.control_plane.api.apiextensions.form import fields_said, shown_schema, shown_versions, spec_of
+from wharfinger.control_plane.api.apiextensions.form import set_field_names, shown_schema, shown_versions, spec_of
 from wharfinger.formats.json.value import JsonObject
 
 
@@ -35,4 +35,4 @@ def test_schemas_as_errors_show_them() -> None:
         }
     )
     assert shown["AdditionalProperties"] == {"Allows": False, "Schema": None}
-    assert fields_said({"type": "object", "nullable": False, "maximum": 1}) == ["Type", "Maximum"]
+    assert set_field_names({"type": "object", "nullable": False, "maximum": 1}) == ["Type", "Maximum"]

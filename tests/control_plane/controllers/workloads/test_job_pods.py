@@ -1,4 +1,4 @@
-"""Numbers of a Job's Pods, in short."""
+"""The short form of completion indexes."""
 
 import pytest
 

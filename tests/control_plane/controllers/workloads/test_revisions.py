@@ -1,4 +1,4 @@
-"""What revisions hold."""
+"""ControllerRevisions."""
 
 from trio.testing import MockClock
 

@@ -21,7 +21,7 @@ from wharfinger.formats.json.value import JsonObject
 
 RULE_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
-MOST: Final = 2**64 - 1
+MAX_COST: Final = 2**64 - 1
 """The upper limit of cost estimates, as in Go."""
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINES: Final = re.compile(r"[\n\r]+")
@@ -38,7 +38,7 @@ class TotalCost:
 
     def add(self, path: str, cost: int) -> None:
         """Add the cost of one expression."""
-        self.total = min(self.total + cost, MOST)
+        self.total = min(self.total + cost, MAX_COST)
         if cost >= TOTAL_LIMIT // 100:
             self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MAX_REPORTED]
 
@@ -66,7 +66,7 @@ class RuleScope:
     def child(self, schema: JsonObject) -> "RuleScope":
         """Return the scope of a member or an item."""
         times = _most_elements(self.schema)
-        count = None if self.cardinality is None or times is None else min(self.cardinality * times, MOST)
+        count = None if self.cardinality is None or times is None else min(self.cardinality * times, MAX_COST)
         kind = schemas.text(self.schema, "type")
         return RuleScope(schema, count, self.total, is_broken=self.is_broken or (kind != "" and kind not in _TYPES))
 
@@ -152,7 +152,7 @@ def _compiled_rule_errors(
 ) -> list[FieldError]:
     errors: list[FieldError] = []
     times = types.most_values if scope.cardinality is None else scope.cardinality
-    cost = min(rule.compiled.cost * times, MOST)
+    cost = min(rule.compiled.cost * times, MAX_COST)
     if cost > RULE_LIMIT and not suppressed:
         errors.append(forbidden(f"{path}.rule", cost_text("estimated rule cost", cost, RULE_LIMIT)))
     scope.total.add(f"{path}.rule", cost)

@@ -27,7 +27,7 @@ DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     **GROUP_DEFAULTS,
 }
 """The rules by group and kind."""
-TELLING_EMPTIES: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
+EMPTY_LISTS_KEPT: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): (
         ("spec", "behavior", "scaleDown", "policies"),
         ("spec", "behavior", "scaleUp", "policies"),
@@ -51,7 +51,7 @@ def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
     if is_builtin(group, version, kind):
         rule = DEFAULTS.get((group, kind))
         if rule is not None:
-            for path in TELLING_EMPTIES.get((group, kind), ()):
+            for path in EMPTY_LISTS_KEPT.get((group, kind), ()):
                 if find(obj, *path) == []:
                     as_object(find(formed, *path[:-1]), path[-2])[path[-1]] = []
             rule(formed)

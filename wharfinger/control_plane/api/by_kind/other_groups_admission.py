@@ -41,7 +41,7 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
     return {**ingress, "spec": {**(part(ingress, "spec") or {}), "ingressClassName": text(newest, "metadata", "name")}}
 
 
-def stamp_asker(admission: Admission, request: JsonObject) -> JsonObject:
+def record_requester(admission: Admission, request: JsonObject) -> JsonObject:
     """Write the user that makes a certificate request into its spec, in place of any user that the spec contains."""
     spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _REQUESTER}
     return {**request, "spec": {**spec, **user_info(admission.user)}}
@@ -72,7 +72,7 @@ GROUP_PLUGINS: Final[tuple[Plugin, ...]] = (
         "CertificateSubjectRestriction",
         frozenset({Operation.CREATE}),
         frozenset({"CertificateSigningRequest.certificates.k8s.io"}),
-        mutate=stamp_asker,
+        mutate=record_requester,
         check=check_subject,
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import age
 
@@ -88,12 +89,6 @@ def integer(obj: JsonValue, *path: str) -> int:
     """Return the integer at a path, 0 if it is absent."""
     found = find(obj, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-
-def objects(value: JsonValue, *path: str) -> list[JsonObject]:
-    """Return the objects of the list at a path."""
-    found = find(value, *path)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def strings(value: JsonValue) -> list[str]:

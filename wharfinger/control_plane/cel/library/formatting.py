@@ -22,7 +22,7 @@ _LONGEST: Final = 1024 * 1024
 
 
 def formatted(template: Value, values: Value) -> Value:
-    """Return the template with its clauses filled in. Raises CelError."""
+    """Return the template with its clauses replaced by the formatted values. Raises CelError."""
     items = operations.as_items(values)
     if not isinstance(template, str) or items is None:
         raise CelError(operations.NO_OVERLOAD)

@@ -30,7 +30,7 @@ _TYPES: Final = {tag: name for name, tag in _TAGS.items()}
 
 
 def _plain(value: Value) -> object:
-    """Convert a value to the form that the functions of ``formats`` take."""
+    """Convert a value to the form that the functions of ``formats.cel`` take."""
     if isinstance(value, Opaque):
         return {_TAGS[value.type_name]: value.content}
     return value
@@ -45,7 +45,7 @@ def _ours(value: object) -> Value:
 
 
 def _typed(function: Implementation, *types: str) -> Implementation:
-    """Adapt a function of ``formats`` to operands of these types; "" accepts any."""
+    """Adapt a function of ``formats.cel`` to operands of these types; "" accepts any type."""
 
     def run(*given: Value) -> Value:
         for value, wanted in zip(given, types, strict=False):

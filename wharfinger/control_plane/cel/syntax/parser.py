@@ -1,7 +1,7 @@
 """The parser, which turns the text of an expression into a tree and expands macros.
 
-A text that breaks the grammar raises :class:`NotAnExpressionError`; :func:`syntax_errors` then finds the wording of its
-errors. All other errors, such as reserved names, are collected in the result.
+A text that does not match the grammar raises :class:`NotAnExpressionError`; ``grammar_errors`` then finds the messages. All other
+errors, such as reserved names, are collected in the result.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from wharfinger.control_plane.cel.syntax.nodes import Call, Ident, ListNode, Lit
 from wharfinger.control_plane.cel.syntax.tokens import Token, TokenError, number, string, tokens
 
 MAX_DEPTH: Final = 60
-"""The limit of nested levels; each pair of parentheses is one level."""
+"""The maximum depth of nested expressions; each pair of parentheses is one level."""
 _RESERVED: Final = frozenset(
     [
         "as",
@@ -304,7 +304,7 @@ class _Parser:
 
 
 def _is_signed(word: Token) -> bool:
-    """Return whether a token is a number that may have a sign."""
+    """Return whether a token is a number to which a sign may belong."""
     return word.kind == "float" or (word.kind == "int" and word.text[-1] not in "uU")
 
 

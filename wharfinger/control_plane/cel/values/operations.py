@@ -74,7 +74,7 @@ def _equal_maps(one: CelMap | ObjectView, other: CelMap | ObjectView) -> bool:
 
 
 def compare(one: Value, other: Value) -> int:
-    """Return -1, 0 or 1. Raises CelError if the two have no order."""
+    """Return -1, 0 or 1 for a value that is less than, equal to or greater than the other. Raises CelError without an order."""
     if is_number(one) and is_number(other) and isinstance(one, int | float) and isinstance(other, int | float):
         if math.isnan(one) or math.isnan(other):
             raise CelError("NaN values cannot be ordered")
@@ -148,7 +148,7 @@ def add(one: Value, other: Value) -> Value:
 
 
 def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> list[Value]:
-    """Return the items of both lists. If the first list is a set, items that it already contains are not added again."""
+    """Return the items of both lists; items that a set already contains are not added to it again."""
     result = list(one)
     kind = list_kind(one)
     for item in other:

@@ -14,7 +14,6 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import (
     CRON_JOBS,
     JOBS,
-    controller_of,
     is_deleted,
     is_true,
     key_of,
@@ -46,8 +45,7 @@ class CronJobController:
         return Controller("CronJob", self.reconcile, {CRON_JOBS: itself, JOBS: self._of_job})
 
     def _of_job(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == CRON_JOBS:
             yield key
 

@@ -15,7 +15,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     NODES,
     PODS,
     annotation,
-    controller_of,
     generation_of,
     is_deleted,
     is_over,
@@ -59,8 +58,7 @@ class DaemonSetController:
         return Controller("DaemonSet", self.reconcile, wakes)
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == DAEMON_SETS:
             yield key
 

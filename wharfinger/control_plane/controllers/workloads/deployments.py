@@ -21,6 +21,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     key_of,
     labels_of,
     name_of,
+    number_in,
     owner_reference,
     replicas_of,
     with_fields,
@@ -87,9 +88,8 @@ class DeploymentController:
         return self._update_status(key, new, self._sets(deployment))
 
     def _of_set(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        if reference is not None:
-            key = self._state.owner_key(change.key.namespace, reference)
+        if controller_of(change.obj) is not None:
+            key = self._state.controller_key(change.obj)
             if key is not None and key.collection == DEPLOYMENTS:
                 yield key
         else:
@@ -103,15 +103,13 @@ class DeploymentController:
         """Return the Deployment's sets, oldest first; orphans that its selector matches are adopted."""
         owned = list(self._state.owned(REPLICA_SETS, deployment))
         selector = find(deployment, "spec", "selector")
-        for one in (
-            ()
-            if is_deleted(deployment)
-            else self._state.objects(REPLICA_SETS, key_of(DEPLOYMENTS, deployment).namespace)
-        ):
-            if controller_of(one) is None and not is_deleted(one) and selects(selector, labels_of(one)):
-                references = [*find_list(one, "metadata", "ownerReferences"), owner_reference(deployment)]
-                adopted = with_fields(one, ownerReferences=references)
-                owned.append(self._state.update(key_of(REPLICA_SETS, one), adopted))
+        if not is_deleted(deployment):
+            orphans = [
+                one
+                for one in self._state.objects(REPLICA_SETS, key_of(DEPLOYMENTS, deployment).namespace)
+                if controller_of(one) is None and not is_deleted(one) and selects(selector, labels_of(one))
+            ]
+            owned += [self._state.adopt(key_of(REPLICA_SETS, one), one, deployment) for one in orphans]
         return sorted(owned, key=lambda one: (find_str(one, "metadata", "creationTimestamp"), name_of(one)))
 
     def _new_of(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
@@ -301,8 +299,7 @@ def _plain_template(obj: JsonObject) -> JsonObject:
 
 
 def _revision(one: JsonObject) -> int:
-    text = annotation(one, REVISION)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return number_in(annotation(one, REVISION)) or 0
 
 
 def _annotated(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:

@@ -22,9 +22,7 @@ from wharfinger.control_plane.controllers.framework.objects import (
     key_of,
     labels_of,
     name_of,
-    owner_reference,
     replicas_of,
-    with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.pod_making import created_pod
@@ -76,10 +74,7 @@ class ReplicaSetController:
         """Return the set's Pods that have not ended; orphans that its selector matches are adopted."""
         owned = [pod for pod in self._state.owned(PODS, one) if not is_over(pod)]
         if not is_deleted(one):
-            for pod in self._orphans(one):
-                references = [*find_list(pod, "metadata", "ownerReferences"), owner_reference(one)]
-                adopted = with_fields(pod, ownerReferences=references)
-                owned.append(self._state.update(key_of(PODS, pod), adopted))
+            owned += [self._state.adopt(key_of(PODS, pod), pod, one) for pod in self._orphans(one)]
         return owned
 
     def _orphans(self, one: JsonObject) -> Iterable[JsonObject]:
@@ -94,9 +89,8 @@ class ReplicaSetController:
         ]
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        if reference is not None:
-            key = self._state.owner_key(change.key.namespace, reference)
+        if controller_of(change.obj) is not None:
+            key = self._state.controller_key(change.obj)
             if key is not None and key.collection == self._collection:
                 yield key
         else:

@@ -11,7 +11,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     CLAIMS,
     PODS,
     STATEFUL_SETS,
-    controller_of,
     generation_of,
     is_deleted,
     is_over,
@@ -53,8 +52,7 @@ class StatefulSetController:
         return Controller("StatefulSet", self.reconcile, {STATEFUL_SETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == STATEFUL_SETS:
             yield key
 

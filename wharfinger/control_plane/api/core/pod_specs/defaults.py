@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from wharfinger.control_plane.api.common.filling import fill
+from wharfinger.control_plane.api.common.filling import fill, objects
 from wharfinger.control_plane.api.core.pod_specs.amounts import container_amounts
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
@@ -35,13 +35,13 @@ def default_pod(pod: JsonObject) -> None:
         return
     spec.setdefault("enableServiceLinks", True)
     for name in ("initContainers", "containers"):
-        for container in _objects(spec.get(name)):
+        for container in objects(spec.get(name)):
             limits = find(container, "resources", "limits")
             resources = container.get("resources")
             if isinstance(limits, dict) and isinstance(resources, dict):
                 requests = resources.get("requests")
                 resources["requests"] = limits | (requests if isinstance(requests, dict) else {})
-            for port in _objects(container.get("ports")) if spec.get("hostNetwork") is True else ():
+            for port in objects(container.get("ports")) if spec.get("hostNetwork") is True else ():
                 if not port.get("hostPort"):
                     port["hostPort"] = port.get("containerPort")
     _default_pod_resources(spec)
@@ -93,19 +93,19 @@ def default_pod_template(template: JsonObject) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     fill(spec, restartPolicy="Always", terminationGracePeriodSeconds=30, dnsPolicy="ClusterFirst")
     fill(spec, securityContext={}, schedulerName="default-scheduler")
-    for volume in _objects(spec.get("volumes")):
+    for volume in objects(spec.get("volumes")):
         _default_volume(volume)
     for name in _CONTAINER_LISTS:
-        for container in _objects(spec.get(name)):
+        for container in objects(spec.get(name)):
             _default_container(container)
 
 
 def _default_container(container: JsonObject) -> None:
     fill(container, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
     fill(container, imagePullPolicy=_pull_policy(container.get("image")), resources={})
-    for port in _objects(container.get("ports")):
+    for port in objects(container.get("ports")):
         fill(port, protocol="TCP")
-    for variable in _objects(container.get("env")):
+    for variable in objects(container.get("env")):
         _default_field_ref(variable.get("valueFrom"))
         key = find(variable, "valueFrom", "fileKeyRef")
         if isinstance(key, dict):
@@ -137,13 +137,13 @@ def _default_volume(volume: JsonObject) -> None:
         source = volume.get(name)
         if isinstance(source, dict):
             fill(source, defaultMode=_FILE_MODE)
-    for item in _objects(find(volume, "downwardAPI", "items")):
+    for item in objects(find(volume, "downwardAPI", "items")):
         _default_field_ref(item)
-    for source in _objects(find(volume, "projected", "sources")):
+    for source in objects(find(volume, "projected", "sources")):
         token = source.get("serviceAccountToken")
         if isinstance(token, dict):
             fill(token, expirationSeconds=3600)
-        for item in _objects(find(source, "downwardAPI", "items")):
+        for item in objects(find(source, "downwardAPI", "items")):
             _default_field_ref(item)
     for name, defaults in _VOLUME_DEFAULTS.items():
         source = volume.get(name)
@@ -205,10 +205,6 @@ def _path_of(name: str) -> str:
 
 def _map(value: JsonValue) -> JsonObject:
     return dict(value) if isinstance(value, dict) else {}
-
-
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _fill_counts(obj: JsonObject, **values: JsonValue) -> None:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from wharfinger.control_plane.api.common.cells import NONE, condition, deleted, holds, integer, objects, said
+from wharfinger.control_plane.api.common.cells import NONE, condition, deleted, holds, integer, said
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import age
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from wharfinger.control_plane.api.common.filling import objects
 from wharfinger.control_plane.api.core.services.address_validation import strings
 from wharfinger.control_plane.objects.addresses import ip_text
 from wharfinger.control_plane.objects.amounts import number, text
@@ -20,7 +21,7 @@ from wharfinger.control_plane.objects.strategy import ClusterView
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.status import FieldError, StatusError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.json.value import JsonObject, JsonValue
 
 ADDRESSES: Final = ipaddress.IPv4Network("10.0.0.0/24")
 RESERVED: Final = "10.0.0.1"
@@ -83,8 +84,7 @@ def node_ports(services: Iterable[JsonObject]) -> set[int]:
 
 def ports_of(service: JsonObject) -> list[JsonObject]:
     """Return the ports in ``spec.ports``."""
-    found = find(service, "spec", "ports")
-    return [port for port in found if isinstance(port, dict)] if isinstance(found, list) else []
+    return objects(service, "spec", "ports")
 
 
 def give_addresses(service: JsonObject, spec: JsonObject, view: ClusterView) -> None:
