@@ -1,4 +1,4 @@
-"""The rules that are missing, read from the API server's own words."""
+"""The missing rules, read from messages of the API server."""
 
 import pytest
 import yaml
@@ -58,7 +58,7 @@ def test_a_rule_for_the_core_group_and_for_a_path() -> None:
     ]
 
 
-def test_a_judged_request_needs_to_create_what_it_created() -> None:
+def test_an_apply_that_created_its_object_needs_the_verb_create() -> None:
     apply, create = Access("", "pods", "patch", "a"), Access("", "pods", "create", "a")
     assert JudgedRequest("ann", "kubectl", apply, "x", 201).accesses() == (apply, create)
     assert JudgedRequest("ann", "kubectl", apply, "x", 200).accesses() == (apply,)
