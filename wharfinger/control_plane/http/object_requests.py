@@ -15,7 +15,7 @@ import msgspec
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.http.allowed_methods import check_method, nothing_there
+from wharfinger.control_plane.http.allowed_methods import check_method, unserved_resource_error
 from wharfinger.control_plane.http.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.control_plane.objects.name_rules import segment_name
 from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, PodCommand, asked_for
@@ -189,7 +189,7 @@ def handle_resource(
     """Answer a request for a resource. Raises StatusError, and NotServedError for an unknown resource."""
     served = backend.catalog.find(route.group, route.version, route.plural)
     if served is None:
-        raise nothing_there(route.group)
+        raise unserved_resource_error(route.group)
     call = _Call(backend, served, route, request, user)
     try:
         check_method(served, route, request.method)

@@ -17,7 +17,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
     entries = metadata.get("managedFields")
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         field = f"metadata.managedFields[{index}]"
-        if isinstance(entry, dict) and is_sound(entry):
+        if isinstance(entry, dict) and has_usual_form(entry):
             continue
         operation, manager = text(entry, "operation"), text(entry, "manager")
         if operation not in {"Apply", "Update"}:
@@ -30,7 +30,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
     return errors
 
 
-def is_sound(entry: JsonObject) -> bool:
+def has_usual_form(entry: JsonObject) -> bool:
     """Return whether an entry has the usual valid form, so that its details need no check."""
     manager, subresource = entry.get("manager"), entry.get("subresource")
     return (

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
-from wharfinger.control_plane.objects.managed_field_rules import is_sound, managed_fields_errors
+from wharfinger.control_plane.objects.managed_field_rules import has_usual_form, managed_fields_errors
 from wharfinger.control_plane.objects.name_rules import (
     NameRule,
     address_name,
@@ -46,9 +46,9 @@ from wharfinger.kube.selectors import key_problems, value_problems
 
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
-_UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
+_CHANGING: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
 """The fields that differ in the metadata of most updates."""
-_UNJUDGED: Final = "Pod"
+_UNVALIDATED: Final = "Pod"
 """The kind whose stored metadata may be invalid: the labels and annotations of a Binding are copied without validation."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
@@ -164,7 +164,7 @@ def updated_errors(
     (see the module).
     """
     rules = metadata_rules(kind)
-    if kind.group_kind != _UNJUDGED and is_as_stored(new, old):
+    if kind.group_kind != _UNVALIDATED and is_as_stored(new, old):
         return [error for letter in order if letter == "O" for error in own()]
     shared = _shared_errors(_metadata(new))
     changed = _change_errors(new, old, finalizers=False, shared=shared)
@@ -186,10 +186,14 @@ def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
     Metadata with finalizers or a name prefix is always checked again: some writes (``/status``) check these less strictly.
     """
     metadata, before = _metadata(new), _metadata(old)
-    if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
+    if (
+        metadata.get("finalizers")
+        or metadata.get("generateName")
+        or {**metadata, **_CHANGING} != {**before, **_CHANGING}
+    ):
         return False
     entries = metadata.get("managedFields")
-    return not isinstance(entries, list) or all(isinstance(entry, dict) and is_sound(entry) for entry in entries)
+    return not isinstance(entries, list) or all(isinstance(entry, dict) and has_usual_form(entry) for entry in entries)
 
 
 def core_meta_errors(
@@ -206,7 +210,7 @@ def core_meta_errors(
     """
     if old is not None and is_as_stored(obj, old):
         return []
-    return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
+    return _new_metadata_errors(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
 
 
 def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = True) -> list[FieldError]:
@@ -231,10 +235,12 @@ def _shared_errors(metadata: JsonObject) -> _Shared:
 
 
 def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject, shared: _Shared | None = None) -> list[FieldError]:
-    return _judged(obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers, shared=shared)
+    return _new_metadata_errors(
+        obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers, shared=shared
+    )
 
 
-def _judged(
+def _new_metadata_errors(
     obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizers: bool, shared: _Shared | None = None
 ) -> list[FieldError]:
     metadata = _metadata(obj)

@@ -36,13 +36,13 @@ def token_review(asked: Asked) -> JsonObject:
     admit(asked, review)
     audiences = tuple(str(item) for item in find_list(review, "spec", "audiences")) or (ISSUER,)
     try:
-        user, meant = _whose(asked.backend, token, audiences)
+        user, meant = _user_of_token(asked.backend, token, audiences)
     except TokenError as error:
         return {**review, "status": {"user": {}, "error": str(error)}}
     return {**review, "status": {"authenticated": True, "user": user_info(user), "audiences": list(meant)}}
 
 
-def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
+def _user_of_token(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
     if token.count(".") == 2:
         return TokenSigner(backend).verified(token, audiences)
     user = backend.by_token(token)

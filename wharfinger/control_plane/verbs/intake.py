@@ -87,10 +87,10 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
         raise _refused(served, str(error)) from error
     if version != served.version.name:
         raise _other_version(served, api_version)
-    return Decoded(headed(served, read.obj), read.strict)
+    return Decoded(with_header(served, read.obj), read.strict)
 
 
-def headed(served: Served, obj: JsonObject) -> JsonObject:
+def with_header(served: Served, obj: JsonObject) -> JsonObject:
     """Return the object with its kind, apiVersion and metadata first.
 
     An empty list of managed fields becomes ``[{}]``, which removes all of them.

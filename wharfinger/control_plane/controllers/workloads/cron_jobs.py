@@ -55,7 +55,7 @@ class CronJobController:
         if cron is None or is_deleted(cron):
             return None
         cron = self._with_current_status(key, cron)
-        self._forget(cron)
+        self._delete_old_jobs(cron)
         if find(cron, "spec", "suspend") is True:
             return None
         try:
@@ -131,7 +131,7 @@ class CronJobController:
                 message = f"Saw completed job: {name_of(job)}, condition: {how}"
                 self._state.record_event(cron, _COMPONENT, "SawCompletedJob", message)
 
-    def _forget(self, cron: JsonObject) -> None:
+    def _delete_old_jobs(self, cron: JsonObject) -> None:
         jobs = sorted(self._state.owned(JOBS, cron), key=lambda job: find_str(job, "status", "startTime"))
         for kind, field, default in (
             ("Complete", "successfulJobsHistoryLimit", 3),

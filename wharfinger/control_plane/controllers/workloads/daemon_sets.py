@@ -28,7 +28,12 @@ from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.kubelet.nodes import affine_node, fits
 from wharfinger.control_plane.controllers.workloads.pod_making import pod_of_template
 from wharfinger.control_plane.controllers.workloads.replica_sets import available_in_s
-from wharfinger.control_plane.controllers.workloads.revisions import forget_old, names, revision_of_pod, synced
+from wharfinger.control_plane.controllers.workloads.revisions import (
+    delete_old_revisions,
+    ensure_revision,
+    revision_hashes,
+    revision_of_pod,
+)
 from wharfinger.control_plane.controllers.workloads.rolling import share
 from wharfinger.control_plane.controllers.workloads.template_hash import revision_data, template_hash
 from wharfinger.control_plane.storage.interface import Change, Key
@@ -75,7 +80,7 @@ class DaemonSetController:
         labels = labels_of(template) | {"controller-revision-hash": digest}
         generation = annotation(one, _GENERATION)
         annotations: JsonObject = {_GENERATION: generation} if generation else {}
-        made = synced(self._state, one, revision_data(template), labels, digest, annotations)
+        made = ensure_revision(self._state, one, revision_data(template), labels, digest, annotations)
         if made is not None:
             digest = find_str(labels_of(made), "controller-revision-hash") or digest
         nodes = self._nodes(one)
@@ -83,7 +88,7 @@ class DaemonSetController:
         pods = self._pods(one)
         status, again_s = _status(self._state, one, pods, nodes, digest)
         self._state.set_status(key, one, status)
-        forget_old(self._state, one, {f"{name_of(one)}-{used}" for used in (digest, *names(pods))})
+        delete_old_revisions(self._state, one, {f"{name_of(one)}-{used}" for used in (digest, *revision_hashes(pods))})
         return again_s
 
     def _pods(self, one: JsonObject) -> list[JsonObject]:

@@ -73,10 +73,10 @@ class DeploymentController:
             return None
         sets = self._sets(deployment)
         if is_deleted(deployment):
-            return self._update_status(key, self._new_of(deployment, sets), sets, rolls=False)
+            return self._update_status(key, self._current_set(deployment, sets), sets, rolls=False)
         deployment = self._with_pause_condition(key, deployment)
         if find(deployment, "spec", "paused") is True or self._was_scaled(deployment, sets):
-            new = self._found(key, deployment, sets, make=False)
+            new = self._find_or_create(key, deployment, sets, make=False)
             self._scale(key, new)
             if find(deployment, "spec", "paused") is True:
                 self._clean_up(key, new)
@@ -112,23 +112,23 @@ class DeploymentController:
             owned += [self._state.adopt(key_of(REPLICA_SETS, one), one, deployment) for one in orphans]
         return sorted(owned, key=lambda one: (find_str(one, "metadata", "creationTimestamp"), name_of(one)))
 
-    def _new_of(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
+    def _current_set(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
         """Return the set of the current template."""
         wanted = _plain_template(deployment)
         return next((one for one in sets if _plain_template(one) == wanted), None)
 
-    def _found(
+    def _find_or_create(
         self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], *, make: bool = True
     ) -> JsonObject | None:
         """Return the set of the current template with its revision and annotations updated.
 
         A missing set is created if ``make`` is true.
         """
-        new = self._new_of(deployment, sets)
+        new = self._current_set(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1
         if new is None:
-            return self._made(key, deployment, sets, revision) if make else None
-        annotated = _annotated(deployment, new, revision, exists=True)
+            return self._create_set(key, deployment, sets, revision) if make else None
+        annotated = _annotations_of_set(deployment, new, revision, exists=True)
         wait_s = find(deployment, "spec", "minReadySeconds")
         if annotated != find_object(new, "metadata", "annotations") or wait_s != find(new, "spec", "minReadySeconds"):
             spec = {**find_object(new, "spec"), "minReadySeconds": wait_s}
@@ -143,7 +143,9 @@ class DeploymentController:
         self._with_revision(key, annotation(new, REVISION), condition)
         return new
 
-    def _made(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], revision: int) -> JsonObject | None:
+    def _create_set(
+        self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], revision: int
+    ) -> JsonObject | None:
         collisions = find(deployment, "status", "collisionCount")
         digest = template_hash(
             find(deployment, "spec", "template"), collisions if isinstance(collisions, int) else None
@@ -151,7 +153,7 @@ class DeploymentController:
         new = _new_set(deployment, digest)
         replicas = rolling.new_set_replicas(deployment, sets, 0)
         new = {**new, "spec": find_object(new, "spec") | {"replicas": replicas}}
-        new = with_fields(new, annotations=_annotated(deployment, new, revision, exists=False))
+        new = with_fields(new, annotations=_annotations_of_set(deployment, new, revision, exists=False))
         made = self._state.create(new)
         if made is None:
             if self._state.get(key_of(REPLICA_SETS, new)) is not None:
@@ -186,7 +188,7 @@ class DeploymentController:
     # -- strategies
 
     def _roll(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
-        new = self._found(key, deployment, sets)
+        new = self._find_or_create(key, deployment, sets)
         if new is None:
             return None
         old = [one for one in sets if name_of(one) != name_of(new)]
@@ -202,14 +204,14 @@ class DeploymentController:
         return new
 
     def _recreate(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
-        new = self._new_of(deployment, sets)
+        new = self._current_set(deployment, sets)
         old = [one for one in sets if new is None or name_of(one) != name_of(new)]
         active = [one for one in old if replicas_of(one)]
         for one in active:
             self._scaled(deployment, one, 0)
         if active or any(find_int(one, "status", "replicas") for one in old):
-            return self._found(key, deployment, sets, make=False)
-        new = self._found(key, deployment, sets)
+            return self._find_or_create(key, deployment, sets, make=False)
+        new = self._find_or_create(key, deployment, sets)
         if new is not None and replicas_of(new) != replicas_of(deployment):
             new = self._scaled(deployment, new, replicas_of(deployment))
         self._clean_up(key, new)
@@ -302,7 +304,7 @@ def _revision(one: JsonObject) -> int:
     return number_in(annotation(one, REVISION)) or 0
 
 
-def _annotated(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
+def _annotations_of_set(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
     """Return a set's annotations: those of the Deployment, its revision, its earlier revisions, and for a new set its scale."""
     given = find_object(deployment, "metadata", "annotations")
     copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}

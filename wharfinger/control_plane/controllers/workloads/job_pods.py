@@ -61,7 +61,7 @@ def completed_indexes(obj: JsonObject) -> set[int]:
     return found
 
 
-def listed(indexes: set[int]) -> str:
+def format_indexes(indexes: set[int]) -> str:
     """Format indexes in their short form: ``0-2,5``."""
     parts: list[str] = []
     ordered = sorted(index for index in indexes if index >= 0)

@@ -29,9 +29,9 @@ from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.job_pods import (
     FINALIZER,
     completed_indexes,
+    format_indexes,
     index_of,
     job_pod,
-    listed,
     wanted_indexes,
 )
 from wharfinger.control_plane.controllers.workloads.replica_sets import MOST_PODS
@@ -71,7 +71,7 @@ class JobController:
         """Take one step in the execution of one Job."""
         job = self._state.get(key)
         if job is None or is_deleted(job):
-            self._abandon(key)
+            self._release_all(key)
             return None
         if find_str(job, "spec", "managedBy", default=OWN_MANAGER) != OWN_MANAGER:
             return None
@@ -151,7 +151,7 @@ class JobController:
             done = completed_indexes(job) | {
                 index_of(pod) for pod in pods if find(pod, "status", "phase") == "Succeeded"
             }
-            status["completedIndexes"] = listed(done)
+            status["completedIndexes"] = format_indexes(done)
             status["succeeded"] = len(done)
             if not done:
                 del status["completedIndexes"], status["succeeded"]
@@ -236,7 +236,7 @@ class JobController:
             if everything or is_over(found) or is_deleted(found):
                 self._state.remove_finalizer(key, found, FINALIZER)
 
-    def _abandon(self, key: Key) -> None:
+    def _release_all(self, key: Key) -> None:
         """Release the Pods of a Job that no longer exists or is being deleted."""
         for pod in self._state.objects(PODS, key.namespace):
             if labels_of(pod).get("batch.kubernetes.io/job-name") == key.name and _is_tracked(pod):

@@ -112,7 +112,7 @@ class ReplicaSetController:
             if pod is None:
                 return None
             self._state.record_event(one, component, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
-        for pod in sorted(pods, key=_rank)[: max(len(pods) - wanted, 0)]:
+        for pod in sorted(pods, key=_deletion_order)[: max(len(pods) - wanted, 0)]:
             self._state.delete(key_of(PODS, pod), pod)
             self._state.record_event(one, component, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
         return None
@@ -125,7 +125,7 @@ def selector_of(one: JsonObject) -> JsonValue:
     return find(one, "spec", "selector")
 
 
-def _rank(pod: JsonObject) -> tuple[bool, bool, str]:
+def _deletion_order(pod: JsonObject) -> tuple[bool, bool, str]:
     """Return the order of deletion: unscheduled before scheduled, not ready before ready, then by name."""
     return bool(find_str(pod, "spec", "nodeName")), is_true(pod, "Ready"), name_of(pod)
 
