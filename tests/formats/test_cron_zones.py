@@ -1,8 +1,8 @@
 """Schedules around clock changes, as a table: four zones, both directions, every kind of schedule.
 
 The rule is in :mod:`wharfinger.formats.cron`. If the hour is fixed, a schedule means wall-clock times: a skipped time runs right
-after the gap, and a repeated time runs at its first occurrence. If the hour is ``*``, every elapsed hour counts. ``@every`` does not
-depend on the wall clock.
+after the gap, and a repeated time runs at its first occurrence. If the hour is ``*``, every elapsed hour counts. ``@every`` does
+not depend on the wall clock.
 """
 
 import itertools
