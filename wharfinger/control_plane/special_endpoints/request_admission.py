@@ -1,41 +1,66 @@
-"""The admission of reviews: webhooks are called for reviews as they are for stored objects, but policies do not apply.
+"""The admission of requests that storage does not answer: reviews, evictions, bindings and tokens; connections are in
+:mod:`~wharfinger.control_plane.special_endpoints.connections`.
 
-Policies are left out, because one that intercepts reviews may break the cluster (kube-apiserver,
-``pkg/kubeapiserver/admission/exclusion``). Mutating webhooks change a review before it is checked, and validating ones judge it
-after that, before it is answered.
+Mutating policies and webhooks change the object before it is checked, and validating ones judge it after that, before anything is
+done. Policies do not apply to reviews, because one that intercepts reviews may break the cluster (kube-apiserver,
+``pkg/kubeapiserver/admission/exclusion``).
 """
 
+from collections.abc import Callable
 from functools import partial
 
-from wharfinger.control_plane.api.common.admission import Admission, Mutation, Operation
+from wharfinger.control_plane.api.common.admission import Admission, Form, Mutation, Operation, Policies
+from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.special_endpoints.endpoint import Asked
 from wharfinger.control_plane.verbs.creation import completed
 from wharfinger.formats.json.value import JsonObject, find_str
 
 
-def changed(asked: Asked, review: JsonObject) -> JsonObject:
-    """Return the review with the changes of mutating webhooks. Raises StatusError, and VerdictsNeededError."""
+def changed(asked: Asked, obj: JsonObject, form: Served | None = None) -> JsonObject:
+    """Return the object with the changes of mutating policies and webhooks. Raises StatusError, and VerdictsNeededError.
+
+    ``form`` is the kind of the object, if it is not the kind of the resource.
+    """
     policies = asked.backend.policies
     if policies is None:
-        return review
-    mutation = Mutation(partial(completed, asked.served, asked.backend.now()))
-    review = policies.mutate(_admission(asked, review), mutation) or review
-    if mutation.wanted:
-        mutation.second = True
-        review = policies.mutate(_admission(asked, review), mutation) or review
-    return review
+        return obj
+    completing = partial(completed, form or asked.served, asked.backend.now())
+    return mutated(policies, lambda each: _admission(asked, each, form), completing, obj)
 
 
-def admit(asked: Asked, review: JsonObject) -> None:
-    """Call the validating webhooks for a review. Raises StatusError, and VerdictsNeededError."""
+def mutated(
+    policies: Policies,
+    admission_of: Callable[[JsonObject], Admission],
+    completing: Callable[[str, JsonObject], JsonObject],
+    obj: JsonObject,
+) -> JsonObject:
+    """Return an object after all mutating policies and webhooks, in one or two rounds. Raises StatusError, and
+    VerdictsNeededError.
+    """
+    by_policies, by_webhooks = Mutation(completing), Mutation(completing)
+
+    def once(obj: JsonObject) -> JsonObject:
+        obj = policies.mutate_by_policies(admission_of(obj), by_policies) or obj
+        return policies.mutate(admission_of(obj), by_webhooks) or obj
+
+    obj = once(obj)
+    if by_policies.wanted or by_webhooks.wanted:
+        by_policies.second = by_webhooks.second = True
+        obj = once(obj)
+    return obj
+
+
+def admit(asked: Asked, obj: JsonObject, form: Served | None = None) -> None:
+    """Have validating policies and webhooks judge the object. Raises StatusError, and VerdictsNeededError."""
     if asked.backend.policies is not None:
-        asked.backend.policies.enforce(_admission(asked, review))
+        asked.backend.policies.enforce(_admission(asked, obj, form))
 
 
-def _admission(asked: Asked, review: JsonObject) -> Admission:
-    options, name = asked.options, find_str(review, "metadata", "name")
+def _admission(asked: Asked, obj: JsonObject, form: Served | None) -> Admission:
+    options, name = asked.options, asked.name or find_str(obj, "metadata", "name")
     return Admission(
-        asked.backend, options.user, asked.served.kind, Operation.CREATE, "", asked.namespace, name, review, None,
+        asked.backend, options.user, asked.served.kind, Operation.CREATE, asked.subresource, asked.namespace, name, obj, None,
         dry_run=options.dry_run, warnings=options.warnings, version=asked.served.version.name,
         policies=asked.backend.policies, asked=options.asked, own=options.own,
+        form=None if form is None else Form(form.kind, form.version),
     )  # fmt: skip
