@@ -28,7 +28,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         (
             "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
             "tests/runtime/scheduler/test_machine.py::test_a_run_that_was_superseded_completes_nothing",
-            "tests/queue/test_service.py::test_no_one_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does",
+            "tests/queue/test_service.py::test_on_done_is_not_called_if_the_run_cancels_its_own_scope",
         ),
     ),
     3: (
@@ -68,7 +68,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     7: (
         "stopping one queue holds every other, and gives up on its worker",
         (
-            _STOPPING + "test_removing_a_queue_interrupts_and_waits_and_holds_up_no_other",
+            _STOPPING + "test_removing_a_queue_interrupts_its_tasks_and_delays_no_other_queue",
             _STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",
         ),
     ),

@@ -1,4 +1,4 @@
-"""The rules that are missing, read from the API server's own words."""
+"""The missing rules, read from messages of the API server."""
 
 import pytest
 import yaml
@@ -40,7 +40,7 @@ def test_other_refusals_name_none() -> None:
 def test_the_rule_of_a_remedy_can_be_pasted() -> None:
     words = Refusal(ACCOUNT, Access("apps", "deployments", "patch", "shop")).remedy()
     said, _, rule = words.partition(": ")
-    assert said == "missing is a rule in a Role of the namespace shop that is bound to the ServiceAccount shop/deployer"
+    assert said == "add this rule to a Role of the namespace shop that is bound to the ServiceAccount shop/deployer"
     assert yaml.safe_load(rule) == [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]}]
 
 
@@ -67,7 +67,7 @@ def test_a_rule_for_the_core_group_and_for_a_path() -> None:
     ]
 
 
-def test_a_judged_request_needs_to_create_what_it_created() -> None:
+def test_an_apply_that_created_its_object_needs_the_verb_create() -> None:
     apply, create = Access("", "pods", "patch", "a"), Access("", "pods", "create", "a")
     assert JudgedRequest("ann", "kubectl", apply, "x", 201).accesses() == (apply, create)
     assert JudgedRequest("ann", "kubectl", apply, "x", 200).accesses() == (apply,)

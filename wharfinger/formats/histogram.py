@@ -32,6 +32,6 @@ class Histogram:
 
 
 def samples_of(bounds: tuple[float, ...]) -> int:
-    """Return the number of lines that a histogram takes: one for each bucket, and one each for all values, the sum and the
-    count."""
+    """Return the number of lines that a histogram takes: one for each bucket, and one each for the bucket of all values,
+    the sum and the count."""
     return len(bounds) + 3

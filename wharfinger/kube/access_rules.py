@@ -59,11 +59,11 @@ class Refusal:
             access = IMPERSONATE
         who = f"ServiceAccount {account}" if account is not None else f"user {self.user}"
         place = f"a Role of the namespace {access.namespace}" if access.namespace else "a ClusterRole"
-        return f"missing is a rule in {place} that is bound to the {who}: {access.rule()}"
+        return f"add this rule to {place} that is bound to the {who}: {access.rule()}"
 
 
 def refusal_of(message: str) -> Refusal | None:
-    """Return the refusal that a message of the API server (403) is about; None if it is about something else."""
+    """Return the refusal that a message of the API server (403) reports; None if it reports something else."""
     if (found := _REFUSED.search(message)) is not None:
         access = Access(found["group"], found["resource"], found["verb"], found["namespace"] or "")
         return Refusal(found["user"], access)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.offline.building_command import BuildError, run_build, tell
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
 from wharfinger.offline.output.documents import json_documents, yaml_documents
@@ -54,8 +54,7 @@ def build(args: argparse.Namespace) -> int:
             write_folder(folder, result.manifests)
         else:
             text = json_documents if args.format == "json" else yaml_documents
-            sys.stdout.write(encodable(text(result.objects), sys.stdout.encoding or "utf-8"))
-            sys.stdout.flush()
+            write_text(sys.stdout, text(result.objects))
     except (OptionError, BuildError, FolderError) as error:
         tell(f"error: {error}")
         return EXIT_USAGE

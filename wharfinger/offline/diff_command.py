@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import trio
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.offline.building_command import (
     BuildError,
     build_paths,
@@ -92,11 +92,10 @@ def diff(args: argparse.Namespace) -> int:
         text = diff_html(comparison)
     else:
         text = unified(comparison, coloured=sys.stdout.isatty())
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, text)
     lines = (*summary_lines(comparison), *_unchanged_lines(sides))
     if sides.before.failed:
-        tell(f"the side that is compared with, {args.against}:\n{report_text(sides.before)}the path itself:")
+        tell(f"problems of the other side, {args.against}:\n{report_text(sides.before)}problems of the paths:")
     tell(report_text(sides.after) + "".join(f"{line}\n" for line in lines))
     if sides.before.failed or sides.after.failed:
         return EXIT_FAILED

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import write_text
 from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.building_command import BuildError, run_build, tell
 from wharfinger.offline.options import OptionError, add_filter, add_options, add_path, read_options
@@ -47,7 +47,7 @@ _OUTPUTS: Final[Mapping[str, Callable[[Sequence[Node]], str]]] = {
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``wharfinger tree``."""
     parser.description = (
-        "Build paths, and show its sources, Kustomizations, releases and packages: the state of each, the number of "
+        "Build paths, and show their sources, Kustomizations, releases and packages: the state of each, the number of "
         "objects that it makes, and the file that declares it; or draw their dependencies. "
         "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
     )
@@ -86,7 +86,6 @@ def tree(args: argparse.Namespace) -> int:
         text = "".join(f"{printable(image)}\n" for image in images)
     else:
         text = _OUTPUTS[args.output](nodes)
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
-    sys.stdout.flush()
+    write_text(sys.stdout, text)
     tell(report_text(result))
     return EXIT_FAILED if result.failed else 0

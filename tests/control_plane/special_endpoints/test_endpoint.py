@@ -2,7 +2,7 @@ from wharfinger.control_plane.catalog.catalog import Catalog
 from wharfinger.control_plane.special_endpoints.endpoint import asked_for
 
 
-def test_answerers_are_named_by_kind_and_subresource() -> None:
+def test_functions_are_registered_by_kind_and_subresource() -> None:
     served = Catalog().find("", "v1", "pods")
 
     assert served is not None

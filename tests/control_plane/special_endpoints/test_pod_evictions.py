@@ -1,4 +1,4 @@
-"""Evictions and bindings, beside the recordings."""
+"""Evictions and bindings, in addition to the recordings."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def asked(view: Backend, body: JsonObject | None = None) -> Asked:
     return Asked(view, builtin("", "v1", "pods"), "n", "p", "eviction", "POST", sent, options, {})
 
 
-def test_a_budget_is_used_up() -> None:
+def test_evictions_count_against_the_budget() -> None:
     view = cluster(pod(), disruptionsAllowed=1)
     assert find(evict(asked(view)), "status") == "Success"
     left = view.object("policy", "poddisruptionbudgets", "n", "b")
@@ -42,7 +42,7 @@ def test_a_budget_is_used_up() -> None:
     assert view.object("", "pods", "n", "p") is None
 
 
-def test_a_pod_that_is_not_ready_is_not_guarded() -> None:
+def test_the_budget_does_not_protect_unready_pods() -> None:
     view = cluster(pod(conditions=[]), currentHealthy=1, desiredHealthy=1)
     assert find(evict(asked(view)), "status") == "Success"
 

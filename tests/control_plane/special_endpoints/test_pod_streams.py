@@ -1,4 +1,4 @@
-"""Looking into Pods, beside the recordings: the simulated ones."""
+"""Access to simulated Pods, which no recording has."""
 
 import pytest
 

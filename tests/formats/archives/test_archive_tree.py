@@ -140,7 +140,7 @@ def test_an_entry_may_not_change_its_type() -> None:
 def test_hard_links_name_a_file_before_them() -> None:
     assert place(file("d/a"), hard("b", "./d/a"))[1].source == ("d", "a")
     for before, target in [((), "a"), ((folder("a"),), "a"), ((link("a", "b"),), "a"), ((file("a"),), "a/b"), ((), "")]:
-        assert "which is no file before it" in refused(*before, hard("x", target))
+        assert "which is not a file earlier" in refused(*before, hard("x", target))
     assert "is a hard link to itself" in refused(file("a"), hard("a", "a"))
 
 
@@ -176,7 +176,7 @@ def test_links_out_of_the_tree(name: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("/etc/passwd", "is a symbolic link to the absolute '/etc/passwd'"),
+        ("/etc/passwd", "is a symbolic link to the absolute path '/etc/passwd'"),
         ("", "is a symbolic link to nothing"),
         ("a\0b", "has a control character"),
         ("a/" * 101, "has a target longer than 200 bytes"),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.programs import ROOT
 from wharfinger.formats.cel.engine import CelError, OutOfMemoryError, compile_expression, error_text
-from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, LENT, MATCHES
+from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, MATCHES, STRING_FUNCTIONS
 from wharfinger.formats.json.value import JsonValue
 
 SETTINGS: Final[JsonValue] = {
@@ -122,8 +122,8 @@ REFUSED: Final = {
     "nope == 1": "undeclared reference to 'nope'",
     "self.nope()": "undeclared reference to 'nope'",
     "'a' > 1": "found no matching overload for '_>_' applied to '\\(string, int\\)'",
-    "'text'": "gives string, not bool",
-    "1 + 1": "gives int, not bool",
+    "'text'": "returns string, not bool",
+    "1 + 1": "returns int, not bool",
     "(" * 100 + "true" + ")" * 100: "recursion limit",
     "+".join(["1"] * 1000) + " > 0": "recursion depth",
     "true" + " " * 100_000: "codepoint limit",
@@ -140,7 +140,7 @@ NO_ANSWER: Final = {
     "['a'].sum() == 1": "sum: sum\\(\\) adds numbers",
     "[9223372036854775807, 1].sum() == 1": "sum: integer overflow",
     "quantity('x').sign() == 1": "quantity: not a quantity",
-    "quantity('1').isLessThan(semver('1.0.0'))": "isLessThan: expected what quantity\\(\\) gives",
+    "quantity('1').isLessThan(semver('1.0.0'))": "isLessThan: expected the result of quantity\\(\\)",
     "ip('1.2.3').family() == 4": "ip: not an IP address",
     "'a'.find('(') == ''": "find: invalid arguments",
     "'%s'.format([duration('1h')]).indexOf('s') == 4": "format: invalid arguments",
@@ -221,7 +221,7 @@ def test_a_value_that_has_no_place_in_the_language(value: JsonValue, self_type: 
 def test_texts_in_place_of_answers() -> None:
     told = compile_expression("'at most ' + string(self.maxReplicas)", self_type="", result="string")
     assert told.evaluate(SETTINGS, None) == "at most 5"
-    with pytest.raises(CelError, match="gives bool, not string"):
+    with pytest.raises(CelError, match="returns bool, not string"):
         compile_expression("true", self_type="", result="string")
 
 
@@ -248,7 +248,7 @@ def test_old_values_that_may_be_missing() -> None:
     assert rule.evaluate(2, None) is False
     assert rule.evaluate(11, None) is True
     for text in ("true) || (oldSelf.hasValue()", "oldSelf.hasValue() ? 'a' : 'b'"):
-        with pytest.raises(CelError, match=r"Syntax error|gives string"):
+        with pytest.raises(CelError, match=r"Syntax error|returns string"):
             compile_expression(text, self_type="", result="bool", optional_old=True)
     assert not compile_expression("self > 1", self_type="", result="bool", optional_old=True).uses_old
 
@@ -304,7 +304,7 @@ def test_the_page_lists_what_is_known() -> None:
     known = page.partition("## What is known in a rule")[2].partition("\n## ")[0]
     for overload in (*FUNCTIONS, *INDEXES):
         assert f"`{overload.name}`" in known
-    for name, *_ in (*LENT, *MATCHES):
+    for name, *_ in (*STRING_FUNCTIONS, *MATCHES):
         assert f"`{name}`" in known
     missing = page.partition("## What is missing")[2].partition("\n## ")[0]
     for name in (

@@ -90,5 +90,5 @@ def test_parts_and_order_of_versions() -> None:
 
 @pytest.mark.parametrize("value", [{}, {"quantity": 1}, {"ip": "1"}, {"quantity": "1/1", "more": ""}])
 def test_what_is_no_value_of_the_type(value: q.Tagged) -> None:
-    with pytest.raises(ValueError, match=r"expected what quantity\(\) gives"):
+    with pytest.raises(ValueError, match=r"expected the result of quantity\(\)"):
         q.sign(value)

@@ -182,8 +182,8 @@ def test_what_is_wrong_with_rules_themselves() -> None:
     checked = compiled(schema).checked()
     assert [(finding.at, finding.message.partition("; ")[0][:72]) for finding in checked.findings] == [
         (f"properties.a.{K}[0]", "does not compile: 1:6: found no matching overload for '_>_' applied to '"),
-        (f"properties.a.{K}[2]", "its messageExpression does not compile: gives int, not string"),
-        (f"properties.b.items.{K}[0]", "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so o"),
+        (f"properties.a.{K}[2]", "its messageExpression does not compile: returns int, not string"),
+        (f"properties.b.items.{K}[0]", "uses oldSelf inside a list that is not a map (x-kubernetes-list-type), s"),
         (f"allOf[0].{K}[0]", "does not compile: 1:11: undeclared reference to 'nope'"),
         (f"additionalProperties.{DECKHOUSE}[0]", checked.findings[4].message.partition("; ")[0][:72]),
         (f"items[1].{DECKHOUSE}[0]", "does not compile: 1:1: undeclared reference to 'nope'"),

@@ -33,7 +33,7 @@ VALUE = {"s": SECRET, "n": 22222, "o": {SECRET: [SECRET]}, "a": [SECRET]}
         ("path(.s | ascii_downcase)", "Invalid path expression"),
         (".s | fromjson", "a text is not JSON"),
         ('.s | strptime("%Y")', "a date does not match the format"),
-        ('.s | test("(hunter22")', "Regex failure: the pattern is none"),
+        ('.s | test("(hunter22")', "Regex failure: the pattern is not valid"),
         (".n | explode", "explode input must be a string"),
         ("error(.s)", UNKNOWN),
         ("error(.o)", UNKNOWN),

@@ -33,5 +33,5 @@ def test_equal_texts_are_equal() -> None:
 
 
 def test_who_vouched_wrongly_hears_of_it() -> None:
-    with pytest.raises(JsonError, match="a document that was kept"):
+    with pytest.raises(JsonError, match="a stored document"):
         PackedJson(b"[1").value()

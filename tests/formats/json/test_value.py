@@ -26,6 +26,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
     need_str,
+    strings_of,
     to_json,
     type_name,
 )
@@ -288,3 +289,8 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     except JsonError:
         return
     assert canonical_json(decode(canonical_json(value))) == canonical_json(value)
+
+
+@pytest.mark.parametrize(("value", "found"), [(["a", 1, "b", None], ["a", "b"]), ("a", []), (None, []), ({"a": 1}, [])])
+def test_strings_of_a_list(value: JsonValue, found: list[str]) -> None:
+    assert strings_of(value) == found

@@ -8,8 +8,9 @@ from tests.formats.support.values import json_values
 from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.conversion import to_json_schema
 from wharfinger.formats.schemas.document import expanded
-from wharfinger.formats.schemas.keywords import WorkError, explaining_validator, quiet
+from wharfinger.formats.schemas.keywords import explaining_validator, quiet
 from wharfinger.formats.schemas.openapi_schema import compile_schema
+from wharfinger.formats.schemas.work import WorkError
 
 WORK = 100_000
 

@@ -340,7 +340,7 @@ def test_any_value_is_judged(document: JsonObject, value: JsonValue) -> None:
     ("document", "said"),
     [
         ([], "openapi/values.yaml: a schema is an object, found a list"),
-        ({"type": "strin"}, "openapi/values.yaml: type: 'strin' is no type; known: string, "),
+        ({"type": "strin"}, "openapi/values.yaml: type: 'strin' is not a type; known: string, "),
         (
             {"properties": {"a": {"minLength": -1}}},
             "openapi/values.yaml: properties.a.minLength: expected a whole number",

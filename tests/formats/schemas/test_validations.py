@@ -156,7 +156,7 @@ def test_all_of_a_rule_of_kubernetes() -> None:
             "rule": "self.a ==\n self.m",
             "message": "failed rule: self.a == self.m",
             "kubernetes": True,
-            "told": "'no'",
+            "messageExpression": "'no'",
             "field": ["a", "b.c"],
             "optional": True,
         },

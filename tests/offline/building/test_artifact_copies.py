@@ -99,7 +99,7 @@ def test_archives_are_unpacked(tmp_path: Path) -> None:
         ({"from": "@other/x", "to": "@artifact/"}, "copy[0].from: no source has the alias 'other'"),
         ({"from": "@repo/nothing", "to": "@artifact/"}, "copy[0].from: the source has no 'nothing'"),
         ({"from": "@repo/nothing/**", "to": "@artifact/"}, "has nothing that matches 'nothing/**'"),
-        ({"from": "@repo/apps/**", "to": "@artifact/", "exclude": ["*"]}, "leaves nothing of what matches"),
+        ({"from": "@repo/apps/**", "to": "@artifact/", "exclude": ["*"]}, "excludes everything that matches"),
         ({"from": "repo/apps", "to": "@artifact/"}, "expected @ALIAS/PATH, found 'repo/apps'"),
         ({"from": "@repo/apps", "to": "apps"}, "expected @artifact/PATH, found 'apps'"),
         ({"from": "@repo/apps", "to": "@artifact/../x"}, "copy[0].to: ../x"),

@@ -221,7 +221,7 @@ async def test_verdicts(tmp_path: Path) -> None:
         "absent": "spec.dependsOn[0]: Service apps/nobody does not exist",
         "typo": "spec.inputsFrom[0]: ResourceSetInputProvider apps/team-1 does not exist; did you mean apps/team1?",
         "service": "spec.inputsFrom[0]: ResourceSetInputProvider apps/pulls gets its inputs from a service (type "
-        "GitHubPullRequest), which is not asked here; write the inputs into its status.exportedInputs, or use the type Static",
+        "GitHubPullRequest), which is not queried here; write the inputs into its status.exportedInputs, or use the type Static",
         "selector": "spec.inputsFrom[0].selector: key 'a': operator In needs values",
         "neither": "spec.inputsFrom[0]: needs a name or a selector",
         "strategy": "spec.inputStrategy.name: expected Flatten or Permute, found 'Zip'",

@@ -52,7 +52,7 @@ async def test_a_bucket_with_a_fetcher_of_the_caller(tmp_path: Path) -> None:
     async with opened(write_tree(tmp_path / "tree", files), tmp_path) as orchestrator:
         assert orchestrator.with_fetcher("Bucket", given) is orchestrator
         result = await orchestrator.render()
-        with pytest.raises(FetchersFrozenError, match="BEFORE bootstrap"):
+        with pytest.raises(FetchersFrozenError, match="before bootstrap"):
             orchestrator.with_fetcher("Bucket", None)
     assert "from-bucket" in names(result)
     (request,) = given.requests

@@ -94,6 +94,6 @@ def test_a_filter_must_choose_something_in_one_of_the_results() -> None:
         check_filters(wrong, RESULT)
     assert str(caught.value) == (
         "filter 'HelmRelease/wbe' selects nothing: no object has the name 'wbe' among those with kind=HelmRelease; nearest: web; "
-        "failed nodes may have made it, first old.yaml:1: HelmRelease apps/old: broken"
+        "a failed node may have made it; the first one: old.yaml:1: HelmRelease apps/old: broken"
     )
     check_filters([parse_filter("HelmRelease/web")], Result({}, {}, {}), RESULT)

@@ -47,9 +47,9 @@ def test_rights_that_grow() -> None:
         rule: JsonObject = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": [*verbs]}
         return obj(RBAC, "ClusterRole", rules=[rule])
 
-    assert dangers(role("get"), role("get", "delete")) == ("ClusterRole x grows: delete deployments.apps",)
+    assert dangers(role("get"), role("get", "delete")) == ("ClusterRole x gets more rights: delete deployments.apps",)
     assert dangers(role("get", "delete"), role("get")) == ()
-    assert dangers(None, role("*")) == ("ClusterRole x grows: * deployments.apps",)
+    assert dangers(None, role("*")) == ("ClusterRole x gets more rights: * deployments.apps",)
 
 
 def test_new_subjects() -> None:

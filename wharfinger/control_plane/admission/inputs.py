@@ -1,4 +1,4 @@
-"""The inputs of a policy's expressions: the parts of a request that they see, by the names of their variables."""
+"""The inputs of a policy's expressions: the variables through which they see the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ _OF_NAMESPACES: Final = (
     "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "labels", "annotations", "finalizers",
 )  # fmt: skip
-"""The metadata of a namespace that expressions see."""
+"""The metadata of a namespace that expressions can see."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleAsker:
-    """A user, and the means by which expressions check this user's permissions."""
+    """A user whose permissions expressions check (``authorizer``)."""
 
     view: ClusterView
     user: User
 
     def account(self, namespace: str, name: str) -> "RoleAsker":
-        """Return a checker like this one for a service account."""
+        """Return the same for a service account."""
         groups = (*service_account_groups(namespace), "system:authenticated")
         return RoleAsker(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 
@@ -73,7 +73,10 @@ def inputs(
 
 
 def _namespace(admission: Admission) -> JsonObject | None:
-    """Return the namespace of the written object; a Namespace itself has none."""
+    """Return the Namespace of the written object, with the fields that expressions can see.
+
+    Return None if the object is cluster-scoped or its Namespace does not exist.
+    """
     if not admission.namespace:
         return None
     found = admission.view.object("", "namespaces", "", admission.namespace)

@@ -16,9 +16,9 @@ _NAMESPACE: Final = "Namespace"
 
 
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
-    """Return the resource as which a policy sees a request; None if the policy does not match it.
+    """Return the resource that a policy sees in a request; None if the policy does not match the request.
 
-    It is the requested resource or, with ``matchPolicy: Equivalent``, another version of it.
+    It is the requested resource, or with ``matchPolicy: Equivalent`` another version of it that the rules of the policy name.
     """
     if not _namespace_fits(match, admission) or not _object_fits(match, admission):
         return None
@@ -67,7 +67,7 @@ def _by_rules(
 
 
 def equivalents(asked: Resource, catalog: Catalog) -> Iterator[Resource]:
-    """Yield all versions of a resource, including those of other groups that serve the same objects."""
+    """Yield all versions of a resource, including those in other groups that serve the same objects."""
     for kind in catalog.kinds():
         if kind.collection == asked.kind.collection:
             for version in kind.versions:
@@ -101,5 +101,5 @@ def _resource_fits(item: str, plural: str, subresource: str) -> bool:
 
 
 def match_of(holder: JsonObject, name: str) -> JsonObject | None:
-    """Return the matching rules of a policy (``matchConstraints``) or binding (``matchResources``), or None."""
+    """Return the member ``name`` of a spec, or None: ``matchConstraints`` of a policy, ``matchResources`` of a binding."""
     return part(holder, "spec", name)

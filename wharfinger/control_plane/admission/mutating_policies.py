@@ -1,10 +1,10 @@
-"""The evaluation of MutatingAdmissionPolicies: each policy changes the object by its mutations, once for each binding and
+"""The evaluation of MutatingAdmissionPolicies: each policy applies its mutations to the object, once for each binding and
 parameter.
 
-Policies are called in the order of their names, before mutating webhooks, each with the object as changed by the ones before. A
-policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the object since.
-As kube-apiserver does, an error of one mutation does not stop the next one; after all of them, the errors of policies with the
-failure policy ``Fail`` refuse the request.
+Policies are evaluated in the order of their names, before mutating webhooks, and each gets the object with the changes of the
+previous ones. A policy with ``reinvocationPolicy: IfNeeded`` is evaluated a second time if another mutation may have changed the
+object since. As in kube-apiserver, the next mutation is evaluated even if one has failed; after the last one, the errors of
+policies with the failure policy ``Fail`` refuse the request.
 
 Source: kube-apiserver, ``apiserver/pkg/admission/plugin/policy/mutating``.
 """
@@ -41,7 +41,7 @@ class MutationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error of a policy. ``binding`` is "" if it concerns all bindings; ``reason`` is that of the Status."""
+    """An error of a policy. ``binding`` is "" if the error concerns all bindings; ``reason`` is that of the Status."""
 
     policy: str
     binding: str
@@ -87,7 +87,7 @@ class CompiledMutation:
     def mutate(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None, mutation: Mutation
     ) -> tuple[JsonObject | None, list[str], bool]:
-        """Return the object after all mutations, their errors, and whether at least one of them was carried out."""
+        """Return the object after all mutations, their errors, and whether at least one of them was applied."""
         errors: list[str] = []
         done = False
         for applies, step in self._mutations:
@@ -142,7 +142,7 @@ def _configured(before: JsonObject, value: Value, form: Resource) -> JsonObject:
 
 
 def _patched(before: JsonObject, value: Value) -> JsonObject:
-    """Return the object with a JSON patch applied; a failed ``test`` leaves it as it is. Raises MutationError and MadeError."""
+    """Return the object with a JSON patch applied; unchanged, if a ``test`` fails. Raises MutationError and MadeError."""
     operations: list[JsonValue] = []
     for each in value if isinstance(value, list) else []:
         made = each.find("value")[1] if isinstance(each, MadeObject) else None
@@ -170,7 +170,7 @@ class _Invocation:
 
     @property
     def key(self) -> str:
-        """The name of the invocation among those of one request."""
+        """A key that identifies the invocation within one request."""
         parameter = [text(self.parameter, "metadata", name) for name in ("namespace", "name")] if self.parameter else []
         return " ".join((self.policy.name, self.binding, *parameter))
 

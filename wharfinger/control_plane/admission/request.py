@@ -1,4 +1,4 @@
-"""The request that a policy judges: one write, and the parts of it that policies see."""
+"""The request that a policy judges: one write, and the parts of it that policies can see."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +17,7 @@ SCALE: Final = "scale"
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource at a version, and its kind."""
+    """A kind in one of its versions."""
 
     kind: Kind
     version: KindVersion
@@ -83,7 +83,7 @@ def seen(admission: Admission, resource: Resource, obj: JsonObject | None) -> Js
 def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:
     """Return the ``request`` variable of expressions; empty fields are left out.
 
-    ``matched`` is the resource as the rules of the policy name it, ``asked`` the resource as the user has requested it.
+    ``asked`` is the resource in the version that the user has requested, ``matched`` in the version that the policy matches.
     """
     user = admission.user
     who: dict[str, JsonValue] = {

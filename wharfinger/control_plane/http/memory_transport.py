@@ -1,6 +1,6 @@
-"""An httpx transport that answers from a handler in the same process: real clients, no sockets, no threads.
+"""An httpx transport that calls a handler in the same process: for real clients, without sockets and threads.
 
-This lets simulations run under trio's mock clock with autojump. Streams are real streams: a watch's producer runs while its
+So simulations can run under trio's mock clock with autojump. Streams are real streams: the producer of a watch runs while its
 response is read, and ends when the response is closed or its reader is cancelled.
 """
 
@@ -15,8 +15,7 @@ from wharfinger.httpd.target import RefusedRequestError, parse_target
 
 
 class MemoryTransport(httpx.AsyncBaseTransport):
-    """A transport that answers by calling a handler; exceptions of the handler propagate to the client, so that bugs are
-    visible."""
+    """A transport that calls a handler. Exceptions of the handler propagate to the client, so that bugs are visible."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler

@@ -23,7 +23,7 @@ _STATUS_WITHOUT: Final = frozenset(
         "ResourceClaim.resource.k8s.io",
     }
 )
-"""Kinds whose status is not shown as a Table."""
+"""Kinds whose subresource ``status`` cannot be shown as a Table."""
 
 
 _FIELDS_AS_ANNOTATIONS: Final = {
@@ -36,7 +36,7 @@ type."""
 
 
 def has_tables(served: Served, subresource: str) -> bool:
-    """Return whether a resource can be shown as a Table: objects and scales can, documents that are only answers cannot."""
+    """Return whether a resource can be shown as a Table: stored objects and scales can, answers of virtual resources cannot."""
     kind = served.kind
     if subresource == "status":
         return kind.group_kind not in _STATUS_WITHOUT
@@ -62,7 +62,10 @@ def table(
     *,
     headers: bool = True,
 ) -> JsonObject:
-    """Return a Table of objects; the events of a watch after the first leave the ``headers`` out."""
+    """Return a Table of objects.
+
+    ``headers`` is false for the events of a watch after the first, which have no column definitions.
+    """
     definitions: list[JsonValue] = [
         {
             "name": column.name,

@@ -1,4 +1,4 @@
-"""Component statuses (deprecated since v1.19): the state of other control plane components, of which this server has none."""
+"""Component statuses (deprecated since v1.19): the other components of a control plane, which are always reported as healthy."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ def _component(name: str) -> JsonObject:
 
 
 def component_statuses(asked: Asked) -> Answer:
-    """Return one component by name, or all of them. Raises StatusError (404)."""
+    """Return the status of one component by name, or of all components. Raises StatusError (404)."""
     if not asked.name:
         items = [_component(name) for name in _COMPONENTS]
         return {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [*items]}

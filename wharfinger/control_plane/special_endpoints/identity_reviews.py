@@ -1,11 +1,9 @@
-"""Reviews of identity (authentication.k8s.io/v1): the user of the request itself, and the user of a token; and tokens of
-service accounts.
-"""
+"""Identities (authentication.k8s.io/v1): the user of a request, the user of a token, and new tokens for service accounts."""
 
 from datetime import timedelta
 from typing import Final
 
-from wharfinger.control_plane.access.users import User
+from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
 from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
@@ -17,7 +15,7 @@ from wharfinger.control_plane.special_endpoints.review_bodies import (
 )
 from wharfinger.control_plane.special_endpoints.service_account_tokens import ISSUER, Binding, TokenError, TokenSigner
 from wharfinger.control_plane.wire import status
-from wharfinger.control_plane.wire.field_errors import invalid_value
+from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.formats.json.value import JsonObject, find, find_int, find_list, find_object, find_str
 from wharfinger.kube.times import format_time
 
@@ -38,15 +36,15 @@ def token_review(asked: Asked) -> JsonObject:
     admit(asked, review)
     audiences = tuple(str(item) for item in find_list(review, "spec", "audiences")) or (ISSUER,)
     try:
-        user, meant = _whose(asked.backend, token, audiences)
+        user, meant = _user_of_token(asked.backend, token, audiences)
     except TokenError as error:
         return {**review, "status": {"user": {}, "error": str(error)}}
     return {**review, "status": {"authenticated": True, "user": user_info(user), "audiences": list(meant)}}
 
 
-def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
+def _user_of_token(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
     if token.count(".") == 2:
-        return TokenSigner(backend).believed(token, audiences)
+        return TokenSigner(backend).verified(token, audiences)
     user = backend.by_token(token)
     if user is None or ISSUER not in audiences:
         raise TokenError("invalid bearer token")
@@ -72,13 +70,9 @@ def token_request(asked: Asked) -> JsonObject:
     seconds = find_int(spec, "expirationSeconds", default=DEFAULT_S)
     errors = []
     if seconds < SHORTEST_S:
-        errors.append(
-            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-        )
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
     if seconds > LONGEST_S:
-        errors.append(
-            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
-        )
+        errors.append(invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
     if errors:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     audiences = [str(item) for item in find_list(spec, "audiences")] or [ISSUER]
@@ -124,16 +118,16 @@ def _as_judged(asked: Asked, request: JsonObject, audiences: list[str], time: st
 
 
 def _check_place(asked: Asked, request: JsonObject) -> None:
-    """Refuse a token request whose body names an account other than the one in its path."""
+    """Refuse (422) a token request whose body names another account than its path."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
         if given and given != wanted:
-            error = invalid_value(f"metadata.{field}", given, f"must match the service account {said} if specified")
+            error = invalid(f"metadata.{field}", given, f"must match the service account {said} if specified")
             raise status.invalid(GROUP, "TokenRequest", asked.name, [error])
 
 
 def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
-    """Return the managed fields of a TokenRequest; its lifetime is always among the written fields."""
+    """Return the managed fields of a TokenRequest; ``expirationSeconds`` is always among them."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
     bound = spec.get("boundObjectRef")
     if isinstance(bound, dict):
@@ -196,19 +190,9 @@ def self_subject_review(asked: Asked) -> JsonObject:
     }
 
 
-def user_info(user: User) -> JsonObject:
-    """Return a user as reviews show it."""
-    return {
-        "username": user.name,
-        **({"uid": user.uid} if user.uid else {}),
-        **({"groups": list(user.groups)} if user.groups else {}),
-        **({"extra": {name: list(values) for name, values in user.extra.items()}} if user.extra else {}),
-    }
-
-
 IDENTITY_ANSWERS: Final[Answerers] = {
     f"SelfSubjectReview.{GROUP}": self_subject_review,
     f"TokenReview.{GROUP}": token_review,
     "ServiceAccount/token": token_request,
 }
-"""The answerers by kind of review."""
+"""The functions that answer reviews of identity and token requests, by kind or subresource."""

@@ -1,4 +1,4 @@
-"""The subresources ``binding`` and ``eviction``, which put Pods on nodes and take them off.
+"""The subresources ``binding`` and ``eviction`` of Pods, which assign Pods to nodes and remove them.
 
 An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): if the
 budget does not allow the eviction, the answer is 429, and the client retries.
@@ -31,7 +31,7 @@ _SUCCESS: Final[JsonObject] = {
 
 
 def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", message: str = "") -> JsonObject:
-    """Return a Pod with a condition set to true; if it is true already, it keeps its transition time."""
+    """Return a Pod with a condition set to True; a condition that already is True keeps its transition time."""
     now = format_time(asked.backend.now())
     said: JsonObject = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     said |= {name: value for name, value in (("reason", reason), ("message", message)) if value}
@@ -132,8 +132,8 @@ def evict(asked: Asked) -> JsonObject:
         if len(budgets) > 1:
             why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             raise status.StatusError(500, "", why)
-        if budgets and not _is_unguarded(pod, budgets[0]):
-            _use_up(asked, budgets[0], dry_run=dry_run)
+        if budgets and not _is_unprotected(pod, budgets[0]):
+            _count_disruption(asked, budgets[0], dry_run=dry_run)
     if dry_run:
         return dict(_SUCCESS)
     uid, known = options.uid, text(pod, "metadata", "uid")
@@ -170,7 +170,7 @@ def _budgets(asked: Asked, pod: JsonObject) -> list[JsonObject]:
     return [budget for budget, selector in selectors if is_readable(selector) and selects(selector, dict(labels))]
 
 
-def _is_unguarded(pod: JsonObject, budget: JsonObject) -> bool:
+def _is_unprotected(pod: JsonObject, budget: JsonObject) -> bool:
     """Return whether a Pod is not ready, and its budget allows evicting it without counting a disruption."""
     conditions = parts(pod, "status", "conditions")
     if any(text(item, "type") == "Ready" and text(item, "status") == "True" for item in conditions):
@@ -181,7 +181,7 @@ def _is_unguarded(pod: JsonObject, budget: JsonObject) -> bool:
     return number(budget, "status", "currentHealthy") >= wanted > 0
 
 
-def _use_up(asked: Asked, budget: JsonObject, *, dry_run: bool) -> None:
+def _count_disruption(asked: Asked, budget: JsonObject, *, dry_run: bool) -> None:
     """Count one disruption against a budget. Raises StatusError."""
     name, state = text(budget, "metadata", "name"), find_object(budget, "status")
     allowed = number(state, "disruptionsAllowed")
@@ -197,7 +197,7 @@ def _use_up(asked: Asked, budget: JsonObject, *, dry_run: bool) -> None:
         details: JsonObject = {"name": name, "group": POLICY, "kind": "poddisruptionbudget"}
         raise status.StatusError(403, "Forbidden", message, details)
     if allowed == 0:
-        raise _too_many(_why_not(name, state), 0)
+        raise _too_many(_refusal_message(name, state), 0)
     if dry_run:
         return
     now = format_time(asked.backend.now())
@@ -216,7 +216,7 @@ def _no_disruptions(state: JsonObject, generation: int, now: str) -> list[JsonVa
     return [*known, said]
 
 
-def _why_not(name: str, state: JsonObject) -> str:
+def _refusal_message(name: str, state: JsonObject) -> str:
     found = [item for item in parts(state, "conditions") if text(item, "type") == "DisruptionAllowed"]
     condition = found[0] if found and text(found[0], "status") == "False" and text(found[0], "message") else None
     reason, message = text(condition, "reason"), text(condition, "message")

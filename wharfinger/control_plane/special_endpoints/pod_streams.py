@@ -1,6 +1,8 @@
-"""Access to Pods: logs, commands, ports. There are no kubelets here. A Pod that the simulation runs has an empty log, and refuses
-attaching and forwarding, and also commands unless the control plane runs them (``Backend.runs_commands``). For Pods without a
-node, and for Pods whose node does not exist (node not found), the answers are those of kube-apiserver.
+"""Access to the containers of Pods: logs, commands, ports.
+
+There are no kubelets here. A simulated Pod has an empty log, and ``attach`` and ``portforward`` are refused. ``exec`` is also
+refused unless the control plane runs commands (``Backend.runs_commands``). For Pods without a node, and for Pods whose node does
+not exist, the answers are those of kube-apiserver.
 """
 
 import re
@@ -45,7 +47,7 @@ def log(asked: Asked) -> Answer:
 
 
 def stream(asked: Asked) -> Answer:
-    """Return the command of an ``exec`` if commands are run; refuse ``attach`` and ``portforward``. Raises StatusError."""
+    """Return the command of an ``exec`` if this server runs commands; refuse everything else. Raises StatusError."""
     pod = _pod(asked, asked.name)
     if asked.subresource.partition("/")[0] != "portforward":
         _container(asked, pod)
@@ -65,7 +67,7 @@ def _command(asked: Asked, pod: JsonObject) -> PodCommand:
     if switched_on(asked.query, "tty"):
         raise status.bad_request("commands of simulated Pods have no terminal; leave tty out")
     if text(pod, "status", "phase") != "Running" or text(pod, "metadata", "deletionTimestamp"):
-        raise status.bad_request(f"the containers of pod {asked.name} do not run")
+        raise status.bad_request(f"the containers of pod {asked.name} are not running")
     return PodCommand(text(pod, "metadata", "uid"), asked.name, tuple(argv), switched_on(asked.query, "stdin"))
 
 
@@ -110,7 +112,7 @@ def _number(asked: Asked, name: str) -> int | None:
 
 
 def _container(asked: Asked, pod: JsonObject) -> None:
-    """Refuse a name that no container has, and a request without a name if the Pod has several containers."""
+    """Refuse (400) a name that no container has, and a request without a name if the Pod has several containers."""
     wanted, name = _given(asked, "container"), text(pod, "metadata", "name")
     names = [text(container, "name") for kind in _LISTED for container in parts(pod, "spec", kind)]
     if wanted and wanted not in names:

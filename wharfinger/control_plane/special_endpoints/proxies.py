@@ -1,4 +1,4 @@
-"""``proxy`` of services and nodes: nothing listens behind them here, so requests get the answer for an unavailable backend."""
+"""The subresource ``proxy`` of Services and Nodes: nothing listens behind them here, so the backend is always unavailable."""
 
 from typing import Final
 

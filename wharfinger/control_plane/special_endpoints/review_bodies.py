@@ -1,4 +1,4 @@
-"""The first step of all reviews: converting the body to an object of its kind, with its managed fields."""
+"""The first step of all reviews: the conversion of the body to an object of its kind, with managed fields."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def read_body(asked: Asked, served: Served) -> JsonObject:
-    """Return the body as an object of a kind; problems that are not errors become warnings. Raises StatusError (400)."""
+    """Return the body as an object of a kind, and add warnings to those of the request. Raises StatusError (400)."""
     read = accepted(served, asked.body, asked.options.validation)
     asked.options.warnings.extend(read.warnings)
     return check_namespace(served, read.obj, asked.namespace)

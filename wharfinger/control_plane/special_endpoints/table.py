@@ -1,4 +1,4 @@
-"""The answerers of all virtual resources: the tables of all areas, merged."""
+"""The functions that answer requests to all virtual resources and subresources: the merged tables of this folder."""
 
 from typing import Final
 
@@ -16,4 +16,4 @@ ANSWERERS: Final[Answerers] = {
     **POD_ANSWERS,
     **PROXY_ANSWERS,
 }
-"""The answerers by ``Kind.group`` or ``Kind.group/subresource``."""
+"""The functions by ``Kind.group`` or ``Kind.group/subresource``."""

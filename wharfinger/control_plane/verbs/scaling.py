@@ -1,6 +1,6 @@
 """The ``scale`` subresource: a view of replicas and selector that is the same for every kind that has it.
 
-A write to it changes one field of the object, so it is handled like every update.
+A write to it changes one field of the object, so it is handled like any other update.
 """
 
 from dataclasses import replace
@@ -67,7 +67,7 @@ _REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
 
 
 def shown_as(kind: Kind) -> Served:
-    """Return the form in which the scale of a kind is shown: a Scale with the columns for built-in or for custom kinds."""
+    """Return the kind Scale with the columns that a Table of a scale has; they differ between built-in and custom kinds."""
     columns = _OF_CUSTOM if kind.custom else _OF_BUILT_IN
     return replace(_SCALE, version=replace(_SCALE.version, columns=columns))
 
@@ -131,8 +131,9 @@ def _applied(backend: Backend, served: Served, live: JsonObject, data: bytes, op
 def _write(
     backend: Backend, served: Served, old: JsonObject, scale: JsonObject, options: WriteOptions, *, applied: bool
 ) -> JsonObject:
-    """Set the replicas of the object from a scale; managed fields record that the field was written through the
-    subresource.
+    """Set the replicas of an object from a scale, and return its new scale. Raises StatusError.
+
+    The managed fields record that the number was written through the subresource.
     """
     paths, name = _paths(served), find_str(old, "metadata", "name")
     if not applied:
@@ -169,8 +170,9 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
-    """Return the managers of an object after a write of its scale; a manager that becomes an owner of the replicas
-    through a scale has no time.
+    """Return the managers of an object after a write of its scale.
+
+    The entry of a manager that becomes an owner of the replicas through a scale has no time.
     """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}

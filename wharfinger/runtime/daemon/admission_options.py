@@ -20,7 +20,7 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission",
         default="",
         metavar="HOST:PORT",
-        help="serve admission on this address, by which API servers must reach this machine (default: no admission)",
+        help="serve admission on this address of the machine, which API servers must be able to reach (default: no admission)",
     )
     group.add_argument(
         "--admission-service",

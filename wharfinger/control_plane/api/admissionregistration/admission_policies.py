@@ -152,7 +152,7 @@ def _variable_errors(variable: JsonObject, path: str, compiler: Compiler) -> lis
 
 
 def refused(field: str, expression: str, why: str) -> list[FieldError]:
-    """Return an error for an expression if there is a reason to refuse it."""
+    """Return an error for an expression, or none if ``why`` is empty."""
     return [invalid(field, expression, why)] if why else []
 
 

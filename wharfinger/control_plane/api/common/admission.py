@@ -54,8 +54,11 @@ class Mutation:
     """
 
     completed: Callable[[str, JsonObject], JsonObject]
-    """The function that takes a version and an object patched in that version, and returns the object in the form with which the
-    write continues, with its defaults."""
+    """A function that takes a version and an object that was patched in that version.
+
+    It returns the object with its defaults, in the form in which the write continues with it: the stored form, or for a custom
+    kind the version of the request.
+    """
     second: bool = False
     wanted: bool = False
     called: set[str] = field(default_factory=set)
@@ -125,11 +128,12 @@ Charge: TypeAlias = Callable[[Admission, Writer], None]
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin, with kube-apiserver's name. Its functions may raise StatusError and must not modify their arguments.
+    """One plugin, with the name that it has in kube-apiserver. Its functions may raise StatusError and must not modify their
+    arguments.
 
     ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field managers are
-    recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid. ``charge`` adds the use
-    by the write to the quotas, right before the object is stored (not in a dry run).
+    recorded, so no manager owns the fields that it adds. ``check`` runs last, when the object is known to be valid. ``charge``
+    counts the write in the quotas, right before the object is stored; it is not called in a dry run.
     """
 
     name: str

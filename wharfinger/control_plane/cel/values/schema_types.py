@@ -1,4 +1,4 @@
-"""The types that rules see in a schema, with the sizes of their values (``apiserver/pkg/cel/common``).
+"""The types that a schema gives to rules, with the sizes of their values (``apiserver/pkg/cel/common``).
 
 Parts that the schema does not describe (``x-kubernetes-preserve-unknown-fields``) have no type, and rules cannot use them.
 Property names that are not identifiers are escaped: ``self.a__dash__b``.
@@ -58,7 +58,8 @@ _TIMES: Final = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "da
 
 @dataclass(slots=True)
 class Declared:
-    """A type with its sizes: the fewest bytes of a value in JSON, and the most elements (or bytes of text) of a value."""
+    """A type with its sizes: the minimum number of bytes of a value in JSON (``least_bytes``), and the maximum number of its
+    elements, or bytes of text (``most``)."""
 
     type: Type
     least_bytes: int
@@ -91,7 +92,7 @@ def with_meta(schema: JsonObject) -> JsonObject:
 
 
 class TypeTable:
-    """A table of the types of objects: it names them, and has their fields."""
+    """A table of the types of objects, with the fields of each type by name."""
 
     def __init__(self) -> None:
         self.fields: dict[str, dict[str, Type]] = {}
