@@ -54,7 +54,7 @@ def test_who_may_not_act_as_an_account_lacks_the_right_to_impersonate() -> None:
     refusal = refusal_of(said)
     assert refusal is not None
     where, _, rule = refusal.remedy().partition(": ")
-    assert where.startswith("missing is a rule in a ClusterRole ")
+    assert where.startswith("add this rule to a ClusterRole ")
     assert yaml.safe_load(rule) == [{"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"]}]
 
 
