@@ -1,4 +1,4 @@
-"""The line on a terminal: what is written for it, and that nothing of it stays."""
+"""The line on a terminal: the written characters, and its removal."""
 
 import io
 
@@ -32,7 +32,7 @@ def test_a_line_is_shown_once_replaced_and_removed() -> None:
     assert terminal.getvalue() == "\ra longer text\rshort\\x1b    \r         \r"
 
 
-def test_nothing_is_written_elsewhere() -> None:
+def test_nothing_is_written_without_a_terminal() -> None:
     stream = io.StringIO()
     line = TerminalLine(stream)
     line.show("text")

@@ -1,4 +1,4 @@
-"""Trees that read Secrets which an operator makes in a cluster."""
+"""Trees that read Secrets that an operator makes in a cluster."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a check may cost is known before it is made; the figures are those of the module, not of a clock."""
+"""The cost of a check, which is known in advance. The figures are those of the module, without a clock."""
 
 import pytest
 from hypothesis import given
@@ -43,7 +43,7 @@ def test_keywords_that_cost_more_than_a_plain_one(costly: JsonObject) -> None:
     assert width(costly) > width({"type": "string"})
 
 
-def test_texts_alone_are_looked_up_in_an_enum() -> None:
+def test_only_texts_are_looked_up_in_an_enum() -> None:
     assert width({"enum": ["a"] * 500}) < width({"enum": ["a", 1]})
 
 

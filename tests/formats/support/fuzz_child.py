@@ -1,7 +1,7 @@
-"""The process that is allowed to die: runs a batch of inputs against one reader, within limits of memory and CPU time.
+"""The process that may crash: it runs a batch of inputs against one reader, within limits of memory and CPU time.
 
-Before each input its index is written to a file that is mapped into memory, so that whoever started this process knows
-which input killed it, however it died. Run by hand to reproduce a finding (the harness prints the line):
+Before each input its index is written to a file that is mapped into memory, so that the parent knows which input killed the
+process, whatever the cause. To reproduce a finding by hand (the harness prints the line):
 ``python -m tests.formats.support.fuzz_child TARGET SEED FIRST LAST``.
 """
 
