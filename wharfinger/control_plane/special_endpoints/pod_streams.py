@@ -56,7 +56,8 @@ def stream(asked: Asked) -> Answer:
     _check_node(asked, pod)
     if asked.subresource == "exec" and asked.backend.runs_commands:
         return _command(asked, pod)
-    raise status.bad_request("there is no kubelet to connect to: this Pod is simulated")
+    remedy = "; to run commands, start the control plane with --pod-commands" if asked.subresource == "exec" else ""
+    raise status.bad_request(f"there is no kubelet to connect to: this Pod is simulated{remedy}")
 
 
 def _command(asked: Asked, pod: JsonObject) -> PodCommand:
