@@ -80,7 +80,7 @@ ALLOWS: Final[dict[str, tuple[str, str]]] = {
     # The installed version counts without its prerelease and build metadata.
     ">=1.2.0": ("1.2.0-rc1 v1.2.0+build", "1.1.9-rc1"),
     "<1.2.0": ("1.1.9-rc1", "1.2.0-rc1"),
-    # Where the first implementation compares with 0.0.0, a bare wildcard means what it says.
+    # Masterminds/semver compares with 0.0.0; here a bare wildcard is taken literally.
     "<=*": ("0.0.0 5.0.0", ""),
     "^*": ("0.0.0 5.0.0", ""),
     ">=*": ("0.0.0 5.0.0", ""),

@@ -77,7 +77,7 @@ COVERED: Final = {
     "states by level of the gate": "tests/offline/controllers/test_gate.py::test_levels",
     "the store: equal additions": f"{_STORE}::test_equal_additions_are_one_event_and_numbers_are_compared_by_value",
     "the store: refire": f"{_STORE}::test_a_refire_resets_the_status_before_its_event",
-    "the store: statuses": f"{_STORE}::test_an_equal_status_is_no_event",
+    "the store: statuses": f"{_STORE}::test_an_equal_status_causes_no_event",
     "the store: order of lists": f"{_STORE}::test_lists_are_sorted_and_may_be_of_one_kind",
     "children of a ResourceSet": f"{_RESOURCE_SET}::test_objects_of_sets_become_nodes_in_turn",
     "deduplication of a ResourceSet": "tests/offline/building/test_resource_templates.py::"

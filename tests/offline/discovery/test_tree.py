@@ -161,7 +161,7 @@ def test_a_tree_is_built_from_its_root(tmp_path: Path) -> None:
     assert tree.named["ConfigMap", "c"][0].place.file == "apps/map.yaml"
 
 
-def test_a_path_of_a_generated_artifact_says_nothing_about_the_root(tmp_path: Path) -> None:
+def test_a_path_of_a_generated_artifact_does_not_determine_the_root(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     text = kustomization("apps", "./production").replace("kind: GitRepository", "kind: ExternalArtifact")
     write_tree(tmp_path, {"clusters/production/apps.yaml": text})

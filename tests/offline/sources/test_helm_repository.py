@@ -56,7 +56,7 @@ async def test_a_changed_archive_is_refused(served: tuple[Path, JsonObject], tmp
     assert error.value.transient
 
 
-async def test_what_is_missing_is_named(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+async def test_missing_charts_are_named(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
     root, repository = served
     repositories = HelmRepositories(tmp_path / "cache")
     with pytest.raises(SourceError, match="has no chart 'wbe'"):

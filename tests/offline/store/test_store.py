@@ -48,7 +48,7 @@ def test_a_refire_resets_the_status_before_its_event() -> None:
     assert heard.statuses == [PENDING]
 
 
-def test_an_equal_status_is_no_event() -> None:
+def test_an_equal_status_causes_no_event() -> None:
     store = ObjectStore()
     store.add(WHO, obj())
     heard = Heard(store)
