@@ -1,4 +1,4 @@
-"""Buckets as Prometheus counts them."""
+"""Histograms with buckets as in Prometheus."""
 
 import pytest
 

@@ -25,8 +25,10 @@ def asked(below: str, name: str = "p", **query: str) -> Asked:
 
 def test_a_simulated_pod() -> None:
     assert log(asked("log", tailLines="5")) == ""
-    with pytest.raises(StatusError, match="there is no kubelet"):
+    with pytest.raises(StatusError, match=r"there is no kubelet .*--pod-commands"):
         stream(asked("exec", container="a"))
+    with pytest.raises(StatusError, match=r"this Pod is simulated$"):
+        stream(asked("attach", container="a"))
     with pytest.raises(StatusError, match="error trying to reach service"):
         proxy(asked("proxy", "p:80"))
     with pytest.raises(StatusError, match="invalid pod request"):

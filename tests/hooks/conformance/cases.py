@@ -74,8 +74,8 @@ CASES: Final[dict[int, Case]] = {
         "jq",
         _module(9, "jq"),
         (
-            "tests/formats/jq/test_worker.py::test_what_a_filter_gives",
-            "tests/formats/jq/test_worker.py::test_what_a_filter_refuses",
+            "tests/formats/jq/test_worker.py::test_results_of_filters",
+            "tests/formats/jq/test_worker.py::test_errors_of_filters",
         ),
     ),
     10: Case(

@@ -18,6 +18,7 @@ from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.http.allowed_methods import check_method, unserved_resource_error
 from wharfinger.control_plane.http.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.control_plane.objects.name_rules import segment_name
+from wharfinger.control_plane.special_endpoints.connections import CONNECTED, connected
 from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, PodCommand, asked_for
 from wharfinger.control_plane.special_endpoints.table import ANSWERERS
 from wharfinger.control_plane.verbs.creation import check_namespace_open, create
@@ -67,8 +68,6 @@ from wharfinger.httpd.messages import Request
 _OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """Kinds of subresource responses that differ from the kind of the resource."""
 _PLAIN: Final = Representation(Encoding.JSON)
-_CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-"""Subresources that forward a connection to a kubelet or a Pod; the request's Accept header is not checked for them."""
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
@@ -277,11 +276,11 @@ def _subresource(call: _Call) -> Answer:
 def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
     """Return the answer of a virtual resource or subresource, which is computed instead of read from storage."""
     request, written = call.request, call.request.method == "POST"
-    connected = call.route.subresource.partition("/")[0] in _CONNECTED
-    if not connected:
+    connects = call.route.subresource.partition("/")[0] in CONNECTED
+    if not connects:  # the Accept header of a connection is not for this server
         call.represented(_VIEWS, listing=request.method == "GET" and not call.route.name)
-    body = None if connected else _optional_body(call)
-    if written and not connected and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
+    body = None if connects else _optional_body(call)
+    if written and not connects and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
         said = find(body, "metadata", "name")
         named = call.route.name or (said if said and isinstance(said, str) else "Unknown")
         check_namespace_open(call.backend, call.served, call.route.namespace, named)
@@ -289,7 +288,7 @@ def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
         call.backend, call.served, call.route.namespace, call.route.name, call.route.subresource, request.method,
         body, call.write_options("CreateOptions"), request.query,
     )  # fmt: skip
-    found = answerer(asked)
+    found = answerer(connected(asked) if connects else asked)
     if isinstance(found, PodCommand):
         return found
     if isinstance(found, str):

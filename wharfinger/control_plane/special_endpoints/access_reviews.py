@@ -8,7 +8,7 @@ from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.kinds.type_shapes import metadata_list_types
 from wharfinger.control_plane.objects.object_metadata import with_metadata
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
-from wharfinger.control_plane.special_endpoints.review_admission import admit
+from wharfinger.control_plane.special_endpoints.request_admission import admit
 from wharfinger.control_plane.special_endpoints.review_bodies import reviewed
 from wharfinger.control_plane.special_endpoints.review_selectors import evaluation_error, selector_errors
 from wharfinger.control_plane.wire import status

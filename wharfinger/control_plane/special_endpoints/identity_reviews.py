@@ -6,7 +6,7 @@ from typing import Final
 from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
-from wharfinger.control_plane.special_endpoints.review_admission import admit, changed
+from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import (
     check_name_parameter,
     kind_served,
@@ -53,7 +53,9 @@ def _user_of_token(backend: Backend, token: str, audiences: tuple[str, ...]) -> 
 
 def token_request(asked: Asked) -> JsonObject:
     """Return a token for a service account (``serviceaccounts/NAME/token``)."""
-    request = read_body(asked, kind_served(GROUP, "v1", "TokenRequest"))
+    form = kind_served(GROUP, "v1", "TokenRequest")
+    sent = read_body(asked, form)
+    request = changed(asked, _with_defaults(sent), form)
     _check_place(asked, request)
     account = asked.backend.get(asked.served, asked.namespace, asked.name)
     if account is None:
@@ -75,6 +77,7 @@ def token_request(asked: Asked) -> JsonObject:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     audiences = [str(item) for item in find_list(spec, "audiences")] or [ISSUER]
     now = asked.backend.now()
+    admit(asked, _as_judged(asked, request, audiences, format_time(now)), form)
     expires = now + timedelta(seconds=seconds)
     token = TokenSigner(asked.backend).sign(account, audiences, now, expires, _bound(asked, spec))
     metadata = find_object(account, "metadata")
@@ -84,7 +87,7 @@ def token_request(asked: Asked) -> JsonObject:
         "metadata": {
             **{name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata},
             "creationTimestamp": format_time(now),
-            **_written(asked, spec, format_time(now)),
+            **_written(asked, find_object(sent, "spec"), format_time(now)),
         },
         "spec": {
             "audiences": list(audiences),
@@ -93,6 +96,25 @@ def token_request(asked: Asked) -> JsonObject:
         },
         "status": {"token": token, "expirationTimestamp": format_time(expires)},
     }
+
+
+def _with_defaults(request: JsonObject) -> JsonObject:
+    """Return a token request with all fields of its type, as mutating webhooks get it."""
+    spec = find_object(request, "spec")
+    given: JsonObject = {"audiences": spec.get("audiences"), "boundObjectRef": spec.get("boundObjectRef")}
+    seconds = spec.get("expirationSeconds")
+    return {
+        **request,
+        "spec": {**given, "expirationSeconds": DEFAULT_S if seconds is None else seconds},
+        "status": {"token": "", "expirationTimestamp": None},
+    }
+
+
+def _as_judged(asked: Asked, request: JsonObject, audiences: list[str], time: str) -> JsonObject:
+    """Return a token request as validating webhooks get it: complete, and without a token."""
+    metadata: JsonObject = {"name": asked.name, "namespace": asked.namespace, "creationTimestamp": time}
+    spec: JsonObject = {**find_object(request, "spec"), "audiences": [*audiences]}
+    return {**request, "metadata": {**find_object(request, "metadata"), **metadata}, "spec": spec}
 
 
 def _check_place(asked: Asked, request: JsonObject) -> None:

@@ -12,6 +12,7 @@ from wharfinger.control_plane.objects.label_selectors import is_readable, select
 from wharfinger.control_plane.objects.lenient_fields import part, parts, text_map
 from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
 from wharfinger.control_plane.special_endpoints.pod_streams import log, proxy, stream
+from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import check_name_parameter, kind_served, read_body
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.options import DeleteOptions, parse_delete_options
@@ -51,11 +52,13 @@ def _pod(asked: Asked, name: str) -> JsonObject:
 
 def bind(asked: Asked) -> Answer:
     """Assign a Pod to a node. Raises StatusError."""
-    body = read_body(asked, kind_served("", "v1", "Binding"))
+    form = kind_served("", "v1", "Binding")
+    body = changed(asked, read_body(asked, form), form)
     name = text(body, "metadata", "name")
     if asked.name and name != asked.name:
         raise status.bad_request("name in URL does not match name in Binding object")
     _check_target(body)
+    admit(asked, body, form)
     check_name_parameter(name)
     pod = _pod(asked, name)
     uid, version = text(body, "metadata", "uid"), text(body, "metadata", "resourceVersion")
@@ -116,10 +119,12 @@ def evict(asked: Asked) -> JsonObject:
     """Delete a Pod if its disruption budget allows it. Raises StatusError (429)."""
     if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # it has the form of policy/v1
         asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
-    body = read_body(asked, kind_served("policy", "v1", "Eviction"))
+    form = kind_served("policy", "v1", "Eviction")
+    body = changed(asked, read_body(asked, form), form)
     if text(body, "metadata", "name") != asked.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     options = parse_delete_options({}, part(body, "deleteOptions") or {})
+    admit(asked, body, form)
     dry_run = options.dry_run or asked.options.dry_run
     pod = _pod(asked, asked.name)
     if not _may_ignore_budgets(pod):

@@ -12,6 +12,7 @@ from wharfinger.control_plane.api.core.nodes import SIMULATED_NODE
 from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.lenient_fields import parts
 from wharfinger.control_plane.objects.names import parse_ip
+from wharfinger.control_plane.special_endpoints.connections import switched_on
 from wharfinger.control_plane.special_endpoints.endpoint import Answer, Asked, PodCommand
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.field_errors import NEGATIVE, forbidden, invalid
@@ -55,7 +56,8 @@ def stream(asked: Asked) -> Answer:
     _check_node(asked, pod)
     if asked.subresource == "exec" and asked.backend.runs_commands:
         return _command(asked, pod)
-    raise status.bad_request("there is no kubelet to connect to: this Pod is simulated")
+    remedy = "; to run commands, start the control plane with --pod-commands" if asked.subresource == "exec" else ""
+    raise status.bad_request(f"there is no kubelet to connect to: this Pod is simulated{remedy}")
 
 
 def _command(asked: Asked, pod: JsonObject) -> PodCommand:
@@ -63,15 +65,11 @@ def _command(asked: Asked, pod: JsonObject) -> PodCommand:
     argv = asked.query.get("command", ())
     if not argv or not argv[0]:
         raise status.bad_request("you must specify at least 1 command for the container")
-    if _is_on(asked, "tty"):
+    if switched_on(asked.query, "tty"):
         raise status.bad_request("commands of simulated Pods have no terminal; leave tty out")
     if text(pod, "status", "phase") != "Running" or text(pod, "metadata", "deletionTimestamp"):
         raise status.bad_request(f"the containers of pod {asked.name} are not running")
-    return PodCommand(text(pod, "metadata", "uid"), asked.name, tuple(argv), _is_on(asked, "stdin"))
-
-
-def _is_on(asked: Asked, name: str) -> bool:
-    return _given(asked, name).lower() in ("1", "true", "t")
+    return PodCommand(text(pod, "metadata", "uid"), asked.name, tuple(argv), switched_on(asked.query, "stdin"))
 
 
 def proxy(asked: Asked) -> Answer:

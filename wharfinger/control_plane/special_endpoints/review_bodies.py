@@ -7,7 +7,7 @@ from wharfinger.control_plane.merging.managed_fields import record_update
 from wharfinger.control_plane.objects.name_rules import segment_name
 from wharfinger.control_plane.objects.object_metadata import without_status
 from wharfinger.control_plane.special_endpoints.endpoint import Asked
-from wharfinger.control_plane.special_endpoints.review_admission import changed
+from wharfinger.control_plane.special_endpoints.request_admission import changed
 from wharfinger.control_plane.verbs.creation import with_defaults
 from wharfinger.control_plane.verbs.intake import accepted, check_namespace
 from wharfinger.control_plane.wire import status

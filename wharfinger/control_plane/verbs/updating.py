@@ -38,6 +38,7 @@ from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_own
 from wharfinger.control_plane.verbs.empty_values_in_errors import as_sent
 from wharfinger.control_plane.verbs.intake import Written, accepted, check_name, check_namespace
 from wharfinger.control_plane.verbs.options import WriteOptions, resource_version_of
+from wharfinger.control_plane.verbs.replicas import rescaled
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import Body
 from wharfinger.control_plane.wire.refusals import WrongKindError
@@ -178,7 +179,7 @@ def update(
         dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, policies=backend.policies,
         asked=options.asked, own=options.own,
     )  # fmt: skip
-    completing = partial(completed, served, backend.now())
+    completing = partial(rescaled, served, new) if subresource == "scale" else partial(completed, served, backend.now())
     new = without_repeated_owners(mutated(admission, new, completing), options.warnings, admitted=True)
     strategy = strategy_of(kind)
     view = backend.view(dry_run=options.dry_run)

@@ -1,0 +1,66 @@
+"""The admission of requests that storage does not answer: reviews, evictions, bindings and tokens; connections are in
+:mod:`~wharfinger.control_plane.special_endpoints.connections`.
+
+Mutating policies and webhooks change the object before it is checked, and validating ones judge it after that, before anything is
+done. Policies do not apply to reviews, because one that intercepts reviews may break the cluster (kube-apiserver,
+``pkg/kubeapiserver/admission/exclusion``).
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from wharfinger.control_plane.api.common.admission import Admission, Form, Mutation, Operation, Policies
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.verbs.creation import completed
+from wharfinger.formats.json.value import JsonObject, find_str
+
+
+def changed(asked: Asked, obj: JsonObject, form: Served | None = None) -> JsonObject:
+    """Return the object with the changes of mutating policies and webhooks. Raises StatusError, and VerdictsNeededError.
+
+    ``form`` is the kind of the object, if it is not the kind of the resource.
+    """
+    policies = asked.backend.policies
+    if policies is None:
+        return obj
+    completing = partial(completed, form or asked.served, asked.backend.now())
+    return mutated(policies, lambda each: _admission(asked, each, form), completing, obj)
+
+
+def mutated(
+    policies: Policies,
+    admission_of: Callable[[JsonObject], Admission],
+    completing: Callable[[str, JsonObject], JsonObject],
+    obj: JsonObject,
+) -> JsonObject:
+    """Return an object after all mutating policies and webhooks, in one or two rounds. Raises StatusError, and
+    VerdictsNeededError.
+    """
+    by_policies, by_webhooks = Mutation(completing), Mutation(completing)
+
+    def once(obj: JsonObject) -> JsonObject:
+        obj = policies.mutate_by_policies(admission_of(obj), by_policies) or obj
+        return policies.mutate(admission_of(obj), by_webhooks) or obj
+
+    obj = once(obj)
+    if by_policies.wanted or by_webhooks.wanted:
+        by_policies.second = by_webhooks.second = True
+        obj = once(obj)
+    return obj
+
+
+def admit(asked: Asked, obj: JsonObject, form: Served | None = None) -> None:
+    """Have validating policies and webhooks judge the object. Raises StatusError, and VerdictsNeededError."""
+    if asked.backend.policies is not None:
+        asked.backend.policies.enforce(_admission(asked, obj, form))
+
+
+def _admission(asked: Asked, obj: JsonObject, form: Served | None) -> Admission:
+    options, name = asked.options, asked.name or find_str(obj, "metadata", "name")
+    return Admission(
+        asked.backend, options.user, asked.served.kind, Operation.CREATE, asked.subresource, asked.namespace, name, obj, None,
+        dry_run=options.dry_run, warnings=options.warnings, version=asked.served.version.name,
+        policies=asked.backend.policies, asked=options.asked, own=options.own,
+        form=None if form is None else Form(form.kind, form.version),
+    )  # fmt: skip
