@@ -106,7 +106,7 @@ def parse_constraint(text: str) -> VersionConstraint:
     return VersionConstraint(text, alternatives)
 
 
-def both(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
+def combine_constraints(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
     """Return a constraint that allows a version if both do. If either has alternatives, the result's text is for users only."""
     if not second.text.strip() or first.text == second.text:
         return first

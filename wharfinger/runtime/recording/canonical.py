@@ -27,7 +27,7 @@ from rpds import HashTrieMap, HashTrieSet
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.formats.version_constraint import VersionConstraint, both, parse_constraint
+from wharfinger.formats.version_constraint import VersionConstraint, combine_constraints, parse_constraint
 from wharfinger.queue.fifo import Fifo
 
 Text: TypeAlias = Callable[[str], str]
@@ -384,5 +384,5 @@ def _constraint(text: str) -> VersionConstraint:
     """Read a constraint, which may be one that `both` has combined from two."""
     if text.startswith("(") and text.endswith(")") and _PAIR in text:
         first, _, second = text[1:-1].rpartition(_PAIR)
-        return both(_constraint(first), parse_constraint(second))
+        return combine_constraints(_constraint(first), parse_constraint(second))
     return parse_constraint(text)
