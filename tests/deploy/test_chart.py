@@ -40,6 +40,9 @@ WRONG = {
     "daemon.shard=Blue": "does not match pattern",
     "terminationGracePeriodSeconds=5": "minimum: got 5, want 20",
     "replicas=2,state.persistentVolumeClaim.enabled=true": "two daemons never share a state folder",
+    "daemon.shard=blue,admission.enabled=true": "admission.enabled is for the daemon without daemon.shard",
+    "daemon.shard=blue,daemon.workerPools=true": "daemon.workerPools is for the daemon without daemon.shard",
+    "terminationGracePeriodSeconds=3700": "maximum: got 3,700, want 3,610",
 }
 
 
@@ -117,10 +120,15 @@ def test_its_container_has_no_privileges() -> None:
 
 
 @pytest.mark.slow
-def test_its_arguments_are_options_of_the_daemon() -> None:
-    (deployment,) = of_kind(
-        "Deployment", "daemon.extraArgs={--max-work=4}", "daemon.workerPools=true", "daemon.shard=blue"
-    )
+@pytest.mark.parametrize(
+    ("values", "given"),
+    [
+        (("daemon.workerPools=true", "admission.enabled=true"), "--worker-pools"),
+        (("daemon.shard=blue",), "--shard=blue"),
+    ],
+)
+def test_its_arguments_are_options_of_the_daemon(values: tuple[str, ...], given: str) -> None:
+    (deployment,) = of_kind("Deployment", "daemon.extraArgs={--max-work=4}", *values)
     (container,) = find_list(deployment, "spec", "template", "spec", "containers")
     command, *options = [str(each) for each in find_list(container, "args")]
     assert command == "run"
@@ -128,7 +136,7 @@ def test_its_arguments_are_options_of_the_daemon() -> None:
         [str(ROOT / ".venv/bin/wharfinger"), "run", "--help"], capture_output=True, text=True, check=True
     )
     assert [each for each in options if each.partition("=")[0] not in known.stdout] == []
-    assert {"--max-work=4", "--shard=blue"} <= {*options}
+    assert {"--max-work=4", given} <= {*options}
 
 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:
