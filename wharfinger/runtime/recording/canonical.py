@@ -381,7 +381,7 @@ def _sorted(values: Iterable[JsonValue]) -> list[JsonValue]:
 
 
 def _constraint(text: str) -> VersionConstraint:
-    """Read a constraint, which may be one that `both` has combined from two."""
+    """Read a constraint, which may be one that `combine_constraints` has made of two."""
     if text.startswith("(") and text.endswith(")") and _PAIR in text:
         first, _, second = text[1:-1].rpartition(_PAIR)
         return combine_constraints(_constraint(first), parse_constraint(second))
