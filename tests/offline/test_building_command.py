@@ -7,7 +7,7 @@ import pytest
 
 from tests.offline.support import OPTIONS, config_map, names, tool_options, write_tree
 from tests.packages.support.charts import chart
-from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.building_command import BuildError, print_message, run_build
 from wharfinger.offline.options import OfflineOptions
 from wharfinger.offline.orchestrator.orchestrator import Config
 
@@ -32,5 +32,5 @@ def test_an_unreadable_path_is_one_error(tmp_path: Path) -> None:
 
 
 def test_control_characters_are_escaped_in_messages(capsys: pytest.CaptureFixture[str]) -> None:
-    tell("one\x1b[31m\ntwo\n")
+    print_message("one\x1b[31m\ntwo\n")
     assert capsys.readouterr().err == "one\\x1b[31m\ntwo\n"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.control_plane.support.pod_writes import backend
 from tests.control_plane.support.samples import builtin
-from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest
 from wharfinger.control_plane.special_endpoints.pod_streams import log, proxy, stream
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.wire.status import StatusError
@@ -17,10 +17,10 @@ SIMULATED: JsonObject = {
 }
 
 
-def asked(below: str, name: str = "p", **query: str) -> Asked:
+def asked(below: str, name: str = "p", **query: str) -> EndpointRequest:
     view = backend(("", "pods", SIMULATED))
     values = {key: (value,) for key, value in query.items()}
-    return Asked(view, builtin("", "v1", "pods"), "n", name, below, "GET", None, WriteOptions("m"), values)
+    return EndpointRequest(view, builtin("", "v1", "pods"), "n", name, below, "GET", None, WriteOptions("m"), values)
 
 
 def test_a_simulated_pod() -> None:

@@ -116,7 +116,7 @@ class Kind:
     create_on_update: bool = False
     """True if a PUT of an absent object creates it."""
     unconditional_update: bool = True
-    """True if a PUT may leave ``metadata.resourceVersion`` out."""
+    """False if updates of a built-in kind must have ``metadata.resourceVersion``; those of a custom kind must always have it."""
     virtual: bool = False
     """True if nothing of the kind is stored (reviews, bindings)."""
     storage_hash: str = ""

@@ -117,26 +117,6 @@ METADATA: Final[Mapping[str, MetadataRules]] = {
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
 """The rules by ``Kind.group_kind``; all other kinds have the defaults of :class:`MetadataRules`."""
-NEEDS_REVISION: Final = frozenset(
-    {
-        "APIService.apiregistration.k8s.io",
-        "CSIDriver.storage.k8s.io",
-        "CSINode.storage.k8s.io",
-        "CSIStorageCapacity.storage.k8s.io",
-        "Lease.coordination.k8s.io",
-        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
-        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
-        "PodDisruptionBudget.policy",
-        "RuntimeClass.node.k8s.io",
-        "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
-        "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
-        "VolumeAttachment.storage.k8s.io",
-        DEFINITION,
-    }
-)
-"""Kinds whose updates must have a resourceVersion (``AllowUnconditionalUpdate`` is false); custom kinds require it, too."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)
