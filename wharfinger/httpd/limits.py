@@ -32,10 +32,10 @@ class HttpLimits:
     linger_bytes: int = 16 * 1024 * 1024
     """The input that is read and discarded after an invalid request, so that the client can read the answer."""
     useless_pause_s: float = 0.0
-    """The pause of accepting for each connection that ended without a valid request. It bounds the processor time that clients
-    can use by garbage and by disconnecting."""
+    """The pause before the server accepts again, for each connection that ended without a valid request. It bounds the processor
+    time that clients can use by garbage and by disconnecting."""
     closed_pause_s: float = 0.0
-    """The pause of accepting for each connection that was closed at once."""
+    """The pause before the server accepts again, for each connection that it closed at once."""
     piece_pause_s: float = 0.0
     """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times."""
 

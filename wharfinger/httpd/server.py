@@ -81,7 +81,7 @@ class _Server:
                         await trio.sleep(pause)
                     stream = await _accept_one(listener)
                     peer = peer_of(stream)
-                    if self._has_many(peer):
+                    if self._is_at_process_limit(peer):
                         await trio.aclose_forcefully(stream)
                         self._pause_s += self._limits.closed_pause_s
                         continue
@@ -90,7 +90,7 @@ class _Server:
                     self._open[connection] = None
                     connections.start_soon(self._serve, connection, name="http connection")
 
-    def _has_many(self, peer: Peer | None) -> bool:
+    def _is_at_process_limit(self, peer: Peer | None) -> bool:
         """Return whether a process has as many connections as one may have. Processes of other namespaces have the number 0."""
         if peer is None or peer.pid == 0 or len(self._open) < self._limits.of_process:
             return False

@@ -30,6 +30,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_obje
 from wharfinger.kube.go_texts import read_number
 
 IMMUTABLE: Final = "field is immutable"
+ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+"""The annotation that keeps a field of older versions: the revision to which a Deployment is rolled back."""
 _STRATEGIES: Final = ("Recreate", "RollingUpdate")
 
 
@@ -50,7 +52,7 @@ def deployment_errors(obj: JsonObject) -> list[FieldError]:
 
 def _rollback_errors(obj: JsonObject) -> list[FieldError]:
     """Return the errors of the revision in the deprecated rollback annotation."""
-    revision = text(obj, "metadata", "annotations", "deprecated.deployment.rollback.to")
+    revision = text(obj, "metadata", "annotations", ROLLBACK_TO)
     number_asked, problem = read_number(revision, signed=True)
     if problem or not revision.startswith("-"):
         return []
