@@ -82,7 +82,8 @@ def test_what_is_no_news_changes_nothing(events: list[Event], before: bool) -> N
 def settled() -> Package:
     known = installed(loaded())
     wished = replace(NOTHING_NEW, decision=Decision(DecisionKind.RECONFIGURE))
-    for event in (wished, Placed(), Released(1), *(Succeeded(stage) for stage in Stage), Verified()):
+    events: tuple[Event, ...] = (wished, Placed(), Released(1), *(Succeeded(stage) for stage in Stage), Verified())
+    for event in events:
         known = after(known, event)
     return known
 
