@@ -74,7 +74,7 @@ from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import identity_of, open_leadership, report_leader
 from wharfinger.runtime.daemon.limited_client import LimitedClient
 from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
-from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_ADMISSION, FOR_POOLS, NEEDED
+from wharfinger.runtime.daemon.rights import FOR_ACCOUNTS, FOR_POOLS, NEEDED, rights_of_admission
 from wharfinger.runtime.daemon.service_manager import ServiceManager, open_reloads, open_watchdog
 from wharfinger.runtime.daemon.standby import Standby, open_standby
 from wharfinger.runtime.daemon.traces import open_traces
@@ -244,7 +244,8 @@ async def _open_all(
         standby = await stack.enter_async_context(
             open_standby(config, state, scratch, ledger, client, connection, inspector, identity)
         )
-        needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()), *(FOR_ADMISSION if config.admission else ()))
+        needed = (*NEEDED, *(FOR_POOLS if config.worker_pools else ()))
+        needed += rights_of_admission(config.admission.service, config.admission.pod) if config.admission else ()
         needed += FOR_ACCOUNTS if config.require_account else ()
         lease = await stack.enter_async_context(
             open_leadership(
