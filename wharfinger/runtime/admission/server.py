@@ -51,7 +51,10 @@ SETTLE_S: Final = 10.0
 """The time after which API servers have read a new configuration, with its authorities."""
 JUDGE_S: Final = 2.0
 """The time for one judgement, which is less than API servers wait."""
-LIMITS: Final = HttpLimits(body_bytes=MAX_BODY_BYTES, connections=64, idle_s=120)
+LIMITS: Final = HttpLimits(
+    body_bytes=MAX_BODY_BYTES, large_bodies_bytes=4 * MAX_BODY_BYTES, body_read_s=10, connections=64, idle_s=120
+)
+"""Every pod of the cluster may connect, so the requests together must stay far below the memory of the daemon."""
 _KEY: Final = ObjectKey(SECRET, SYSTEM_NAMESPACE, SECRET_NAME)
 
 

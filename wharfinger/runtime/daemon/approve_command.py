@@ -91,7 +91,7 @@ def _approve(args: argparse.Namespace) -> int:
         return _failed(f"{printable(name)}: there is no such {kind}; `wharfinger get packages` lists all", 1)
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(printable(str(error)), 1)
-    sys.stdout.write(f"{name}: version {approved} is approved\n")
+    sys.stdout.write(f"{name}: version {printable(approved)} is approved\n")
     return 0
 
 
