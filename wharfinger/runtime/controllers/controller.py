@@ -308,7 +308,7 @@ class Controller:
             try:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
-                log.info("%s: kept idle in its installed version: %s", identity, error)
+                log.info("%s: its installed version is not run while its change is held: %s", identity, error)
         self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 
