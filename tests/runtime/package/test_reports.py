@@ -215,7 +215,7 @@ def test_troubles_are_logged_when_they_come_and_when_they_are_over() -> None:
     known, said = step(known, Troubled(("b", "c")), IDLE)
     assert (said, known.warnings[UPKEEP]) == ((Log("c", warning=True),), ("b", "c"))
     known, said = step(known, Troubled(()), IDLE)
-    assert said == (Log("everything that failed to be corrected or pruned is done"),)
+    assert said == (Log("all failed corrections and deletions have succeeded now"),)
     assert step(known, Troubled(()), IDLE) == (known, ())
 
 

@@ -39,7 +39,7 @@ class FolderRegistry:
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the package from its current files; raise ArtifactNotFoundError if ``tag`` is not its version."""
         if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is no tag")
+            raise AddressError(f"{tag[:200]!r} is not a valid tag")
         package = await self._pack(repository)
         if package.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
@@ -87,7 +87,7 @@ class FolderRegistry:
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
         """Return nothing: a folder of package folders has no signatures."""
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         return ()
 
     def _kept(self, repository: str) -> Package | None:
@@ -95,7 +95,7 @@ class FolderRegistry:
 
     async def _pack(self, repository: str) -> Package:
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         self._packed = None  # free it first: two packages may be large
         package = await trio.to_thread.run_sync(_pack, self._root, repository)
         self._packed = repository, package
