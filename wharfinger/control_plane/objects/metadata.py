@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
+from wharfinger.control_plane.objects.amounts import text
 from wharfinger.control_plane.objects.managed_field_rules import has_usual_form, managed_fields_errors
 from wharfinger.control_plane.objects.name_rules import (
     NameRule,
@@ -266,9 +267,9 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
     for key, value in labels.items() if isinstance(labels, dict) else ():
         if problems := key_problems(key):
             errors += each(field, key, problems)
-        text = value if isinstance(value, str) else ""
-        if problems := value_problems(text):
-            errors += each(field, text, problems)
+        label = value if isinstance(value, str) else ""
+        if problems := value_problems(label):
+            errors += each(field, label, problems)
     return errors
 
 
@@ -308,11 +309,11 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
 
 def _reference_errors(reference: JsonObject) -> list[FieldError]:
     field = "metadata.ownerReferences"
-    version, kind = _text(reference, "apiVersion"), _text(reference, "kind")
+    version, kind = text(reference, "apiVersion"), text(reference, "kind")
     errors = []
     if not version.rpartition("/")[2] or version.count("/") > 1:
         errors.append(invalid(f"{field}.apiVersion", version, "version must not be empty"))
-    missing = (name for name in ("kind", "name", "uid") if not _text(reference, name))
+    missing = (name for name in ("kind", "name", "uid") if not text(reference, name))
     errors += [invalid(f"{field}.{name}", "", "must not be empty") for name in missing]
     if version == "v1" and kind == "Event":
         errors.append(invalid(field, _owner_form(reference), "/v1, Kind=Event is disallowed from being an owner"))
@@ -321,7 +322,7 @@ def _reference_errors(reference: JsonObject) -> list[FieldError]:
 
 def _owner_form(reference: JsonObject) -> JsonObject:
     """Return the reference as its Go type prints it."""
-    plain: JsonObject = {name: _text(reference, name) for name in _OWNER_FIELDS[:4]}
+    plain: JsonObject = {name: text(reference, name) for name in _OWNER_FIELDS[:4]}
     return {**plain, **{name: reference[name] for name in _OWNER_FIELDS[4:] if reference.get(name) is not None}}
 
 
@@ -383,8 +384,3 @@ def _change_errors(
 def _metadata(obj: JsonObject) -> JsonObject:
     found = obj.get("metadata")
     return found if isinstance(found, dict) else {}
-
-
-def _text(value: JsonValue, name: str) -> str:
-    found = find(value, name)
-    return found if isinstance(found, str) else ""

@@ -24,7 +24,7 @@ from wharfinger.control_plane.objects.label_selectors import (
     shown_selector,
     template_labels,
 )
-from wharfinger.control_plane.wire.field_errors import forbidden, invalid, not_supported, required
+from wharfinger.control_plane.wire.field_errors import NEGATIVE, forbidden, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
 from wharfinger.kube.go_texts import read_number
@@ -56,7 +56,7 @@ def _rollback_errors(obj: JsonObject) -> list[FieldError]:
     number_asked, problem = read_number(revision, signed=True)
     if problem or not revision.startswith("-"):
         return []
-    return [invalid("spec.rollback.version", number_asked, "must be greater than or equal to 0")]
+    return [invalid("spec.rollback.version", number_asked, NEGATIVE)]
 
 
 def replica_set_errors(obj: JsonObject) -> list[FieldError]:
