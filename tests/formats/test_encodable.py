@@ -1,4 +1,4 @@
-"""Text for streams that have not all characters: what they have stays, the rest is to be read all the same."""
+"""Text for streams whose encoding lacks some characters, and foreign bytes in messages."""
 
 import io
 
@@ -18,12 +18,12 @@ from wharfinger.formats.encodable import encodable, quoted, write_text
         ("half \ud83d", "utf-8", "half \\ud83d"),
     ],
 )
-def test_what_a_stream_has_not_is_an_escape(text: str, encoding: str, shown: str) -> None:
+def test_missing_characters_become_escapes(text: str, encoding: str, shown: str) -> None:
     assert encodable(text, encoding) == shown
 
 
 @given(st.text(), st.sampled_from(["ascii", "latin-1", "utf-8", "cp437"]))
-def test_it_can_be_written(text: str, encoding: str) -> None:
+def test_the_result_can_be_encoded(text: str, encoding: str) -> None:
     shown = encodable(text, encoding)
     assert shown.encode(encoding).decode(encoding) == shown
 

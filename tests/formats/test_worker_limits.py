@@ -1,4 +1,4 @@
-"""The limits of a worker process, as the kernel has them afterwards."""
+"""The limits of a worker process, as the kernel reports them afterwards."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Versions of kinds that differ in form."""
+"""The conversions of kinds whose versions differ in form."""
 
 from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.catalog.conversions import (

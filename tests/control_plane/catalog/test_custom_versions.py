@@ -1,4 +1,4 @@
-"""Versions of a custom kind; the recording ``hunt3-crd-versions`` holds what they show."""
+"""The versions of a custom kind; the recording ``hunt3-crd-versions`` has the answers of a real server."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.custom_kinds import kind_of_definition

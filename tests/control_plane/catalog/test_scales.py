@@ -1,4 +1,4 @@
-"""The scale of an object: a view of it."""
+"""The scale of an object."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Kinds that are read and never served."""
+"""Kinds that can be decoded but are not served."""
 
 import pytest
 
@@ -26,12 +26,12 @@ from wharfinger.control_plane.catalog.unserved_kinds import is_former, is_unserv
     ],
 )
 def test_is_unserved(group: str, version: str, kind: str, *, expected: bool) -> None:
-    """Lists, options and retired versions are; others are not."""
+    """Check that lists, options and retired versions are unserved kinds, and other kinds are not."""
     assert is_unserved(group, version, kind) is expected
 
 
 def test_is_former() -> None:
-    """A kind's own former versions, also in the group it came from."""
+    """Check the former versions of a kind, also those in the group from which it was moved."""
     assert is_former("extensions", "v1beta1", "Deployment", "apps")
     assert is_former("apps", "v1beta1", "Deployment", "apps")
     assert not is_former("policy", "v1beta1", "Deployment", "apps")

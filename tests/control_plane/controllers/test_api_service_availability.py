@@ -1,4 +1,4 @@
-"""APIServices say why they are not available; the texts are recorded (``hunt3-kinds-others``)."""
+"""The reason why an APIService is not available; the texts are recorded (``hunt3-kinds-others``)."""
 
 from trio.testing import MockClock
 

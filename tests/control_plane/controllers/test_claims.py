@@ -1,4 +1,4 @@
-"""Claims and volumes: how they find each other, and who is kept from going."""
+"""Claims and volumes: their binding, and their protection while they are in use."""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,4 @@
-"""FlowSchemas say whether their level is there; what they say is recorded (``hunt3-kinds-others``)."""
+"""The condition of FlowSchemas; its texts are recorded (``hunt3-kinds-others``)."""
 
 from trio.testing import MockClock
 

@@ -1,4 +1,4 @@
-"""Garbage collection in a cluster: background, foreground, orphans, absent and impossible owners."""
+"""Garbage collection in a cluster: background, foreground, orphans, missing owners and invalid owners."""
 
 from trio.testing import MockClock
 
@@ -53,7 +53,7 @@ async def test_orphaning_without_dependents(autojump_clock: MockClock) -> None:
 
 
 def blocking(name: str, owner: JsonObject, *finalizers: str) -> JsonObject:
-    """A dependent that its owner waits for."""
+    """Return a dependent for which a deleted owner waits."""
     references: list[JsonValue] = [owner_of(owner, blocks=True)]
     return config_map(name, finalizers=list[JsonValue](finalizers), ownerReferences=references)
 

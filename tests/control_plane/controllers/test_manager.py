@@ -1,4 +1,4 @@
-"""All controllers together: they start on what is there, and end with the block."""
+"""All controllers together: they reconcile existing objects, and end with the block."""
 
 import pytest
 from trio.testing import MockClock

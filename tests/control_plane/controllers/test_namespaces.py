@@ -1,4 +1,4 @@
-"""Namespaces in a cluster: furnished as they appear, emptied as they go."""
+"""Namespaces in a cluster: their standard objects, and their removal."""
 
 from trio.testing import MockClock
 

@@ -14,7 +14,7 @@ TEMPLATE: JsonObject = {
 
 
 async def slices(client: ClusterClient) -> list[JsonObject]:
-    """Those of the Service ``web``."""
+    """Return the EndpointSlices of the Service ``web``."""
     found = await listed(client, "discovery.k8s.io/v1", "EndpointSlice")
     return [one for one in found if find(one, "metadata", "labels", "kubernetes.io/service-name") == "web"]
 

@@ -1,4 +1,4 @@
-"""What the server needs is written again after somebody deleted it."""
+"""Objects that the server needs are created again after a deletion."""
 
 import pytest
 from trio.testing import MockClock

@@ -1,4 +1,4 @@
-"""The bytes are read back by a reader of the wire format alone: numbers of fields and what is in them."""
+"""The encoded bytes are decoded again by a reader of the wire format: field numbers and contents."""
 
 from collections.abc import Iterator
 

@@ -8,7 +8,7 @@ CALL = Call("get", "configmaps", "ConfigMap", "a", "b", "test")
 
 
 def hits(rule: Rule, requests: int, *, seed: int = 0) -> list[int]:
-    """Which requests, counted from 0, a rule hits."""
+    """Return the requests, counted from 0, that a rule hits."""
     state, found = first_state([rule]), []
     for number in range(requests):
         state, hit = step([rule], state, CALL, float(number), seed=seed)

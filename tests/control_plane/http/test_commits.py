@@ -1,4 +1,4 @@
-"""Answers wait for their commit, together; what is not committed is seen by nobody, and undone where it cannot be."""
+"""Answers wait together for their commit; uncommitted writes are never visible, and are undone if the commit fails."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -264,7 +264,7 @@ async def test_a_watch_ends_when_its_client_leaves() -> None:
 
 
 class FullStorage(MemoryStorage):
-    """A storage that at some time takes nothing any more."""
+    """A storage that fails all writes from some time on."""
 
     full = False
 

@@ -1,6 +1,6 @@
-"""Objects whose lists are very long are judged in a time that grows as they do, and in an answer that is not larger by far.
+"""Objects with very long lists are validated in linear time, and the answer is not much larger than the request.
 
-A rule that compares each item with each other is seen by how long these take: minutes, where they should be moments.
+A rule that compares each item with every other item is found by the duration of these tests: minutes instead of seconds.
 """
 
 import json

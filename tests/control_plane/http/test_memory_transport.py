@@ -75,7 +75,7 @@ async def test_each_request_is_a_checkpoint() -> None:
 
 
 class _Producer:
-    """A stream of numbers without an end; ``log`` says what became of it."""
+    """A stream of numbers without an end; ``log`` records what happened to it."""
 
     def __init__(self) -> None:
         self.log: list[str] = []

@@ -1,4 +1,4 @@
-"""Looking into schemas."""
+"""The accessors for schemas."""
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject

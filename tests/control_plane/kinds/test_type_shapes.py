@@ -1,4 +1,4 @@
-"""How fields merge: built-in kinds from the data file, custom kinds from their schema."""
+"""The merge rules of fields: of built-in kinds from the data file, of custom kinds from their schema."""
 
 import pytest
 

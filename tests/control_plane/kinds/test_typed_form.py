@@ -1,4 +1,4 @@
-"""What a built-in object looks like once Go has read it."""
+"""The form of built-in objects after Go has decoded and encoded them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Apply configurations: merged by the types of the object, without atomic values and unknown fields."""
+"""Apply configurations: they are merged by the types of the object; atomic values and unknown fields are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""managedFields of Updates, against the recorded answers of a real API server and by the rules of KEP-555."""
+"""The managed fields of Updates: the recorded answers of a real API server, and the rules of KEP-555."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -102,7 +102,7 @@ def with_data(obj: JsonObject, **data: str) -> JsonObject:
 
 
 def fields_of(obj: JsonObject) -> dict[str, JsonValue]:
-    """Manager → its fieldsV1."""
+    """Return the ``fieldsV1`` of each manager."""
     return {
         str(find(entry, "manager")): find(entry, "fieldsV1") for entry in find_list(obj, "metadata", "managedFields")
     }

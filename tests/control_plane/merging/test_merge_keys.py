@@ -1,4 +1,4 @@
-"""The lists of strategic merge patches: what tells items apart, and their order."""
+"""The lists of strategic merge patches: the identity of items, and their order."""
 
 import pytest
 

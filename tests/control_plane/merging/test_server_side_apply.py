@@ -1,4 +1,4 @@
-"""Server-side apply, against the recorded answers of a real API server and by the rules of KEP-555."""
+"""Server-side apply: the recorded answers of a real API server, and the rules of KEP-555."""
 
 import json
 from collections.abc import Callable
@@ -360,7 +360,7 @@ def test_a_field_that_no_manager_applies_any_more_is_removed(history: list[tuple
 
 
 def _reads(applied: JsonObject, intent: JsonObject) -> bool:
-    """Whether every value of the intent is in the object."""
+    """Return whether the object has every value of the intent."""
     got, want = as_object(applied.get("spec") or {}, "spec"), as_object(intent["spec"], "spec")
     within: dict[str, Callable[[JsonValue, JsonValue], bool]] = {
         "map": lambda have, ask: as_object(have or {}, "map").items() >= as_object(ask, "map").items(),

@@ -1,4 +1,4 @@
-"""Strategic merge patches, against the recorded answers of a real API server and by directive."""
+"""Strategic merge patches: the recorded answers of a real API server, and each directive."""
 
 import copy
 from typing import Final

@@ -1,4 +1,4 @@
-"""Whether a document fits its kind's types."""
+"""The check that a document matches the types of its kind."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From documents to fields: what an applied object owns, and what differs between two documents."""
+"""The fields of an applied object, and the differences between two documents."""
 
 from typing import Final
 

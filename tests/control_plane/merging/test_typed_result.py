@@ -1,4 +1,4 @@
-"""Objects out of strategic merge patches: how Go's converter differs from its JSON decoder."""
+"""The results of strategic merge patches: the differences between Go's converter and its JSON decoder."""
 
 import pytest
 

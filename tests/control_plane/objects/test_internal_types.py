@@ -1,4 +1,4 @@
-"""How the server's own types print."""
+"""The printed form of the server's internal types."""
 
 from wharfinger.control_plane.objects.internal_types import internal_difference, internal_form
 

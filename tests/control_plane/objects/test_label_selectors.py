@@ -1,4 +1,4 @@
-"""Selectors inside objects."""
+"""Label selectors in objects."""
 
 import pytest
 

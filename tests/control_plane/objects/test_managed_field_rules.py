@@ -1,4 +1,4 @@
-"""Names of managers; entries of managed fields are tried in test_metadata and the recordings."""
+"""The names of managers; test_metadata and the recordings cover the entries of managed fields."""
 
 from wharfinger.control_plane.objects.managed_field_rules import managed_fields_errors, manager_errors
 from wharfinger.control_plane.wire.status import MAX_ERROR_CHARS

@@ -1,4 +1,4 @@
-"""Formats of names: what is fine, and how many problems the rest has (the words are in the recordings)."""
+"""The formats of names: valid names, and the number of problems of others (the words are in the recordings)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Formats that no recording asks for."""
+"""Formats that no recording has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What recordings do not show: every refusal of a review's form."""
+"""The refusals of invalid reviews, which no recording has."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""Selectors in reviews; what is said of them is recorded (``hunt3-kinds-reviews``)."""
+"""Selectors in reviews; the texts of errors are recorded (``hunt3-kinds-reviews``)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a DELETE asks for beside its object."""
+"""The options of DELETE requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Owners named twice."""
+"""Duplicate owners."""
 
 from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_owners
 from wharfinger.formats.json.value import JsonObject

@@ -1,4 +1,4 @@
-"""What was sent empty is shown empty; messages of whole refusals are recorded (``hunt3-kinds-empties``)."""
+"""Errors show empty values as they were sent; the messages are recorded (``hunt3-kinds-empties``)."""
 
 import pytest
 

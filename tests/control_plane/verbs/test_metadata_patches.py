@@ -1,4 +1,4 @@
-"""Patches that reach only metadata: they give the same object as if all of it had been read, defaulted and validated again."""
+"""Patches of metadata: the result is the same as if the whole object had been decoded, defaulted and validated."""
 
 import pytest
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ def pod(pods: Served) -> JsonObject:
 
 
 def stored(backend: Backend, which: str) -> tuple[Served, JsonObject]:
-    """A stored object of one of four kinds."""
+    """Return a stored object of one of four kinds."""
     match which:
         case "Pod":
             kind = served(backend, "", "v1", "pods")

@@ -28,7 +28,7 @@ def render(type_: str, obj: JsonObject) -> bytes:
 
 
 class Rig:
-    """A control plane and signals that notify for its changes."""
+    """A control plane, and signals that its changes notify."""
 
     def __init__(self) -> None:
         self.backend: Backend = new_plane().backend
@@ -66,7 +66,7 @@ async def rest(events: AsyncIterator[bytes]) -> list[Event]:
 
 @asynccontextmanager
 async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[Event]]:
-    """The events as they come, while the block runs; the watch is closed after it."""
+    """Collect the events of a watch while the block runs, and close the watch after it."""
     found: list[Event] = []
 
     async def collect() -> None:

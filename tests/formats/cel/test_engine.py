@@ -1,4 +1,4 @@
-"""What rules can say: a table of what Kubernetes documents, what is missing here, and what errors may tell."""
+"""Expressions of rules: those that Kubernetes documents, those that are missing here, and the content of errors."""
 
 from typing import Final
 
@@ -159,30 +159,30 @@ def answer(text: str, value: JsonValue = SETTINGS, self_type: str = "") -> objec
 
 
 @pytest.mark.parametrize("text", HOLDS)
-def test_what_rules_can_say(text: str) -> None:
+def test_rules_as_documented_by_kubernetes(text: str) -> None:
     assert answer(text) is True
 
 
 @pytest.mark.parametrize("text", MISSING)
-def test_what_is_missing_is_refused_when_it_is_compiled(text: str) -> None:
+def test_missing_functions_are_refused_at_compile_time(text: str) -> None:
     with pytest.raises(CelError, match=MISSING[text]):
         compile_expression(text, self_type="", result="bool")
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_does_not_compile(text: str) -> None:
+def test_expressions_that_do_not_compile(text: str) -> None:
     with pytest.raises(CelError, match=REFUSED[text]):
         compile_expression(text, self_type="", result="bool")
 
 
-def test_where_it_does_not_compile() -> None:
+def test_compile_errors_have_a_position() -> None:
     with pytest.raises(CelError) as caught:
         compile_expression("self.a ==\n nope", self_type="", result="bool")
     assert str(caught.value) == "2:2: undeclared reference to 'nope'"
 
 
 @pytest.mark.parametrize("text", NO_ANSWER)
-def test_what_has_no_answer(text: str) -> None:
+def test_expressions_without_a_result(text: str) -> None:
     with pytest.raises(CelError, match=NO_ANSWER[text]):
         answer(text)
 
@@ -213,12 +213,12 @@ def test_self_has_the_type_of_the_schema(text: str, self_type: str, fits: bool) 
 @pytest.mark.parametrize(
     ("value", "self_type"), [(2**70, ""), ({"a": -(2**64)}, ""), (1, "string"), ("a", "object"), (None, "array")]
 )
-def test_a_value_that_has_no_place_in_the_language(value: JsonValue, self_type: str) -> None:
+def test_values_that_the_language_cannot_represent(value: JsonValue, self_type: str) -> None:
     with pytest.raises(CelError, match=r"type that the schema declares|invalid argument"):
         answer("self == self && size(string(self == self)) > 0", value, self_type)
 
 
-def test_texts_in_place_of_answers() -> None:
+def test_expressions_with_text_results() -> None:
     told = compile_expression("'at most ' + string(self.maxReplicas)", self_type="", result="string")
     assert told.evaluate(SETTINGS, None) == "at most 5"
     with pytest.raises(CelError, match="returns bool, not string"):
@@ -235,7 +235,7 @@ def test_old_values() -> None:
     assert not compile_expression("self.oldSelf == 'oldSelf'", self_type="", result="bool").uses_old
 
 
-def test_old_values_that_may_be_missing() -> None:
+def test_optional_old_values() -> None:
     rule = compile_expression(
         "oldSelf.hasValue() ? self >= oldSelf.value() : self > 10 // or so",
         self_type="",
@@ -273,7 +273,7 @@ def test_old_values_that_may_be_missing() -> None:
         "timestamp('2026-01-01T00:00:00Z').getHours(self.k) == 1",
     ],
 )
-def test_what_an_error_says_never_has_the_value_in_it(text: str) -> None:
+def test_errors_never_contain_the_value(text: str) -> None:
     with pytest.raises(CelError) as caught:
         answer(text, {"k": "topsecret"})
     assert "topsecret" not in str(caught.value)
@@ -288,18 +288,18 @@ def test_what_an_error_says_never_has_the_value_in_it(text: str) -> None:
         ("anything at all", "a function was given an invalid argument"),
     ],
 )
-def test_what_is_passed_on(said: str, text: str) -> None:
+def test_texts_of_passed_on_errors(said: str, text: str) -> None:
     assert error_text(said, "self.a") == text
 
 
 def test_memory_is_not_bounded_by_the_library() -> None:
-    """It takes what the process may have; tests/formats/cel/test_worker.py runs such a rule where that is little."""
+    """It may use all memory of its process; tests/formats/cel/test_worker.py runs such a rule in a process with a limit."""
     assert issubclass(OutOfMemoryError, CelError)
     assert answer("cel.bind(a, self + self, cel.bind(b, a + a, b.size())) == 400", "x" * 100) is True
 
 
-def test_the_page_lists_what_is_known() -> None:
-    """docs/cel.md names each function of ours, and what a rule that uses it needs to know."""
+def test_the_page_lists_the_known_functions() -> None:
+    """docs/cel.md names each added function and its differences."""
     page = (ROOT / "docs" / "cel.md").read_text()
     known = page.partition("## What is known in a rule")[2].partition("\n## ")[0]
     for overload in (*FUNCTIONS, *INDEXES):
@@ -321,7 +321,7 @@ def test_the_page_lists_what_is_known() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # The lines of docs/cel.md that are about a different answer, and not about none.
+        # The lines of docs/cel.md about different results, not about missing functions.
         "'123 abc 456'.findAll('[0-9]*') == ['123', '456']",
         "type(quantity('1')) == map && type(ip('::1')) == map && type(url('/')) == map && type(semver('1.0.0')) == map",
         "type(self.created) == string && timestamp(self.created) < timestamp(self.expired)",
@@ -330,7 +330,7 @@ def test_the_page_lists_what_is_known() -> None:
         "!has(self.undeclared)",
     ],
 )
-def test_what_differs_from_kubernetes(text: str) -> None:
+def test_differences_from_kubernetes(text: str) -> None:
     value: JsonValue = {
         "created": "2026-01-01T00:00:00Z",
         "expired": "2026-01-03T00:00:00Z",

@@ -1,4 +1,4 @@
-"""The conversion, by what JSON Schema comes out, and by which values the result takes."""
+"""The conversion of schemas: the resulting JSON Schema, and the values that it accepts."""
 
 import jsonschema_rs
 import pytest
@@ -60,7 +60,7 @@ def converted(document: JsonObject) -> JsonObject:
         ({"required": ["a"], "properties": {"a": {}}}, {"required": ["a"], "properties": {"a": {}}}),
     ],
 )
-def test_what_comes_out(document: JsonObject, result: JsonObject) -> None:
+def test_converted_schemas(document: JsonObject, result: JsonObject) -> None:
     assert converted(document) == result
 
 
@@ -90,7 +90,9 @@ def test_what_comes_out(document: JsonObject, result: JsonObject) -> None:
         ({"uniqueItems": True}, [[1, True, "1"]], [[1, 1.0], [{"a": 1}, {"a": 1}]]),
     ],
 )
-def test_what_is_taken(document: JsonObject, fitting: list[JsonValue], other: list[JsonValue]) -> None:
+def test_values_that_converted_schemas_accept(
+    document: JsonObject, fitting: list[JsonValue], other: list[JsonValue]
+) -> None:
     schema = compile_schema(document, what="s")
 
     assert [value for value in fitting if schema.problems(value)] == []
@@ -126,14 +128,14 @@ def test_what_is_taken(document: JsonObject, fitting: list[JsonValue], other: li
         ),
     ],
 )
-def test_keywords_with_values_they_cannot_have(document: JsonObject, said: str) -> None:
+def test_keywords_with_invalid_values(document: JsonObject, said: str) -> None:
     with pytest.raises(SchemaError) as caught:
         converted(document)
 
     assert str(caught.value).startswith(said)
 
 
-def test_so_many_patterns_are_compiled() -> None:
+def test_the_number_of_patterns_is_limited() -> None:
     same: JsonObject = {"properties": {f"p{n}": {"pattern": "a"} for n in range(MAX_PATTERNS + 1)}}
     different: JsonObject = {"properties": {f"p{n}": {"pattern": f"a{n}"} for n in range(MAX_PATTERNS + 1)}}
 
@@ -142,12 +144,12 @@ def test_so_many_patterns_are_compiled() -> None:
         converted(different)
 
 
-def test_patterns_are_remembered_as_they_were_written() -> None:
+def test_original_patterns_are_kept() -> None:
     found = to_json_schema({"anyOf": [{"pattern": "[[a]"}]}, what="s")
 
     assert found.patterns == {r"[\[a]": "[[a]"}
 
 
 @given(schemas)
-def test_what_comes_out_is_json_schema(document: JsonObject) -> None:
+def test_the_result_is_valid_json_schema(document: JsonObject) -> None:
     jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **converted(document)})

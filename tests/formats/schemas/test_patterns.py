@@ -1,4 +1,4 @@
-r"""Patterns against what Go's regexp package does with them (its syntax page, and RE2's)."""
+r"""Patterns, compared with the documented syntax of Go's regexp package and of RE2."""
 
 import pytest
 from hypothesis import given
@@ -75,7 +75,7 @@ def test_patterns_match_as_in_go(pattern: str, fitting: list[str], other: list[s
         ("a" * (MAX_LENGTH + 1), f"a pattern of {MAX_LENGTH + 1} characters is over the limit of {MAX_LENGTH}"),
     ],
 )
-def test_what_go_does_not_compile_is_refused(pattern: str, said: str) -> None:
+def test_patterns_that_go_does_not_compile_are_refused(pattern: str, said: str) -> None:
     with pytest.raises(PatternError) as caught:
         read_pattern(pattern)
 
@@ -84,7 +84,7 @@ def test_what_go_does_not_compile_is_refused(pattern: str, said: str) -> None:
 
 
 @given(st.text("ab[]^-&~\\QE{},1(?=:)|*+.$", max_size=15))
-def test_any_pattern_is_taken_or_refused(pattern: str) -> None:
+def test_any_pattern_is_accepted_or_refused(pattern: str) -> None:
     try:
         translated = read_pattern(pattern)
     except PatternError:

@@ -170,7 +170,7 @@ def test_health_counts_once_the_package_was_ready(seen: HealthSeen, truth: Truth
 def test_a_package_that_an_earlier_process_found_ready_is_judged_early_only_if_something_is_stalled() -> None:
     known = ready()
     known = structs.replace(
-        known, status=replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"])
+        known, status=structs.replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"])
     )
     assert known.status.is_being_verified
     assert told(known, HealthSeen(rolling="x")) is known

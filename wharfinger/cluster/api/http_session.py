@@ -117,10 +117,13 @@ class Call:
     timed: bool = False
     """True if the time of the answer shows how busy the server is: a request about a single object."""
 
+    commands: bool = False
+    """True for a GET that runs a command, and so may change something."""
+
     @property
     def writes(self) -> bool:
         """Return whether the request may change something."""
-        return self.method not in {"GET", "HEAD"}
+        return self.commands or self.method not in {"GET", "HEAD"}
 
 
 @dataclass(frozen=True, slots=True)

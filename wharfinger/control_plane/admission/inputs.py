@@ -7,7 +7,7 @@ from typing import Final
 from wharfinger.control_plane.access.rbac import decide
 from wharfinger.control_plane.access.role_rules import Attributes
 from wharfinger.control_plane.access.users import User, service_account_groups
-from wharfinger.control_plane.admission.request import Resource, at_resource, namespace_of, request_document
+from wharfinger.control_plane.admission.request import Resource, namespace_of, request_document, seen
 from wharfinger.control_plane.api.admissionregistration import expression_environment as environment
 from wharfinger.control_plane.api.common.admission import Admission
 from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, authorizer_of, resource_check
@@ -64,8 +64,8 @@ def inputs(
 ) -> Mapping[str, Value]:
     """Return all inputs except the authorizers and the variables that a policy defines itself."""
     return {
-        environment.OBJECT: document_value(at_resource(matched, admission.obj, admission.subresource)),
-        environment.OLD_OBJECT: document_value(at_resource(matched, admission.old, admission.subresource)),
+        environment.OBJECT: document_value(seen(admission, matched, admission.obj)),
+        environment.OLD_OBJECT: document_value(seen(admission, matched, admission.old)),
         environment.PARAMS: document_value(parameter),
         environment.REQUEST: document_value(request_document(admission, asked, matched)),
         environment.NAMESPACE: document_value(_namespace(admission)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from wharfinger.control_plane.admission.request import Resource, namespace_of
+from wharfinger.control_plane.admission.request import SCALE, Resource, namespace_of
 from wharfinger.control_plane.api.common.admission import Admission, Operation
 from wharfinger.control_plane.catalog.catalog import Catalog
 from wharfinger.control_plane.objects.amounts import text
@@ -41,9 +41,14 @@ def _namespace_fits(match: JsonObject, admission: Admission) -> bool:
 
 
 def _object_fits(match: JsonObject, admission: Admission) -> bool:
-    selector = match.get("objectSelector")
+    """Return whether the labels of an object fit. A scale has no labels; the options of a connection have no metadata, so no
+    selector fits them.
+    """
+    selector, scaled = match.get("objectSelector"), admission.subresource == SCALE
     return is_empty(selector) or any(
-        obj is not None and selects(selector, text_map(obj, "metadata", "labels"))
+        obj is not None
+        and "metadata" in obj
+        and selects(selector, {} if scaled else text_map(obj, "metadata", "labels"))
         for obj in (admission.obj, admission.old)
     )
 

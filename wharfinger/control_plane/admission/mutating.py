@@ -9,7 +9,7 @@ Source: kube-apiserver, ``apiserver/pkg/admission/plugin/webhook/mutating``.
 
 from collections.abc import Sequence
 
-from wharfinger.control_plane.admission.request import SCALE, Resource, at_resource, resource_of
+from wharfinger.control_plane.admission.request import Resource, resource_of, seen
 from wharfinger.control_plane.admission.webhook_reviews import Verdict
 from wharfinger.control_plane.admission.webhooks import EXEMPT, VERDICTS, VerdictsNeededError, Webhook, WebhookCall
 from wharfinger.control_plane.api.common.admission import Admission, Mutation
@@ -68,11 +68,11 @@ def _patched(
     """
     if not verdict.patch or verdict.failed:
         return None
-    if admission.obj is None or admission.subresource == SCALE:
+    if admission.obj is None:
         why = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for this operation'
         raise status.internal_error(why)
     taken = webhook.taken(admission, asked, backend) or asked
-    before = at_resource(taken, admission.obj, admission.subresource)
+    before = seen(admission, taken, admission.obj)
     try:
         patched = as_object(apply_json_patch(before, verdict.patch), "the patched object")
     except (JsonPatchError, ShapeError) as error:

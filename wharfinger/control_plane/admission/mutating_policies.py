@@ -18,7 +18,7 @@ from wharfinger.control_plane.admission.evaluation import BUDGET, OutOfBudgetErr
 from wharfinger.control_plane.admission.inputs import authorizers, inputs
 from wharfinger.control_plane.admission.matching import match_of, matched
 from wharfinger.control_plane.admission.parameters import ConfigurationError, parameter_kind, parameters
-from wharfinger.control_plane.admission.request import SCALE, Resource, at_resource, namespace_of, resource_of
+from wharfinger.control_plane.admission.request import Resource, form_of, namespace_of, resource_of, seen
 from wharfinger.control_plane.api.admissionregistration import expression_environment as environment
 from wharfinger.control_plane.api.admissionregistration.expressions import Compiler
 from wharfinger.control_plane.api.common.admission import Admission, Mutation
@@ -116,18 +116,18 @@ class CompiledMutation:
         (outcome,), _ = evaluated([step], self._variables, known, BUDGET)
         if outcome is None or outcome.error:
             raise MutationError(outcome.error if outcome is not None else "there is no expression")
-        before = at_resource(taken, admission.obj, admission.subresource)
+        before = seen(admission, taken, admission.obj)
         if before is None:
             raise MutationError("there is no object to change")
         try:
             if applies:
-                return _configured(before, outcome.value, taken)
+                return _configured(before, outcome.value, form_of(admission) or taken)
             return _patched(before, outcome.value)
         except MadeError as error:
             raise MutationError(str(error)) from error
 
 
-def _configured(before: JsonObject, value: Value, taken: Resource) -> JsonObject:
+def _configured(before: JsonObject, value: Value, form: Resource) -> JsonObject:
     """Return the object with an apply configuration merged into it. Raises MutationError and MadeError."""
     if not isinstance(value, MadeObject):
         raise MutationError("unsupported return type from ApplyConfiguration expression")
@@ -136,7 +136,7 @@ def _configured(before: JsonObject, value: Value, taken: Resource) -> JsonObject
     configuration = as_object(document_of(value), "the apply configuration")
     own: JsonObject = {name: before[name] for name in ("apiVersion", "kind") if name in before}
     try:
-        return configured(before, {**configuration, **own}, taken.version.lists)
+        return configured(before, {**configuration, **own}, form.version.lists)
     except ConfigurationRefusedError as error:
         raise MutationError(f"error applying patch: {error}") from error
 
@@ -183,7 +183,7 @@ def mutate_by_policies(
 ) -> JsonObject | None:
     """Return the object after one round of the policies. Raises StatusError."""
     asked = resource_of(admission)
-    if asked is None or admission.subresource == SCALE:
+    if asked is None:
         return admission.obj
     if mutation.second and admission.obj != mutation.output:
         mutation.changed()

@@ -5,7 +5,7 @@ import binascii
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.control_plane.admission.request import Resource, at_resource, request_document
+from wharfinger.control_plane.admission.request import Resource, request_document, seen
 from wharfinger.control_plane.api.common.admission import Admission
 from wharfinger.control_plane.wire import status
 from wharfinger.formats.errors import FormatError
@@ -47,8 +47,8 @@ def review_of(admission: Admission, asked: Resource, taken: Resource) -> JsonObj
     document = request_document(admission, asked, taken)
     return {
         **document,
-        "object": at_resource(taken, admission.obj, admission.subresource),
-        "oldObject": at_resource(taken, admission.old, admission.subresource),
+        "object": seen(admission, taken, admission.obj),
+        "oldObject": seen(admission, taken, admission.old),
     }
 
 

@@ -122,7 +122,7 @@ _CONDITIONAL: Final = frozenset(
     ValidatingWebhookConfiguration.admissionregistration.k8s.io VolumeAttachment.storage.k8s.io
     """.split()  # noqa: SIM905
 )
-"""Kinds whose PUT must carry the resourceVersion."""
+"""Kinds whose updates must have a resourceVersion (``AllowUnconditionalUpdate`` is false in their strategy)."""
 
 _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "APIService.apiregistration.k8s.io": {},
@@ -228,8 +228,8 @@ def _version(group_kind: str, row: JsonObject) -> KindVersion:
 
 def _subresource(name: str, entry: JsonValue) -> Subresource:
     """Read a subresource: ``["Scale", ["get"]]``, or with group and version: ``autoscaling/v1/Scale``."""
-    said, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
-    *api, kind = str(said).split("/")
+    qualified, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
+    *api, kind = str(qualified).split("/")
     group, version = api if len(api) == 2 else ("", "")
     listed = verbs if isinstance(verbs, list) else []
     return Subresource(name, kind, tuple(str(verb) for verb in listed), group, version)

@@ -232,7 +232,7 @@ def updated_status(definition: JsonObject) -> JsonObject:
 
 
 def _stored(known: list[JsonValue], definition: JsonObject) -> list[JsonValue]:
-    """Return the versions in which objects may be stored, with the present storage version added."""
+    """Return the versions in which objects may be stored, including the current storage version."""
     versions = find_list(definition, "spec", "versions")
     storage = next((find_str(item, "name") for item in versions if find(item, "storage") is True), None)
     return known if storage is None or storage in known else [*known, storage]

@@ -74,7 +74,7 @@ def by_webhook(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:
     return {**found, "metadata": {**kept, **changed}}
 
 
-def gathered(makers: Iterable[Callable[[], Result]]) -> list[Result]:
+def gather(makers: Iterable[Callable[[], Result]]) -> list[Result]:
     """Return the results of all ``makers``.
 
     Raises ConversionsNeededError with the calls that all of them need, so that their objects are converted together.

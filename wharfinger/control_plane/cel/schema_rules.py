@@ -61,9 +61,9 @@ class Scope:
         if isinstance(checked, str):
             return Compiled(prefix + checked)
         if checked.result != wanted:
-            said = (
+            problem = (
                 "messageExpression must evaluate to a string" if message else "cel expression must evaluate to a bool"
             )
-            return Compiled(said)
+            return Compiled(problem)
         cost = estimate(checked, declared)
         return Compiled(program=Program(checked), cost=cost, uses_old=OLD in checked.names)

@@ -68,7 +68,7 @@ class ClaimController:
             return None
         if is_deleted(claim):
             if not any(_uses(pod, key.name) for pod in self._state.objects(PODS, key.namespace)):
-                _released(self._state, key, claim, CLAIM_PROTECTION)
+                self._state.remove_finalizer(key, claim, CLAIM_PROTECTION)
             return None
         if find(claim, "status", "phase") == "Bound":
             return None
@@ -147,7 +147,7 @@ class VolumeController:
         bound = any(find(claim, "spec", "volumeName") == key.name for claim in self._state.objects(CLAIMS))
         if is_deleted(volume):
             if not bound:
-                _released(self._state, key, volume, VOLUME_PROTECTION)
+                self._state.remove_finalizer(key, volume, VOLUME_PROTECTION)
             return None
         was = find(volume, "status", "phase") in {"Bound", "Released"}
         phase = "Bound" if bound else "Released" if was else "Available"
@@ -183,10 +183,3 @@ def _size(quantity: JsonValue) -> Fraction:
 def _uses(pod: JsonObject, claim: str) -> bool:
     volumes = find_list(pod, "spec", "volumes")
     return not is_over(pod) and any(find(one, "persistentVolumeClaim", "claimName") == claim for one in volumes)
-
-
-def _released(state: ClusterState, key: Key, obj: JsonObject, finalizer: str) -> None:
-    finalizers = find_list(obj, "metadata", "finalizers")
-    if finalizer in finalizers:
-        kept: list[JsonValue] = [item for item in finalizers if item != finalizer]
-        state.update(key, with_fields(obj, finalizers=kept or None))

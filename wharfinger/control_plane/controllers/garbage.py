@@ -22,10 +22,9 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import is_deleted, uid_of, with_fields
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Key
+from wharfinger.control_plane.verbs.deletion import FOREGROUND, ORPHAN
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
 
-ORPHAN: Final = "orphan"
-FOREGROUND: Final = "foregroundDeletion"
 _RECHECK_S: Final = 30.0
 """Seconds between checks of a dependent whose owner's kind is not served."""
 
@@ -119,9 +118,8 @@ class GarbageController:
 
     def _without_finalizer(self, key: Key, finalizer: str) -> None:
         obj = self._state.get(key)
-        if obj is not None and has_finalizer(obj, finalizer):
-            kept: list[JsonValue] = [item for item in find_list(obj, "metadata", "finalizers") if item != finalizer]
-            self._state.update(key, with_fields(obj, finalizers=kept or None))
+        if obj is not None:
+            self._state.remove_finalizer(key, obj, finalizer)
 
     def _owners(self, key: Key, obj: JsonObject) -> Owners:
         solid, waiting, gone, unknown = set[str](), set[str](), set[str](), False

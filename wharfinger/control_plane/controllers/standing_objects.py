@@ -39,9 +39,9 @@ class StandingController:
 
     def controller(self) -> Controller:
         """Return the controller for the runner."""
-        return Controller("standing objects", self.reconcile, dict.fromkeys(PAUSES_S, self._gone))
+        return Controller("standing objects", self.reconcile, dict.fromkeys(PAUSES_S, self._deleted))
 
-    def _gone(self, change: Change) -> Iterable[Key]:
+    def _deleted(self, change: Change) -> Iterable[Key]:
         if change.type is ChangeType.DELETED and _is_standing(change.key):
             yield change.key
 

@@ -43,7 +43,7 @@ class OpenApi:
 
     def index(self) -> Document:
         """Return the document of ``/openapi/v3``: the URLs of all version 3 documents."""
-        return self._keep("index", self._index)
+        return self._cached("index", self._index)
 
     def version_3(self, name: str) -> Document | None:
         """Return one document (``apis/apps/v1``), or None if it does not exist."""
@@ -52,15 +52,15 @@ class OpenApi:
         if name in self._fixed:
             return self._fixed[name]
         served = self._custom_versions().get(name, [])
-        return self._keep(name, lambda: encode_json(_custom_document(served))) if served else None
+        return self._cached(name, lambda: encode_json(_custom_document(served))) if served else None
 
     def version_2(self) -> Document:
         """Return the document of ``/openapi/v2``."""
-        return self._keep("v2", self._version_2)
+        return self._cached("v2", self._version_2)
 
     def version_2_protobuf(self) -> Document:
         """Return the document of ``/openapi/v2`` in protobuf, with the hash of its JSON form."""
-        made = self._keep("v2 protobuf", lambda: version_2_protobuf(self._whole()))
+        made = self._cached("v2 protobuf", lambda: version_2_protobuf(self._whole()))
         return Document(made.body, self.version_2().hash)
 
     def _index(self) -> bytes:
@@ -94,7 +94,7 @@ class OpenApi:
                     found.setdefault(f"apis/{kind.group}/{version.name}", []).append(Served(kind, version))
         return found
 
-    def _keep(self, name: str, make: Callable[[], bytes]) -> Document:
+    def _cached(self, name: str, make: Callable[[], bytes]) -> Document:
         if self._generation != self._catalog.generation:
             self._generation = self._catalog.generation
             self._kept.clear()

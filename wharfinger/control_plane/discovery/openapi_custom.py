@@ -35,7 +35,7 @@ _EMBEDDED: Final[JsonObject] = {
 }
 _KEPT: Final = frozenset({"default", "example", "additionalProperties"})
 """The members that are kept even if they are empty."""
-_JUNCTORS: Final = ("allOf", "oneOf", "anyOf", "not")
+_COMBINERS: Final = ("allOf", "oneOf", "anyOf", "not")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _CLUSTER: Final = ("Clustertoken", "Clusterlisttoken")
 _NAMESPACED: Final = ("Kindtoken", "Listtoken")
@@ -135,7 +135,7 @@ def _schema(served: Served, version: str) -> JsonObject:
     old = version == "v2"
     if not schema or (old and find(schema, "x-kubernetes-preserve-unknown-fields") is True):
         return {"type": "object"}
-    found = _cut(schema) if old else _unfolded(schema)
+    found = _reduced(schema) if old else _expanded(schema)
     sample = find_object(document(f"custom/{version}"), *_sample(version))
     own: JsonObject = {name: find(sample, "properties", name) for name in ("apiVersion", "kind")}
     return {**found, "properties": {**find_object(found, "properties"), **own, "metadata": _reference(version)}}
@@ -153,9 +153,9 @@ def _reference(version: str) -> JsonObject:
     return {"description": _METADATA, "allOf": [{"$ref": f"#/components/schemas/{_OBJECT_META}"}]}
 
 
-def _unfolded(schema: JsonObject) -> JsonObject:
+def _expanded(schema: JsonObject) -> JsonObject:
     """Return a schema for version 3."""
-    found = _mapped(schema, _unfolded)
+    found = _mapped(schema, _expanded)
     if find(schema, "x-kubernetes-int-or-string") is True and not any(name in schema for name in ("anyOf", "allOf")):
         found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if find(schema, "x-kubernetes-embedded-resource") is True:
@@ -165,9 +165,9 @@ def _unfolded(schema: JsonObject) -> JsonObject:
     return found
 
 
-def _cut(schema: JsonObject) -> JsonObject:
+def _reduced(schema: JsonObject) -> JsonObject:
     """Return a schema for version 2."""
-    found = {name: value for name, value in _mapped(schema, _cut).items() if name not in {*_JUNCTORS, "default"}}
+    found = {name: value for name, value in _mapped(schema, _reduced).items() if name not in {*_COMBINERS, "default"}}
     nullable = found.pop("nullable", None) is True
     open_end = find(schema, "x-kubernetes-preserve-unknown-fields") is True
     if nullable or open_end:

@@ -24,7 +24,7 @@ class NotServedError(Exception):
     """The path names no resource and no document; the answer is a 404 in plain text."""
 
 
-def nothing_there(group: str) -> Exception:
+def unserved_resource_error(group: str) -> Exception:
     """Return the 404 error for a resource that is not served: a Status in a built-in group, plain text in a custom group."""
     return status.no_such_resource() if group in GROUP_ORDER else NotServedError()
 

@@ -15,11 +15,17 @@ import msgspec
 from wharfinger.control_plane.access.users import User
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.http.allowed_methods import check_method, nothing_there
+from wharfinger.control_plane.http.allowed_methods import check_method, unserved_resource_error
 from wharfinger.control_plane.http.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.control_plane.objects.name_rules import segment_name
-from wharfinger.control_plane.special_endpoints.endpoint import Answerer, Asked, PodCommand, asked_for
-from wharfinger.control_plane.special_endpoints.table import ANSWERERS
+from wharfinger.control_plane.special_endpoints.connections import CONNECTED, connected
+from wharfinger.control_plane.special_endpoints.endpoint import (
+    EndpointFunction,
+    EndpointRequest,
+    PodCommand,
+    endpoint_name,
+)
+from wharfinger.control_plane.special_endpoints.table import ENDPOINTS
 from wharfinger.control_plane.verbs.creation import check_namespace_open, create
 from wharfinger.control_plane.verbs.deletion import delete
 from wharfinger.control_plane.verbs.deletion_requests import delete_options
@@ -67,8 +73,6 @@ from wharfinger.httpd.messages import Request
 _OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """Kinds of subresource responses that differ from the kind of the resource."""
 _PLAIN: Final = Representation(Encoding.JSON)
-_CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-"""Subresources that forward a connection to a kubelet or a Pod; the request's Accept header is not checked for them."""
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
@@ -104,7 +108,7 @@ class _Call(msgspec.Struct, frozen=True):
     route: ResourceRoute
     request: Request
     user: User
-    told: list[str] = msgspec.field(default_factory=list)
+    collected: list[str] = msgspec.field(default_factory=list)
     """The warnings for the client."""
 
     @property
@@ -173,12 +177,14 @@ class _Call(msgspec.Struct, frozen=True):
     @property
     def warnings(self) -> tuple[str, ...]:
         version = self.served.version.warning
-        return (version, *self.told) if version else tuple(self.told)
+        return (version, *self.collected) if version else tuple(self.collected)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """Return the options of a write, whose warnings are added to ``told``."""
+        """Return the options of a write, whose warnings are added to ``collected``."""
         agent = self.request.headers.get("user-agent", "")
-        return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
+        return parse_write_options(
+            self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.collected
+        )
 
 
 def handle_resource(
@@ -187,19 +193,19 @@ def handle_resource(
     """Answer a request for a resource. Raises StatusError, and NotServedError for an unknown resource."""
     served = backend.catalog.find(route.group, route.version, route.plural)
     if served is None:
-        raise nothing_there(route.group)
+        raise unserved_resource_error(route.group)
     call = _Call(backend, served, route, request, user)
     try:
         check_method(served, route, request.method)
     except status.StatusError as error:
         error.warnings = call.warnings if served.kind.custom else ()
         raise
-    answerer = ANSWERERS.get(asked_for(served, route.subresource.partition("/")[0]))
-    if answerer is None and served.kind.virtual:
+    endpoint = ENDPOINTS.get(endpoint_name(served, route.subresource.partition("/")[0]))
+    if endpoint is None and served.kind.virtual:
         raise status.method_not_allowed()
     try:
-        if answerer is not None:
-            return _virtual(call, answerer)
+        if endpoint is not None:
+            return _virtual(call, endpoint)
         if route.subresource:
             return _subresource(call)
         return _object(call) if route.name else _collection(call)
@@ -272,22 +278,22 @@ def _subresource(call: _Call) -> Answer:
             raise status.method_not_allowed()
 
 
-def _virtual(call: _Call, answerer: Answerer) -> Answer | PodCommand:
+def _virtual(call: _Call, endpoint: EndpointFunction) -> Answer | PodCommand:
     """Return the answer of a virtual resource or subresource, which is computed instead of read from storage."""
     request, written = call.request, call.request.method == "POST"
-    connected = call.route.subresource.partition("/")[0] in _CONNECTED
-    if not connected:
+    connects = call.route.subresource.partition("/")[0] in CONNECTED
+    if not connects:  # the Accept header of a connection is not for this server
         call.represented(_VIEWS, listing=request.method == "GET" and not call.route.name)
-    body = None if connected else _optional_body(call)
-    if written and not connected and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
+    body = None if connects else _optional_body(call)
+    if written and not connects and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
         said = find(body, "metadata", "name")
         named = call.route.name or (said if said and isinstance(said, str) else "Unknown")
         check_namespace_open(call.backend, call.served, call.route.namespace, named)
-    asked = Asked(
+    asked = EndpointRequest(
         call.backend, call.served, call.route.namespace, call.route.name, call.route.subresource, request.method,
         body, call.write_options("CreateOptions"), request.query,
     )  # fmt: skip
-    found = answerer(asked)
+    found = endpoint(connected(asked) if connects else asked)
     if isinstance(found, PodCommand):
         return found
     if isinstance(found, str):
@@ -316,7 +322,7 @@ def _typed_body(call: _Call, encoding: Encoding) -> Body:
 
 def _delete(call: _Call) -> Answer:
     call.represented(_VIEWS)
-    options = replace(delete_options(call.request), warnings=call.told, user=call.user)
+    options = replace(delete_options(call.request), warnings=call.collected, user=call.user)
     answer = call.answered(delete(*call.place, options))
     left = options.not_orphaned and not options.dry_run and call.backend.get(*call.place[1:]) is not None
     return msgspec.structs.replace(answer, code=202) if left else answer
@@ -367,7 +373,7 @@ def _delete_collection(call: _Call) -> Answer:
     call.represented(_VIEWS)
     chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})
     chosen = replace(chosen, limit=chosen.limit or sys.maxsize)
-    options = replace(delete_options(call.request), warnings=call.told, user=call.user, each=True)
+    options = replace(delete_options(call.request), warnings=call.collected, user=call.user, each=True)
     page = list_page(call.backend, call.served, call.route.namespace, chosen)
     for item in page.items:
         metadata = find_object(item, "metadata")

@@ -91,7 +91,7 @@ class PodCommands:
                 folder = await self._folder(command.uid)
             else:
                 running.scope.cancel(reason="its Pod was deleted")
-            await running.to_end(command, folder)
+            await running.run_to_end(command, folder)
         finally:
             self._running[command.uid].discard(running)
             if not self._running[command.uid]:
@@ -152,7 +152,7 @@ class _Running:
         self._sending = trio.Lock()
         self._overflow = False
 
-    async def to_end(self, command: PodCommand, folder: Path) -> None:
+    async def run_to_end(self, command: PodCommand, folder: Path) -> None:
         """Run the command, and report how it ended unless the client is gone."""
         code, problem = 0, ""
         with self.scope:
@@ -211,7 +211,7 @@ class _Running:
             async with trio.open_nursery() as writing:
                 writing.start_soon(self._write_errors, errors)
                 while chunk := await worker.receive_some(READ_BYTES):
-                    await self._pass(Channel.STDOUT, chunk)
+                    await self._forward(Channel.STDOUT, chunk)
                 code = await worker.wait()
                 into.close()
             reading.cancel_scope.cancel(reason="the command has ended")
@@ -219,9 +219,9 @@ class _Running:
 
     async def _write_errors(self, errors: trio.MemoryReceiveChannel[bytes]) -> None:
         async for chunk in errors:
-            await self._pass(Channel.STDERR, chunk)
+            await self._forward(Channel.STDERR, chunk)
 
-    async def _pass(self, channel: Channel, chunk: bytes) -> None:
+    async def _forward(self, channel: Channel, chunk: bytes) -> None:
         try:
             data = self.streams.send(channel, chunk)
         except StreamError:
@@ -245,7 +245,9 @@ class _Running:
                     self.scope.cancel(reason="the client is gone")
                     return
                 if isinstance(event, Arrived) and event.channel == Channel.STDIN and open_:
-                    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):  # a program need not read all
+                    with suppress(
+                        trio.BrokenResourceError, trio.ClosedResourceError
+                    ):  # a program may exit without reading all
                         await worker.send(event.data)
                 if isinstance(event, ChannelEnded) and event.channel == Channel.STDIN and open_:
                     open_ = False

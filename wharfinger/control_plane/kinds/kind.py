@@ -1,6 +1,7 @@
-"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ. Built-in kinds are rows of
-one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), and custom ones are created from their definitions
-(:mod:`~wharfinger.control_plane.catalog.custom_kinds`); all other code treats both in the same way.
+"""A served kind: names, versions, subresources, columns, and the few settings in which kinds differ.
+
+Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`). Custom kinds are created from their
+definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`). All other code handles both in the same way.
 """
 
 from collections.abc import Callable
@@ -115,7 +116,7 @@ class Kind:
     create_on_update: bool = False
     """True if a PUT of an absent object creates it."""
     unconditional_update: bool = True
-    """True if a PUT may leave ``metadata.resourceVersion`` out."""
+    """False if updates of a built-in kind must have ``metadata.resourceVersion``; those of a custom kind must always have it."""
     virtual: bool = False
     """True if nothing of the kind is stored (reviews, bindings)."""
     storage_hash: str = ""

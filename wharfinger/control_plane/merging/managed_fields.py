@@ -180,10 +180,10 @@ def _changed_entries(
     The result is the same as theirs, but computed faster: most updates change a few fields of one or two entries, and the other
     entries are neither decoded nor changed.
     """
-    stored, said = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
+    stored, requested = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
     if not isinstance(stored, list) or not 0 < len(stored) < MAX_UPDATE_ENTRIES:
         return None
-    if said and said is not stored and said != stored and not own.subresource:
+    if requested and requested is not stored and requested != stored and not own.subresource:
         return None
     taken, removed = [*change.added, *change.modified], change.removed
     if not all(path and path not in UNTRACKED for path in taken):
@@ -264,9 +264,9 @@ def managers_of_request(before: JsonObject | None, after: JsonObject, subresourc
     if not subresource:
         if _is_reset(after):
             return {}
-        said = managers_of(after)
-        if said:
-            return said
+        requested = managers_of(after)
+        if requested:
+            return requested
     return managers_of(before) if before is not None else {}
 
 

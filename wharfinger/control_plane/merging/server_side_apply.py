@@ -99,7 +99,7 @@ def apply(
     """
     sent = _checked(sent if sent is not None else intent, lists, fresh=live is None)
     intent = _checked(intent, lists, fresh=live is None)
-    start = plain(live) if live is not None else _birth(intent)
+    start = plain(live) if live is not None else _empty_object(intent)
     own = Manager(Operation.APPLY, manager, "", subresource)
     managers = dict(managers_of(live)) if live is not None else {}
     if live is not None and not managers:
@@ -110,7 +110,7 @@ def apply(
     managers[own] = Owned(wanted, format_time(now), find_str(intent, "apiVersion"))
     result = _prune(merged(start, intent, lists), managers, last, lists)
     unchanged = same_value(start, result) and (sent == intent or same_value(start, merged(start, sent, lists)))
-    managers = _settle(
+    managers = _take_fields(
         managers, own, start, result, lists, force=force, allowed=_kubectl_may_take(live, manager, lists)
     )
     managers[own] = replace(managers[own], fields=managers[own].fields.difference(UNTRACKED))
@@ -119,7 +119,7 @@ def apply(
     return with_managers(result, {other: owned for other, owned in managers.items() if owned.fields})
 
 
-def _settle(
+def _take_fields(
     managers: Managers,
     own: Manager,
     before: JsonObject,
@@ -249,7 +249,7 @@ def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListType
     return merged
 
 
-def _birth(intent: JsonObject) -> JsonObject:
+def _empty_object(intent: JsonObject) -> JsonObject:
     """Return the empty object to which an apply that creates an object is made."""
     return {"apiVersion": find(intent, "apiVersion"), "kind": find(intent, "kind")}
 

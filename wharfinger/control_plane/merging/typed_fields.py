@@ -104,7 +104,7 @@ class _Comparer:
         self.modified: list[FieldPath] = []
         self.removed: list[FieldPath] = []
 
-    def note(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
+    def record(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
         """Record the difference of one field as a whole, if there is any."""
         if isinstance(before, _Absent):
             self.added.append(path)
@@ -116,15 +116,15 @@ class _Comparer:
     def walk(self, before: _Maybe, after: _Maybe, lists: ListTypes, path: FieldPath) -> None:
         """Collect the differences at and below ``path``."""
         lists = lists.of(_value(before) if isinstance(after, _Absent) else after)
-        if lists.is_whole or _fits(before, lists) + _fits(after, lists) == 0 or _clash(before, after):
-            self.note(before, after, path)
+        if lists.is_whole or _fits(before, lists) + _fits(after, lists) == 0 or _differ_in_form(before, after):
+            self.record(before, after, path)
             return
         if lists.relation in {Relation.SET, Relation.KEYED}:
             self._walk_list(_items(before), _items(after), lists, path)
         else:
             self._walk_map(_members(before), _members(after), lists, path)
         if isinstance(before, _Absent) or isinstance(after, _Absent):
-            self.note(before, after, path)
+            self.record(before, after, path)
 
     def _walk_map(self, before: JsonObject, after: JsonObject, lists: ListTypes, path: FieldPath) -> None:
         for name in before.keys() | after.keys():
@@ -145,7 +145,7 @@ class _Comparer:
             lefts, rights = left.get(element, []), right.get(element, [])
             here = (*path, element)
             if len(lefts) > 1 and len(rights) > 1:
-                self.note(list(lefts), list(rights), here)
+                self.record(list(lefts), list(rights), here)
             elif len(rights) > 1:  # its old content has no owner: equal items cannot be distinguished
                 if lefts:
                     self.walk(lefts[0], _ABSENT, lists.item, here)
@@ -201,7 +201,7 @@ def _fits(value: _Maybe, lists: ListTypes) -> bool:
     return isinstance(value, wanted) and bool(value)
 
 
-def _clash(before: _Maybe, after: _Maybe) -> bool:
+def _differ_in_form(before: _Maybe, after: _Maybe) -> bool:
     """Return whether two values are of forms that cannot be compared item by item (null fits every form)."""
     if isinstance(before, _Absent) or isinstance(after, _Absent) or before is None or after is None:
         return False

@@ -111,8 +111,8 @@ def _own_integer(value: JsonValue) -> JsonValue:
     if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31:
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    said = f"number {value}" if is_number else go_type_of(value)
-    raise DecodingError(f"json: cannot unmarshal {said} into Go value of type int32")
+    found = f"number {value}" if is_number else go_type_of(value)
+    raise DecodingError(f"json: cannot unmarshal {found} into Go value of type int32")
 
 
 def _simple(value: JsonValue, types: ListTypes) -> JsonValue:

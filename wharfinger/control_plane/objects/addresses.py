@@ -132,10 +132,10 @@ def cidr_warnings(field: str, value: str) -> list[str]:
     warnings = []
     if address != network.network_address:
         single = quoted(f"{ip_text(address)}/{address.max_prefixlen}")
-        said = (
+        ambiguous = (
             f"{field}: CIDR value {shown} is ambiguous in this context (should be {quoted(str(network))} or {single}?)"
         )
-        warnings.append(said)
+        warnings.append(ambiguous)
     zeros = (address.version == 4 and str(address) != base) or bits != str(int(bits))
     if zeros or mapped(address) is not None:
         warnings.append(f"{field}: non-standard CIDR value {shown} is invalid: use {quoted(str(network))}")

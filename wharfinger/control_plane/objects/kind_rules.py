@@ -12,15 +12,15 @@ Update: TypeAlias = Callable[[JsonObject, JsonObject], list[FieldError]]
 Warn: TypeAlias = Callable[[JsonObject, "JsonObject | None"], list[str]]
 
 
-def _nothing(_obj: JsonObject) -> list[FieldError]:
+def _no_errors(_obj: JsonObject) -> list[FieldError]:
     return []
 
 
-def _nothing_changed(_new: JsonObject, _old: JsonObject) -> list[FieldError]:
+def _no_update_errors(_new: JsonObject, _old: JsonObject) -> list[FieldError]:
     return []
 
 
-def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
+def _no_warnings(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
     return []
 
 
@@ -34,9 +34,9 @@ class Rules:
     the rules for writes through other subresources, by name.
     """
 
-    create: Create = _nothing
-    update: Update = _nothing_changed
-    status: Update = _nothing_changed
-    warnings: Warn = _silent
-    status_warnings: Warn = _silent
+    create: Create = _no_errors
+    update: Update = _no_update_errors
+    status: Update = _no_update_errors
+    warnings: Warn = _no_warnings
+    status_warnings: Warn = _no_warnings
     subresources: Mapping[str, Update] = field(default_factory=dict)

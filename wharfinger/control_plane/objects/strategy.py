@@ -38,19 +38,19 @@ CreateErrors: TypeAlias = Callable[[JsonObject, ClusterView], list[FieldError]]
 StatusErrors: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], list[FieldError]]
 
 
-def _as_it_is(obj: JsonObject, _view: ClusterView) -> JsonObject:
+def _unchanged(obj: JsonObject, _view: ClusterView) -> JsonObject:
     return obj
 
 
-def _new_as_it_is(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
+def _new_unchanged(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
     return new
 
 
-def _fine(_obj: JsonObject, _view: ClusterView) -> list[FieldError]:
+def _no_errors(_obj: JsonObject, _view: ClusterView) -> list[FieldError]:
     return []
 
 
-def _new_is_fine(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list[FieldError]:
+def _no_status_errors(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list[FieldError]:
     return []
 
 
@@ -64,9 +64,9 @@ class Strategy:
     return errors that depend on other objects; these are reported before all others.
     """
 
-    create: Prepare = _as_it_is
-    update: PrepareUpdate = _new_as_it_is
-    status: PrepareUpdate = _new_as_it_is
+    create: Prepare = _unchanged
+    update: PrepareUpdate = _new_unchanged
+    status: PrepareUpdate = _new_unchanged
     subresources: Mapping[str, PrepareUpdate] = field(default_factory=dict)
-    create_errors: CreateErrors = _fine
-    status_errors: StatusErrors = _new_is_fine
+    create_errors: CreateErrors = _no_errors
+    status_errors: StatusErrors = _no_status_errors

@@ -78,7 +78,7 @@ def is_date_time(text: str) -> bool:
     return is_date(day) and found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
 
 
-def _sloppy(text: str) -> str:
+def _without_leading_zeros(text: str) -> str:
     """Return an IPv4 address without leading zeros, which old versions of Go accepted."""
     return ".".join(part.lstrip("0") or part[-1:] for part in text.split(".")) if ":" not in text else text
 
@@ -95,7 +95,7 @@ def is_ipv6(text: str) -> bool:
 
 def _is_address(text: str) -> bool:
     try:
-        ipaddress.ip_address(_sloppy(text[:64]))
+        ipaddress.ip_address(_without_leading_zeros(text[:64]))
     except ValueError:
         return False
     return "%" not in text and len(text) <= 64

@@ -5,8 +5,8 @@ from typing import Final
 
 from wharfinger.control_plane.access.users import User, user_info
 from wharfinger.control_plane.backend import Backend
-from wharfinger.control_plane.special_endpoints.endpoint import Answerers, Asked
-from wharfinger.control_plane.special_endpoints.review_admission import admit, changed
+from wharfinger.control_plane.special_endpoints.endpoint import EndpointRequest, EndpointTable
+from wharfinger.control_plane.special_endpoints.request_admission import admit, changed
 from wharfinger.control_plane.special_endpoints.review_bodies import (
     check_name_parameter,
     kind_served,
@@ -27,7 +27,7 @@ DEFAULT_S: Final = 3600
 _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-def token_review(asked: Asked) -> JsonObject:
+def token_review(asked: EndpointRequest) -> JsonObject:
     """Return the user that a token belongs to."""
     review = reviewed(asked)
     token = find_str(review, "spec", "token")
@@ -36,13 +36,13 @@ def token_review(asked: Asked) -> JsonObject:
     admit(asked, review)
     audiences = tuple(str(item) for item in find_list(review, "spec", "audiences")) or (ISSUER,)
     try:
-        user, meant = _whose(asked.backend, token, audiences)
+        user, meant = _user_of_token(asked.backend, token, audiences)
     except TokenError as error:
         return {**review, "status": {"user": {}, "error": str(error)}}
     return {**review, "status": {"authenticated": True, "user": user_info(user), "audiences": list(meant)}}
 
 
-def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
+def _user_of_token(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]]:
     if token.count(".") == 2:
         return TokenSigner(backend).verified(token, audiences)
     user = backend.by_token(token)
@@ -51,9 +51,11 @@ def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[Us
     return user, (ISSUER,)
 
 
-def token_request(asked: Asked) -> JsonObject:
+def token_request(asked: EndpointRequest) -> JsonObject:
     """Return a token for a service account (``serviceaccounts/NAME/token``)."""
-    request = read_body(asked, kind_served(GROUP, "v1", "TokenRequest"))
+    form = kind_served(GROUP, "v1", "TokenRequest")
+    sent = read_body(asked, form)
+    request = changed(asked, _with_defaults(sent), form)
     _check_place(asked, request)
     account = asked.backend.get(asked.served, asked.namespace, asked.name)
     if account is None:
@@ -75,6 +77,7 @@ def token_request(asked: Asked) -> JsonObject:
         raise status.invalid(GROUP, "TokenRequest", "", errors)
     audiences = [str(item) for item in find_list(spec, "audiences")] or [ISSUER]
     now = asked.backend.now()
+    admit(asked, _as_judged(asked, request, audiences, format_time(now)), form)
     expires = now + timedelta(seconds=seconds)
     token = TokenSigner(asked.backend).sign(account, audiences, now, expires, _bound(asked, spec))
     metadata = find_object(account, "metadata")
@@ -84,7 +87,7 @@ def token_request(asked: Asked) -> JsonObject:
         "metadata": {
             **{name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata},
             "creationTimestamp": format_time(now),
-            **_written(asked, spec, format_time(now)),
+            **_written(asked, find_object(sent, "spec"), format_time(now)),
         },
         "spec": {
             "audiences": list(audiences),
@@ -95,7 +98,26 @@ def token_request(asked: Asked) -> JsonObject:
     }
 
 
-def _check_place(asked: Asked, request: JsonObject) -> None:
+def _with_defaults(request: JsonObject) -> JsonObject:
+    """Return a token request with all fields of its type, as mutating webhooks get it."""
+    spec = find_object(request, "spec")
+    given: JsonObject = {"audiences": spec.get("audiences"), "boundObjectRef": spec.get("boundObjectRef")}
+    seconds = spec.get("expirationSeconds")
+    return {
+        **request,
+        "spec": {**given, "expirationSeconds": DEFAULT_S if seconds is None else seconds},
+        "status": {"token": "", "expirationTimestamp": None},
+    }
+
+
+def _as_judged(asked: EndpointRequest, request: JsonObject, audiences: list[str], time: str) -> JsonObject:
+    """Return a token request as validating webhooks get it: complete, and without a token."""
+    metadata: JsonObject = {"name": asked.name, "namespace": asked.namespace, "creationTimestamp": time}
+    spec: JsonObject = {**find_object(request, "spec"), "audiences": [*audiences]}
+    return {**request, "metadata": {**find_object(request, "metadata"), **metadata}, "spec": spec}
+
+
+def _check_place(asked: EndpointRequest, request: JsonObject) -> None:
     """Refuse (422) a token request whose body names another account than its path."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
@@ -104,7 +126,7 @@ def _check_place(asked: Asked, request: JsonObject) -> None:
             raise status.invalid(GROUP, "TokenRequest", asked.name, [error])
 
 
-def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
+def _written(asked: EndpointRequest, spec: JsonObject, time: str) -> JsonObject:
     """Return the managed fields of a TokenRequest; ``expirationSeconds`` is always among them."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
     bound = spec.get("boundObjectRef")
@@ -122,7 +144,7 @@ def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
     return {"managedFields": [entry]}
 
 
-def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
+def _bound(asked: EndpointRequest, spec: JsonObject) -> list[Binding]:
     reference = spec.get("boundObjectRef")
     if not isinstance(reference, dict):
         return []
@@ -157,7 +179,7 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
     return bound
 
 
-def self_subject_review(asked: Asked) -> JsonObject:
+def self_subject_review(asked: EndpointRequest) -> JsonObject:
     """Return the user of the request itself."""
     admit(asked, changed(asked, read_body(asked, asked.served)))
     return {
@@ -168,7 +190,7 @@ def self_subject_review(asked: Asked) -> JsonObject:
     }
 
 
-IDENTITY_ANSWERS: Final[Answerers] = {
+IDENTITY_ENDPOINTS: Final[EndpointTable] = {
     f"SelfSubjectReview.{GROUP}": self_subject_review,
     f"TokenReview.{GROUP}": token_review,
     "ServiceAccount/token": token_request,

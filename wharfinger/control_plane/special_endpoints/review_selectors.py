@@ -63,14 +63,14 @@ def _requirement_errors(requirement: JsonObject, path: str, *, labels: bool) -> 
 
 def evaluation_error(attributes: JsonValue) -> str:
     """Return the message about selectors with requirements that cannot be parsed; "" if there are none."""
-    said = []
+    problems = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)
         read, failed = _read(selector, labels=name == "labelSelector") if selector is not None else (0, False)
         if failed:
             partly = "partially " if read else ""
-            said.append(f"spec.resourceAttributes.{name} {partly}ignored due to parse error")
-    return "; ".join(said)
+            problems.append(f"spec.resourceAttributes.{name} {partly}ignored due to parse error")
+    return "; ".join(problems)
 
 
 def _read(selector: JsonObject, *, labels: bool) -> tuple[int, bool]:

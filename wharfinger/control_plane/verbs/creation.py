@@ -94,7 +94,7 @@ def create_object(
     obj = {**obj, **kept} if kept else obj
     namespace = find_str(obj, "metadata", "namespace")
     if served.kind.namespaced:
-        check_namespace_open(backend, served, namespace, _called(obj))
+        check_namespace_open(backend, served, namespace, _name_in_errors(obj))
     try:
         asked = _admission(backend, served, obj, options, by_prefix=True)
         obj = mutated(asked, obj, partial(completed, served, now))
@@ -125,7 +125,7 @@ def create_object(
             raise status.internal("resourceVersion should not be set on objects to be created")
         obj = with_metadata(obj, dict.fromkeys(_UNSTORED))
     if (there := backend.get(served, namespace, name)) is not None:
-        raise _taken(served, obj, there)
+        raise _name_in_use(served, obj, there)
     check_definition_open(backend, served, name)
     if options.dry_run:
         return stored_form(served, obj)
@@ -140,7 +140,7 @@ def _with_generation(served: Served, obj: JsonObject) -> JsonObject:
     return with_metadata(obj, {"generation": 1}) if counted else obj
 
 
-def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
+def _name_in_use(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
     """Return the error (409) for a name that is already in use; the message differs for a generated name."""
     name = find_str(obj, "metadata", "name")
     if find_str(obj, "metadata", "generateName"):
@@ -148,7 +148,7 @@ def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusE
     return status.already_exists(served.kind, name, leaving=find(there, "metadata", "deletionTimestamp") is not None)
 
 
-def _called(obj: JsonObject) -> str:
+def _name_in_errors(obj: JsonObject) -> str:
     """Return the name of a new object in error messages: its prefix if its name is generated."""
     name, prefix = find_str(obj, "metadata", "name"), find_str(obj, "metadata", "generateName")
     return prefix if _is_generated(name, prefix) else name or "Unknown"

@@ -1,7 +1,6 @@
 """The decoding of a request body: its kind and version must match the path, and so must its name and namespace.
 
-
-The messages are those of the kube-apiserver's decoders, which differ between built-in and custom kinds.
+The messages are those of kube-apiserver's decoders, which differ between built-in and custom kinds.
 """
 
 from collections.abc import Sequence
@@ -88,10 +87,10 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
         raise _refused(served, str(error)) from error
     if version != served.version.name:
         raise _other_version(served, api_version)
-    return Decoded(headed(served, read.obj), read.strict)
+    return Decoded(with_header(served, read.obj), read.strict)
 
 
-def headed(served: Served, obj: JsonObject) -> JsonObject:
+def with_header(served: Served, obj: JsonObject) -> JsonObject:
     """Return the object with its kind, apiVersion and metadata first.
 
     An empty list of managed fields becomes ``[{}]``, which removes all of them.

@@ -34,10 +34,10 @@ from wharfinger.control_plane.verbs.intake import (
     Written,
     check_name,
     check_namespace,
-    headed,
     intended,
     object_of,
     warnings_of_strict,
+    with_header,
 )
 from wharfinger.control_plane.verbs.metadata_patches import with_patched_metadata
 from wharfinger.control_plane.verbs.options import FieldValidation, WriteOptions, resource_version_of
@@ -253,7 +253,7 @@ def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldV
         read = restored(merged, lists)
     except DecodingError as error:
         raise _invalid_patch(map_text(rest), str(error)) from error
-    read = Decoded(headed(served, read.obj), read.strict)
+    read = Decoded(with_header(served, read.obj), read.strict)
     return _checked(read, repeated_members(body.closely()), validation, lambda: map_text(rest))
 
 
@@ -274,7 +274,7 @@ def _apply(
     except BodyError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     sent = intended(served, body.value)
-    intent = _reached(served, sent, subresource)
+    intent = _changeable(served, sent, subresource)
     live = None if old is None else presented(served, old)
     read = applied(served, live, intent, body, subresource, options, backend.now(), sent=sent)
     if old is None and find_str(intent, "metadata", "uid"):
@@ -356,12 +356,12 @@ def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
 
 def _owned(served: Served, live: JsonObject, subresource: str) -> JsonObject:
     """Return the fields of an object that a write to this subresource can change and that managers can own."""
-    reached = _reached(served, live, subresource)
+    reached = _changeable(served, live, subresource)
     unowned = () if subresource else UNOWNED.get(served.kind.group_kind, ())
     return {name: value for name, value in reached.items() if name not in unowned} if unowned else reached
 
 
-def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
+def _changeable(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
     """Return the intent without the fields that a write to this subresource cannot change, so that no manager owns them."""
     if not subresource:
         return without_status(intent) if served.version.status else intent
@@ -404,4 +404,4 @@ def _read_applied(served: Served, merged: JsonObject) -> JsonObject:
     """Return the merged object in the form of its kind's type. Raises DecodingError, StatusError."""
     if served.kind.custom:
         return custom_object(served, Body(merged), patched=True).obj
-    return headed(served, restored(merged, served.version.lists).obj)
+    return with_header(served, restored(merged, served.version.lists).obj)

@@ -18,7 +18,7 @@ from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.catalog.conversions import shown, stored_field
 from wharfinger.control_plane.catalog.custom_kinds import custom_of
 from wharfinger.control_plane.catalog.custom_versions import shown_custom
-from wharfinger.control_plane.catalog.webhook_conversions import gathered
+from wharfinger.control_plane.catalog.webhook_conversions import gather
 from wharfinger.control_plane.storage.interface import CompactedError, Record
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.wire import status
@@ -90,7 +90,7 @@ class Page:
     @property
     def items(self) -> tuple[JsonObject, ...]:
         """Return the objects in the requested form."""
-        return tuple(gathered(partial(_presented_record, self.served, record) for record in self.records))
+        return tuple(gather(partial(_presented_record, self.served, record) for record in self.records))
 
     @property
     def metadata(self) -> JsonObject:
@@ -138,7 +138,7 @@ def _kind_prefix(kind: str, api_version: str) -> bytes:
 def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
     """Return a list whose items are the stored bytes if possible; it can only be encoded as JSON."""
     served = page.served
-    items = gathered(partial(_raw_item, served, record) for record in page.records)
+    items = gather(partial(_raw_item, served, record) for record in page.records)
     kind, api_version = served.kind.list_kind, served.api_version
     if served.kind.custom:
         whole = {"apiVersion": api_version, "items": items, "kind": kind, "metadata": {"continue": "", **metadata}}
@@ -283,22 +283,24 @@ def read_token(token: str) -> tuple[int, str]:
             raise binascii.Error
         data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
+        raise _invalid_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
     try:
         document = decode_json(data, max_bytes=4096, what="continue token")
         version, place, revision = find_str(document, "v"), find_str(document, "start"), find_int(document, "rv")
     except FormatError as error:
-        raise _bad_token(f"continue key is not valid: {syntax_error(data) or error}") from error
+        raise _invalid_token(f"continue key is not valid: {syntax_error(data) or error}") from error
     if version != _ENCODED_AS:
-        raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
+        raise _invalid_token(f"continue key is not valid: server does not recognize this encoded version {version}")
     if revision == 0:
-        raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        raise _invalid_token(
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        )
     if not place:
-        raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+        raise _invalid_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
     if normpath(f"/{place.removeprefix('/')}") != f"/{place.removeprefix('/')}":
-        raise _bad_token(f"continue key is not valid: {place}")
+        raise _invalid_token(f"continue key is not valid: {place}")
     return revision, place.removeprefix("/")
 
 
-def _bad_token(why: str) -> status.StatusError:
+def _invalid_token(why: str) -> status.StatusError:
     return status.bad_request(f"invalid continue token: {why}")

@@ -22,22 +22,20 @@ from wharfinger.control_plane.merging.managed_fields import (
     with_managers,
 )
 from wharfinger.control_plane.merging.server_side_apply import place_of
-from wharfinger.control_plane.objects.amounts import NEGATIVE
 from wharfinger.control_plane.objects.object_metadata import with_metadata
 from wharfinger.control_plane.verbs.intake import accepted, check_name, check_namespace, intended
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.verbs.patching import PatchType, applied, patched_object
 from wharfinger.control_plane.verbs.reading import get
+from wharfinger.control_plane.verbs.replicas import check_replicas, field_of, with_number
 from wharfinger.control_plane.verbs.updating import check_uid, update
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import Body, BodyError, read_body
-from wharfinger.control_plane.wire.field_errors import invalid
 from wharfinger.control_plane.wire.negotiation import Encoding
 from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
     ShapeError,
-    as_object,
     find,
     find_int,
     find_object,
@@ -147,11 +145,10 @@ def _write(
             lists=_SCALE.version.lists,
         )  # fmt: skip
     replicas = find_int(scale, "spec", "replicas")
-    if replicas < 0 and not served.kind.custom:
-        raise status.invalid("autoscaling", "Scale", name, [invalid("spec.replicas", replicas, NEGATIVE)])
+    check_replicas(served, name, replicas)
     check_uid(served, old, scale, dry_run=options.dry_run)
     try:
-        scaled = _with_number(old, paths.replicas.strip(".").split("."), replicas)
+        scaled = with_number(old, field_of(paths.replicas), replicas)
     except ShapeError as error:
         raise status.bad_request(f"{paths.replicas} cannot be set: {error}") from error
     version = find_str(scale, "metadata", "resourceVersion") or find_str(old, "metadata", "resourceVersion")
@@ -194,11 +191,4 @@ def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Mana
 
 
 def _field_path(served: Served) -> tuple[str, ...]:
-    return tuple(f"f:{name}" for name in _paths(served).replicas.strip(".").split("."))
-
-
-def _with_number(obj: JsonObject, path: list[str], value: int) -> JsonObject:
-    if len(path) == 1:
-        return {**obj, path[0]: value}
-    inner = as_object(obj.get(path[0]) or {}, path[0])
-    return {**obj, path[0]: _with_number(inner, path[1:], value)}
+    return tuple(f"f:{name}" for name in field_of(_paths(served).replicas))

@@ -21,7 +21,6 @@ from wharfinger.control_plane.catalog.custom_versions import shown_custom, undec
 from wharfinger.control_plane.kinds.kind import DEFINITION, Generation, Kind
 from wharfinger.control_plane.kinds.type_shapes import ListTypes
 from wharfinger.control_plane.merging.managed_fields import Elsewhere, record_update
-from wharfinger.control_plane.objects.metadata import NEEDS_REVISION
 from wharfinger.control_plane.objects.object_metadata import metadata_of, with_metadata
 from wharfinger.control_plane.verbs.creation import (
     UNOWNED,
@@ -38,13 +37,14 @@ from wharfinger.control_plane.verbs.duplicate_owners import without_repeated_own
 from wharfinger.control_plane.verbs.empty_values_in_errors import as_sent
 from wharfinger.control_plane.verbs.intake import Written, accepted, check_name, check_namespace
 from wharfinger.control_plane.verbs.options import WriteOptions, resource_version_of
+from wharfinger.control_plane.verbs.replicas import rescaled
 from wharfinger.control_plane.wire import status
 from wharfinger.control_plane.wire.bodies import Body
 from wharfinger.control_plane.wire.refusals import WrongKindError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.kube.field_sets import same_value
 
-_CARRIED = (
+_SERVER_METADATA = (
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
@@ -133,7 +133,7 @@ def _stored_below(kind: Kind) -> tuple[str, ...]:
 
 def check_revision(served: Served, obj: JsonObject, name: str) -> None:
     """Refuse (422) an object without a resourceVersion, in kinds whose updates require it."""
-    needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
+    needed = served.kind.custom or not served.kind.unconditional_update
     if needed and resource_version_of(obj) is None:
         message = "Invalid value: 0: must be specified for an update"
         error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
@@ -161,13 +161,13 @@ def update(
     given = _given(kind, metadata_of(new), subresource)
     namespace = find_str(old, "metadata", "namespace")
     before = shown(served, old)
-    new = isolated(served, before, _carried(old, new), subresource)
+    new = restricted(served, before, _with_server_metadata(old, new), subresource)
     sent = new
     if not (applied and served.kind.custom and same(before, new)):
         new = with_defaults(served, new, backend.now(), before)
     whole = new
     if served.kind.custom and subresource == "status":
-        new = isolated(served, before, new, subresource)
+        new = restricted(served, before, new, subresource)
     if not applied:
         new = _recorded(backend, served, (old, before), new, whole, subresource, options)
     new = _in_stored_form(served, old, new, subresource)
@@ -178,7 +178,7 @@ def update(
         dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, policies=backend.policies,
         asked=options.asked, own=options.own,
     )  # fmt: skip
-    completing = partial(completed, served, backend.now())
+    completing = partial(rescaled, served, new) if subresource == "scale" else partial(completed, served, backend.now())
     new = without_repeated_owners(mutated(admission, new, completing), options.warnings, admitted=True)
     strategy = strategy_of(kind)
     view = backend.view(dry_run=options.dry_run)
@@ -206,7 +206,7 @@ def update(
     new = stored_form(served, new)
     if same(stored, new):
         return stored
-    if _released(new):
+    if _is_removable(new):
         return _remove(backend, served, old, new, options)
     if options.dry_run:
         return new
@@ -275,7 +275,7 @@ def _remove(backend: Backend, served: Served, old: JsonObject, new: JsonObject, 
     return new
 
 
-def _released(obj: JsonObject) -> bool:
+def _is_removable(obj: JsonObject) -> bool:
     """Return whether an object that is being deleted can be removed now."""
     return (
         find(obj, "metadata", "deletionTimestamp") is not None
@@ -285,10 +285,10 @@ def _released(obj: JsonObject) -> bool:
     )
 
 
-def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
+def _with_server_metadata(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the new object with the old one's server-owned metadata."""
     before, metadata = metadata_of(old), {**metadata_of(new)}
-    for field in _CARRIED:
+    for field in _SERVER_METADATA:
         metadata.pop(field, None)
         if before.get(field) is not None:
             metadata[field] = before[field]
@@ -296,7 +296,7 @@ def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
     return {**new, "metadata": metadata}
 
 
-def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
+def restricted(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
     """Return the new object, with the old object's values in all fields that this kind of write cannot change."""
     if subresource == "status":
         kept = {name: value for name, value in old.items() if name != "status"}
@@ -338,7 +338,7 @@ that clients can write."""
 _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 
-def keeps_all(kind: Kind) -> bool:
+def status_keeps_metadata(kind: Kind) -> bool:
     """Return whether a write of status leaves all metadata unchanged."""
     return kind.custom or (kind.kind in _FLOW and kind.group == "flowcontrol.apiserver.k8s.io")
 
@@ -352,7 +352,7 @@ def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
     """Return the metadata that a client sent, without the parts that are dropped before any validation."""
     if subresource != "status":
         return metadata
-    if keeps_all(kind):
+    if status_keeps_metadata(kind):
         return {}
     lost = kind.group_kind == "Pod" or (
         status_keeps(kind) == _METADATA_OF_CLIENTS and kind.group != "apiregistration.k8s.io"
@@ -366,7 +366,7 @@ def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonOb
     Such a write can always change managed fields, and in most built-in kinds also ``generateName``.
     """
     kept = status_keeps(served.kind)
-    always = ("managedFields",) if keeps_all(served.kind) else ("managedFields", "generateName")
+    always = ("managedFields",) if status_keeps_metadata(served.kind) else ("managedFields", "generateName")
     reached = (*always, *(name for name in _METADATA_OF_CLIENTS if name not in kept))
     metadata = {name: value for name, value in old.items() if name not in reached}
     return {**metadata, **{name: new[name] for name in reached if name in new}}

@@ -18,7 +18,7 @@ import trio
 
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.catalog.webhook_conversions import gathered
+from wharfinger.control_plane.catalog.webhook_conversions import gather
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, CompactedError, Record, Storage
 from wharfinger.control_plane.verbs.options import ListOptions
 from wharfinger.control_plane.verbs.reading import Selection, is_plain, presented
@@ -51,7 +51,7 @@ class Converting(Protocol):
         ...
 
 
-async def alone(attempt: Callable[[], Result], /) -> Result:
+async def run_once(attempt: Callable[[], Result], /) -> Result:
     """Make an attempt that needs no webhook."""
     return attempt()
 
@@ -199,7 +199,7 @@ class _Stream:
         # The records are copied, because other tasks write between two chunks.
         records = tuple(filter(self._watch.selection.takes, found))
         if self._watch.served.kind.converter:
-            gathered(partial(self.event, "ADDED", record, record.revision) for record in records)
+            gather(partial(self.event, "ADDED", record, record.revision) for record in records)
         for record in records:
             lines.append(self.event("ADDED", record, record.revision))
             size += len(lines[-1])
@@ -232,7 +232,7 @@ class _Stream:
         changes = self._storage.changes(self._collection, self.sent_revision, limit=CHUNK_EVENTS, upto=upto)
         if watch.served.kind.converter:
             events = [event_of(change, watch.namespace, watch.selection) for change in changes]
-            gathered(partial(self.event, *event) for event in events if event is not None)
+            gather(partial(self.event, *event) for event in events if event is not None)
         lines: list[bytes] = []
         size = 0
         for change in changes:
@@ -249,7 +249,7 @@ class _Stream:
 
 
 async def watch_events(
-    backend: Backend, signals: ChangeSignals, watch: Watch, render: Render, converting: Converting = alone
+    backend: Backend, signals: ChangeSignals, watch: Watch, render: Render, converting: Converting = run_once
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served.
 

@@ -1,4 +1,4 @@
-"""Ranges."""
+"""Ranges of sizes and costs."""
 
 from wharfinger.control_plane.cel.costs.sizes import MOST, Range
 

@@ -8,7 +8,7 @@ from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, auth
 
 @dataclass(frozen=True)
 class Asker:
-    """Somebody who may read, and says what he was asked about."""
+    """An authorizer that allows reads, and records the checks."""
 
     name: str = "me"
 

@@ -1,4 +1,4 @@
-"""The words for texts that are no expressions."""
+"""The errors of texts that are no expressions."""
 
 import subprocess
 import sys

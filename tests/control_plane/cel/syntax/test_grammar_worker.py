@@ -1,4 +1,4 @@
-"""The program that words the errors of expressions."""
+"""The program that finds the syntax errors of expressions."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""How problems are format_issues."""
+"""The format of errors."""
 
 from wharfinger.control_plane.cel.syntax.issues import MAX_ISSUES, Issue, format_issues
 

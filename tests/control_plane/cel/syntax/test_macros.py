@@ -1,4 +1,4 @@
-"""Macros become loops, or say why not."""
+"""The expansion of macros, and their errors."""
 
 import pytest
 

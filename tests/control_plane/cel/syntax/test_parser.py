@@ -1,4 +1,4 @@
-"""Expressions become trees."""
+"""The trees of expressions."""
 
 import pytest
 

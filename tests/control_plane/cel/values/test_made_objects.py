@@ -1,4 +1,4 @@
-"""Objects that expressions construct, as documents."""
+"""Objects that expressions construct, as JSON."""
 
 import pytest
 

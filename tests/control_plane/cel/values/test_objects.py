@@ -1,4 +1,4 @@
-"""Views of resources."""
+"""Views of custom resources."""
 
 import pytest
 

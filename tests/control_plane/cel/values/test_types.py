@@ -1,4 +1,4 @@
-"""Types that fit."""
+"""Types, and which of them are assignable."""
 
 import pytest
 

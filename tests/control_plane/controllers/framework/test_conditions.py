@@ -1,4 +1,4 @@
-"""Conditions keep their times for as long as they say the same."""
+"""Conditions keep their times until they change."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""The task that runs all controllers: errors are an object's own, and work is kept."""
+"""The task that runs all controllers: an error concerns one object only, and no work is lost."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""What controllers ask of any object."""
+"""Helpers of controllers for any object."""
 
 from wharfinger.control_plane.controllers.framework.objects import (
     annotation,

@@ -1,4 +1,4 @@
-"""What annotations say of how a simulated object fares."""
+"""The annotations that change the simulation of an object."""
 
 import pytest
 

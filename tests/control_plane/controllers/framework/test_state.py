@@ -1,4 +1,4 @@
-"""How controllers see and change the cluster."""
+"""The reads and writes of controllers."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What is looked at next."""
+"""The order in which keys are reconciled."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Nodes that somebody makes, and which Pods they take."""
+"""Nodes that users create, and the Pods that fit them."""
 
 import pytest
 from trio.testing import MockClock

@@ -1,4 +1,4 @@
-"""What is said of a Pod's containers."""
+"""The status of Pods and their containers."""
 
 import pytest
 

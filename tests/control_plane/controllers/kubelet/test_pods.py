@@ -1,4 +1,4 @@
-"""Pods: when they run, where, and how they fare by their annotations."""
+"""The simulation of Pods: when and where they run, and how annotations change that."""
 
 import pytest
 import trio

@@ -213,7 +213,7 @@ def backend_kinds(backend: Backend) -> list[str]:
 
 
 def restarted(backend: Backend) -> Backend:
-    """Another process on the same storage."""
+    """Return the backend of another process on the same storage."""
     return assemble(backend.storage, lambda: NOW, None, None).backend
 
 

@@ -1,4 +1,4 @@
-"""CronJobs by a clock that jumps."""
+"""CronJobs under a mock clock."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""DaemonSets: none without nodes, one where a knob is turned, one for each node there is."""
+"""DaemonSets: no Pod without nodes, one with simulation annotations, and one per node."""
 
 from trio.testing import MockClock
 
@@ -10,7 +10,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def counts(client: ClusterClient, name: str = "agent") -> tuple[JsonValue, JsonValue]:
-    """Wanted and ready."""
+    """Return the desired and the ready number of Pods."""
     status = find(await look(client, "apps/v1", "DaemonSet", name), "status")
     return find(status, "desiredNumberScheduled"), find(status, "numberReady")
 

@@ -1,4 +1,4 @@
-"""Conditions of Deployments, pure."""
+"""The conditions of Deployments."""
 
 from datetime import UTC, datetime
 

@@ -24,7 +24,7 @@ NEWER: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": 
 
 
 async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
-    """The Deployment ``web``, patched, a while later."""
+    """Patch the Deployment ``web``, and return it after a while."""
     where = await key(client, "apps/v1", "Deployment", "web")
     if patch:
         await client.merge_patch(where, patch)
@@ -33,7 +33,7 @@ async def web(client: ClusterClient, **patch: JsonValue) -> JsonObject:
 
 
 async def sets(client: ClusterClient) -> list[tuple[int, str]]:
-    """Replicas and revision of each ReplicaSet, by revision."""
+    """Return the replicas and the revision of each ReplicaSet, by revision."""
     found = await listed(client, "apps/v1", "ReplicaSet")
     pairs = [
         (

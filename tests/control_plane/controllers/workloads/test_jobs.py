@@ -1,4 +1,4 @@
-"""Jobs run to their end, well or badly, in parallel, by number, held and resumed."""
+"""Jobs: success and failure, parallel and indexed Pods, suspension."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""StatefulSets: order, numbers, claims, revisions."""
+"""StatefulSets: order, ordinals, claims, revisions."""
 
 import trio
 from trio.testing import MockClock
@@ -24,7 +24,7 @@ async def seen(client: ClusterClient) -> JsonValue:
 
 
 async def pods(client: ClusterClient) -> list[tuple[JsonValue, JsonValue]]:
-    """Name and image of each Pod."""
+    """Return the name and the image of each Pod."""
     found = await listed(client, "v1", "Pod")
     return [(find(pod, "metadata", "name"), find(pod, "spec", "containers", 0, "image")) for pod in found]
 

@@ -1,4 +1,4 @@
-"""Hashes of pod templates, as a real controller manager gave them."""
+"""The hashes of pod templates, compared with those of a real controller manager."""
 
 import pytest
 

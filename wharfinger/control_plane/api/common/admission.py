@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from wharfinger.control_plane.access.users import User
-from wharfinger.control_plane.kinds.kind import Kind
+from wharfinger.control_plane.kinds.kind import Kind, KindVersion
 from wharfinger.control_plane.objects.strategy import ClusterView
 from wharfinger.control_plane.storage.interface import Key
 from wharfinger.formats.json.value import JsonObject, JsonValue
@@ -21,6 +21,16 @@ class Operation(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+    CONNECT = "CONNECT"
+    """A connection to a Pod, a Service or a node: ``exec``, ``attach``, ``portforward``, ``proxy``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The kind of a request's object if it is not the kind of the resource: an Eviction, at a subresource of a Pod."""
+
+    kind: Kind
+    version: KindVersion
 
 
 class Writer(Protocol):
@@ -100,12 +110,14 @@ class Admission(msgspec.Struct, frozen=True):
     """The options that the request carries."""
     own: bool = False
     """True if the server itself writes; policies do not apply to it."""
+    form: Form | None = None
+    """The kind of the object; None if it is ``kind``, or a scale."""
 
     def of(self, obj: JsonObject) -> "Admission":
         """Return a copy of this write that has another object."""
         return Admission(
             self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
-            self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own,
+            self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own, self.form,
         )  # fmt: skip
 
 

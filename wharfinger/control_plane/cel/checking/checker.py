@@ -316,14 +316,14 @@ class _Checker:
             text = f"expression of type '{found}' cannot be range of a comprehension (must be list, map, or dynamic)"
             loop = (self._wrong(node.range, text),) * len(node.names)
         self._scopes.append(dict(zip(node.names, loop, strict=True)))
-        self._wants(node.condition, BOOL)
-        self._wants(node.step, start)
+        self._expect(node.condition, BOOL)
+        self._expect(node.step, start)
         self._scopes.pop()
         result = self.node(node.result)
         self._scopes.pop()
         return self.bound.substituted(result)
 
-    def _wants(self, node: Node, wanted: Type) -> None:
+    def _expect(self, node: Node, wanted: Type) -> None:
         kind = self.node(node)
         if not self.bound.assignable(wanted, kind):
             self._mismatch(node, wanted, kind)

@@ -75,7 +75,7 @@ def _text(value: Value) -> str:
 
 
 def _with(
-    kind: str, result: str, said: Callable[[Check, str], Check], required: str = ""
+    kind: str, result: str, with_field: Callable[[Check, str], Check], required: str = ""
 ) -> Callable[[Value, Value], Value]:
     """Return a function that sets one more field of a check; ``required`` names a field that must not be empty."""
 
@@ -83,7 +83,7 @@ def _with(
         check, text = _checked(target, kind), _text(value)
         if required and not text.strip():
             raise CelError(f"{required} must not be empty")
-        return Opaque(result, said(check, text))
+        return Opaque(result, with_field(check, text))
 
     return run
 

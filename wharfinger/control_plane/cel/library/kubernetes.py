@@ -36,7 +36,7 @@ def _plain(value: Value) -> object:
     return value
 
 
-def _ours(value: object) -> Value:
+def _from_format(value: object) -> Value:
     if isinstance(value, dict) and len(value) == 1:
         tag, content = next(iter(value.items()))
         if tag in _TYPES:
@@ -52,14 +52,14 @@ def _typed(function: Implementation, *types: str) -> Implementation:
             if wanted and (not isinstance(value, Opaque) or value.type_name != wanted):
                 raise CelError(operations.NO_OVERLOAD)
         try:
-            return _ours(cast("Function", function)(*map(_plain, given)))
+            return _from_format(cast("Function", function)(*map(_plain, given)))
         except ValueError as error:
             raise CelError(str(error)) from error
 
     return run
 
 
-def _alike(function: Implementation) -> Implementation:
+def _of_same_type(function: Implementation) -> Implementation:
     """Adapt a function of two values of the same type."""
 
     def run(one: Value, other: Value) -> Value:
@@ -76,14 +76,14 @@ def _read(function: Implementation, why: Callable[[str], str]) -> Implementation
         if not isinstance(text, str):
             raise CelError(operations.NO_OVERLOAD)
         try:
-            return _ours(cast("Function", function)(text, *more))
+            return _from_format(cast("Function", function)(text, *more))
         except ValueError as error:
             raise CelError(why(text)) from error
 
     return run
 
 
-def _asks(function: Implementation) -> Implementation:
+def _predicate(function: Implementation) -> Implementation:
     def run(text: Value, *more: Value) -> Value:
         if not isinstance(text, str):
             raise CelError(operations.NO_OVERLOAD)
@@ -170,23 +170,23 @@ _IP, _CIDR, _URL, _AMOUNT, _VERSION = "net.IP", "net.CIDR", "kubernetes.URL", "k
 
 KUBERNETES: Final[Mapping[str, Implementation]] = {
     "quantity": _read(cel_quantity.quantity, lambda _: _QUANTITY),
-    "isQuantity": _asks(cel_quantity.is_quantity),
+    "isQuantity": _predicate(cel_quantity.is_quantity),
     "sign": _typed(cel_quantity.sign, _AMOUNT),
     "isInteger": _typed(cel_quantity.is_integer, _AMOUNT),
     "asInteger": _typed(cel_quantity.as_integer, _AMOUNT),
     "asApproximateFloat": _typed(cel_quantity.as_float, _AMOUNT),
     "add": _typed(cel_quantity.add, _AMOUNT),
     "sub": _typed(cel_quantity.sub, _AMOUNT),
-    "isGreaterThan": _alike(cel_quantity.is_greater),
-    "isLessThan": _alike(cel_quantity.is_less),
-    "compareTo": _alike(cel_quantity.compare),
+    "isGreaterThan": _of_same_type(cel_quantity.is_greater),
+    "isLessThan": _of_same_type(cel_quantity.is_less),
+    "compareTo": _of_same_type(cel_quantity.compare),
     "semver": _read(cel_quantity.version, _no_version),
-    "isSemver": _asks(cel_quantity.is_version),
+    "isSemver": _predicate(cel_quantity.is_version),
     "major": _typed(cel_quantity.major, _VERSION),
     "minor": _typed(cel_quantity.minor, _VERSION),
     "patch": _typed(cel_quantity.patch, _VERSION),
     "ip": _ip,
-    "isIP": _asks(cel_network.is_ip),
+    "isIP": _predicate(cel_network.is_ip),
     "ip.isCanonical": _read(cel_network.is_canonical, _no_address),
     "family": _typed(cel_network.family, _IP),
     "isUnspecified": _typed(cel_network.is_unspecified, _IP),
@@ -195,13 +195,13 @@ KUBERNETES: Final[Mapping[str, Implementation]] = {
     "isLinkLocalUnicast": _typed(cel_network.is_link_local_unicast, _IP),
     "isGlobalUnicast": _typed(cel_network.is_global_unicast, _IP),
     "cidr": _read(cel_network.cidr, _no_network),
-    "isCIDR": _asks(cel_network.is_cidr),
+    "isCIDR": _predicate(cel_network.is_cidr),
     "containsIP": _typed(cel_network.contains_ip, _CIDR),
     "containsCIDR": _typed(cel_network.contains_cidr, _CIDR),
     "masked": _typed(cel_network.masked, _CIDR),
     "prefixLength": _typed(cel_network.prefix_length, _CIDR),
     "url": _read(cel_network.url, _no_url),
-    "isURL": _asks(cel_network.is_url),
+    "isURL": _predicate(cel_network.is_url),
     "getScheme": _typed(cel_network.scheme, _URL),
     "getHost": _typed(cel_network.host, _URL),
     "getHostname": _typed(cel_network.hostname, _URL),

@@ -36,12 +36,12 @@ def syntax_errors(text: str) -> str:
     return _worded(child.stdout.decode(errors="replace"), text) if child.stdout else TOO_DEEP
 
 
-def _worded(said: str, text: str) -> str:
+def _worded(message: str, text: str) -> str:
     """Return the library's errors in the API server's words."""
-    said = said.removeprefix(_PREFIX).removesuffix(_SUFFIX).replace("'\\u003F'", "'?'")
-    said = said if text else said.replace("<input>:1:1:", "<input>:1:0:")
-    said = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", said)
-    blocks = said.split("\nERROR: ")
+    message = message.removeprefix(_PREFIX).removesuffix(_SUFFIX).replace("'\\u003F'", "'?'")
+    message = message if text else message.replace("<input>:1:1:", "<input>:1:0:")
+    message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
+    blocks = message.split("\nERROR: ")
     kept = [block if index == 0 else f"ERROR: {block}" for index, block in enumerate(blocks)]
     kept = [block for block in kept if "<input>:-1:-1" not in block and "Syntax error" in block]
-    return "\n".join(kept) or said
+    return "\n".join(kept) or message

@@ -94,12 +94,6 @@ class CelMap:
         made._entries = {**self._entries, key_of(key): (key, value)}
         return made
 
-    def put(self, key: Value, value: Value) -> None:
-        """Add an entry in place; only for a map that is not shared. Raises CelError if the key exists."""
-        if key_of(key) in self._entries:
-            raise CelError(f"insert failed: key {shown_key(key)} already exists")
-        self._entries[key_of(key)] = (key, value)
-
 
 class MadeObject(CelMap):
     """An object that an expression constructs, with the name of its type: ``Object.spec``, or ``JSONPatch``."""

@@ -67,6 +67,11 @@ def annotation(obj: JsonValue, name: str) -> str:
     return find_str(obj, "metadata", "annotations", name)
 
 
+def number_in(text: str) -> int | None:
+    """Return the number that a text of at most nine digits holds, or None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def is_deleted(obj: JsonValue) -> bool:
     """Return whether the object is being deleted."""
     return find(obj, "metadata", "deletionTimestamp") is not None

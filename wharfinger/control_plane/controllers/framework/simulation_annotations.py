@@ -73,10 +73,7 @@ def pod_annotations(state: ClusterState, pod: JsonObject) -> JsonObject:
 
 
 def _controller(state: ClusterState, obj: JsonObject) -> JsonObject | None:
-    reference = controller_of(obj)
-    if reference is None:
-        return None
-    key = state.owner_key(find_str(obj, "metadata", "namespace"), reference)
+    key = state.controller_key(obj)
     found = None if key is None else state.get(key)
     return found if is_controlled_by(obj, found) else None
 

@@ -16,17 +16,20 @@ from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.controllers.framework.objects import (
     EVENTS,
+    controller_of,
     is_controlled_by,
     key_of,
     name_of,
+    owner_reference,
     owner_uids,
     uid_of,
+    with_fields,
 )
 from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key, Record
 from wharfinger.control_plane.verbs import creation, deletion, patching, updating
 from wharfinger.control_plane.verbs.options import DeleteOptions, WriteOptions
 from wharfinger.control_plane.wire.status import StatusError
-from wharfinger.formats.json.value import JsonObject, canonical_json, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, find_list, find_object, find_str
 from wharfinger.kube.times import format_time
 
 MANAGER: Final = "kube-controller-manager"
@@ -125,6 +128,11 @@ class ClusterState:
             return None
         return Key(kind.collection, namespace if kind.namespaced else "", find_str(reference, "name"))
 
+    def controller_key(self, obj: JsonObject) -> Key | None:
+        """Return the key of the controller of an object, or None if it has no controller, or one of an unknown kind."""
+        reference = controller_of(obj)
+        return None if reference is None else self.owner_key(find_str(obj, "metadata", "namespace"), reference)
+
     # -- writing; each may raise StatusError or StorageError
 
     def create(self, obj: JsonObject, *, manager: str = MANAGER) -> JsonObject | None:
@@ -147,6 +155,18 @@ class ClusterState:
         return updating.update(
             self.backend, self.served(key, old), old, new, subresource, WriteOptions(manager), applied=False
         )
+
+    def adopt(self, key: Key, obj: JsonObject, owner: JsonObject) -> JsonObject:
+        """Make ``owner`` the controller of an object, and return the object."""
+        references = [*find_list(obj, "metadata", "ownerReferences"), owner_reference(owner)]
+        return self.update(key, with_fields(obj, ownerReferences=references))
+
+    def remove_finalizer(self, key: Key, obj: JsonObject, finalizer: str) -> None:
+        """Remove a finalizer from an object, if the object has it."""
+        finalizers = find_list(obj, "metadata", "finalizers")
+        if finalizer in finalizers:
+            kept: list[JsonValue] = [item for item in finalizers if item != finalizer]
+            self.update(key, with_fields(obj, finalizers=kept or None))
 
     def set_status(self, key: Key, obj: JsonObject, status: JsonObject, *, manager: str = MANAGER) -> JsonObject:
         """Set the status of an object, unless it already has this status."""

@@ -185,10 +185,9 @@ class PodController:
 
         A crashing Pod exceeds this number at once, so no simulated Job waits for the back-off of its Pods.
         """
-        reference = controller_of(pod)
-        if find(reference, "kind") != "Job" or reference is None:
+        if find(controller_of(pod), "kind") != "Job":
             return -1
-        key = self._state.owner_key(find_str(pod, "metadata", "namespace"), reference)
+        key = self._state.controller_key(pod)
         job = None if key is None else self._state.get(key)
         return -1 if job is None else find_int(job, "spec", "backoffLimit", default=6)
 

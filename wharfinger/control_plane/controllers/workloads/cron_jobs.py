@@ -14,7 +14,6 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import (
     CRON_JOBS,
     JOBS,
-    controller_of,
     is_deleted,
     is_true,
     key_of,
@@ -46,8 +45,7 @@ class CronJobController:
         return Controller("CronJob", self.reconcile, {CRON_JOBS: itself, JOBS: self._of_job})
 
     def _of_job(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == CRON_JOBS:
             yield key
 
@@ -57,7 +55,7 @@ class CronJobController:
         if cron is None or is_deleted(cron):
             return None
         cron = self._with_current_status(key, cron)
-        self._forget(cron)
+        self._delete_old_jobs(cron)
         if find(cron, "spec", "suspend") is True:
             return None
         try:
@@ -133,7 +131,7 @@ class CronJobController:
                 message = f"Saw completed job: {name_of(job)}, condition: {how}"
                 self._state.record_event(cron, _COMPONENT, "SawCompletedJob", message)
 
-    def _forget(self, cron: JsonObject) -> None:
+    def _delete_old_jobs(self, cron: JsonObject) -> None:
         jobs = sorted(self._state.owned(JOBS, cron), key=lambda job: find_str(job, "status", "startTime"))
         for kind, field, default in (
             ("Complete", "successfulJobsHistoryLimit", 3),

@@ -17,7 +17,6 @@ from wharfinger.control_plane.controllers.framework.controller import Controller
 from wharfinger.control_plane.controllers.framework.objects import (
     JOBS,
     PODS,
-    controller_of,
     is_deleted,
     is_over,
     is_true,
@@ -25,21 +24,20 @@ from wharfinger.control_plane.controllers.framework.objects import (
     labels_of,
     name_of,
     uid_of,
-    with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.job_pods import (
     FINALIZER,
     completed_indexes,
+    format_indexes,
     index_of,
     job_pod,
-    listed,
     wanted_indexes,
 )
 from wharfinger.control_plane.controllers.workloads.replica_sets import MOST_PODS
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.control_plane.wire.status import StatusError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, find, find_int, find_list, find_object, find_str
 from wharfinger.kube.times import parse_time
 
 OWN_MANAGER: Final = "kubernetes.io/job-controller"
@@ -65,8 +63,7 @@ class JobController:
         return Controller("Job", self.reconcile, {JOBS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
-        reference = controller_of(change.obj)
-        key = None if reference is None else self._state.owner_key(change.key.namespace, reference)
+        key = self._state.controller_key(change.obj)
         if key is not None and key.collection == JOBS:
             yield key
 
@@ -74,7 +71,7 @@ class JobController:
         """Take one step in the execution of one Job."""
         job = self._state.get(key)
         if job is None or is_deleted(job):
-            self._abandon(key)
+            self._release_all(key)
             return None
         if find_str(job, "spec", "managedBy", default=OWN_MANAGER) != OWN_MANAGER:
             return None
@@ -154,7 +151,7 @@ class JobController:
             done = completed_indexes(job) | {
                 index_of(pod) for pod in pods if find(pod, "status", "phase") == "Succeeded"
             }
-            status["completedIndexes"] = listed(done)
+            status["completedIndexes"] = format_indexes(done)
             status["succeeded"] = len(done)
             if not done:
                 del status["completedIndexes"], status["succeeded"]
@@ -237,11 +234,9 @@ class JobController:
             if found is None or uid_of(found) != uid_of(pod) or not _is_tracked(found):
                 continue
             if everything or is_over(found) or is_deleted(found):
-                finalizers = find_list(found, "metadata", "finalizers")
-                kept: list[JsonValue] = [one for one in finalizers if one != FINALIZER]
-                self._state.update(key, with_fields(found, finalizers=kept or None))
+                self._state.remove_finalizer(key, found, FINALIZER)
 
-    def _abandon(self, key: Key) -> None:
+    def _release_all(self, key: Key) -> None:
         """Release the Pods of a Job that no longer exists or is being deleted."""
         for pod in self._state.objects(PODS, key.namespace):
             if labels_of(pod).get("batch.kubernetes.io/job-name") == key.name and _is_tracked(pod):
