@@ -67,33 +67,33 @@ def test_plain_http_only_on_this_machine_or_when_asked_for(text: str, insecure: 
     [
         ("", "no repository"),
         ("podinfo", "no repository"),
-        ("/podinfo", "no host"),
-        ("registry.example/", "no repository"),
+        ("/podinfo", "not a valid host"),
+        ("registry.example/", "not a valid repository"),
         ("registry.example/Web", "lower-case"),
         ("registry.example/a//b", "lower-case"),
         ("registry.example/a..b", "lower-case"),
         ("registry.example/../b", "lower-case"),
         ("registry.example/a___b", "lower-case"),
-        ("registry.example/web:", "no tag"),
-        ("registry.example/web:a:b", "no tag"),
+        ("registry.example/web:", "not a valid tag"),
+        ("registry.example/web:a:b", "not a valid tag"),
         ("registry.example/web:1.0.0+x", "write the '\\+' of a version as '_'"),
-        ("registry.example/web:" + "a" * 129, "no tag"),
+        ("registry.example/web:" + "a" * 129, "not a valid tag"),
         ("registry.example/web@", "not of the form"),
         ("registry.example/web@sha256:abc", "not of the form"),
         ("registry.example:0/web", "between 1 and 65535"),
         ("registry.example:99999/web", "between 1 and 65535"),
-        ("registry.example:x/web", "no host"),
-        ("-a.example/web", "no host"),
-        ("a" * 64 + ".example/web", "no host"),
-        ("[::1/web", "no host"),
-        ("[1:2]/web", "no IPv6 address"),
+        ("registry.example:x/web", "not a valid host"),
+        ("-a.example/web", "not a valid host"),
+        ("a" * 64 + ".example/web", "not a valid host"),
+        ("[::1/web", "not a valid host"),
+        ("[1:2]/web", "not a valid IPv6 address"),
         ("ftp://registry.example/web", "unknown scheme"),
         ("registry.example/" + "a" * 250, "more than 255"),
         ("registry.example/" + "a" * 2000, "at most 1024"),
         ("registry.example/web\n", "lower-case"),
-        ("registry.example/web:1\n", "no tag"),
-        ("reg\u0131stry.example/web", "no host"),
-        ("registry.example/web:1\x00", "no tag"),
+        ("registry.example/web:1\n", "not a valid tag"),
+        ("reg\u0131stry.example/web", "not a valid host"),
+        ("registry.example/web:1\x00", "not a valid tag"),
     ],
 )
 def test_what_the_grammar_forbids_is_refused_with_the_reason(text: str, why: str) -> None:
@@ -171,7 +171,7 @@ def test_what_is_written_reads_back(
 
 
 @pytest.mark.slow
-@settings(max_examples=scaled(100_000, 500))
+@settings(max_examples=scaled(5_000, 500))
 @given(
     st.text(max_size=80)
     | st.lists(

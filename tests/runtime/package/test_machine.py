@@ -98,7 +98,7 @@ def refused(definition: Definition = PLAIN) -> Package:
 
 
 def installed(known: Package) -> Package:
-    return structs.replace(known, status=replace(known.status, installed_since=NOW, version="1.0.0"))
+    return structs.replace(known, status=structs.replace(known.status, installed_since=NOW, version="1.0.0"))
 
 
 def after(known: Package, event: Event, around: Around = IDLE) -> Package:

@@ -194,7 +194,7 @@ def test_health_counts_once_the_package_was_ready(seen: HealthSeen, truth: Truth
 def test_a_package_that_an_earlier_process_found_ready_is_judged_early_only_if_something_is_stalled() -> None:
     known = ready()
     known = structs.replace(
-        known, status=replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"])
+        known, status=structs.replace(known.status, scale_checked=False, ready_kept=known.status.told["Ready"])
     )
     assert known.status.is_being_verified
     assert told(known, HealthSeen(rolling="x")) is known
@@ -239,7 +239,7 @@ def test_troubles_are_logged_when_they_come_and_when_they_are_over() -> None:
     known, said = step(known, Troubled(("b", "c")), IDLE)
     assert (said, known.warnings[UPKEEP]) == ((Log("c", warning=True),), ("b", "c"))
     known, said = step(known, Troubled(()), IDLE)
-    assert said == (Log("everything that failed to be corrected or pruned is done"),)
+    assert said == (Log("all failed corrections and deletions have succeeded now"),)
     assert step(known, Troubled(()), IDLE) == (known, ())
 
 

@@ -4,9 +4,8 @@ In the tables a letter stands for each condition of what is there, in the order 
 generation 2; `t` was left as it was, True of generation 1; `-` was never told.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.kube.times import format_time
@@ -162,7 +161,7 @@ def test_maintenance_is_told_by_managed_and_is_no_failure() -> None:
     assert conditions(status)["Ready"][0] == "True"
     state, message, tip = summarize(status)
     assert state == "Ready"
-    assert "its objects are not reconciled" in message
+    assert "objects are not reconciled" in message
     assert "spec.maintenance" in tip
     assert conditions(statuses.set_maintenance(status, "", T2))["Managed"] == ("True", "Managed")
 

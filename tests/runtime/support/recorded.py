@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from msgspec import structs
+
 from tests.runtime.support.nodes import group, node
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.definition import Definition, Layout
@@ -476,7 +478,7 @@ class Story:
             lambda: statuses.warned(before, [text], now),
             lambda: statuses.reachable(before, [("https://shop.example", text)], now),
             lambda: statuses.restored(generation, statuses.external(before), now),
-            lambda: replace(before, ready_kept=None),
+            lambda: structs.replace(before, ready_kept=None),
         )
         return self.random.choice(changes)()
 

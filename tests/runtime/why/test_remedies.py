@@ -48,7 +48,9 @@ def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> Non
 
 def test_a_word_with_a_command() -> None:
     said = of_reason("db", "DynamicallyDisabled")
-    assert said.startswith("set spec.enabled to true to enable it again: kubectl patch modules.wharfinger.dev db ")
+    assert said.startswith(
+        "set spec.enabled to true to enable the package again: kubectl patch modules.wharfinger.dev db "
+    )
     assert said.endswith("""'{"spec":{"enabled":true}}'""")
 
 
@@ -58,7 +60,7 @@ def test_words_without_a_tip_and_unknown_ones() -> None:
 
 
 def test_what_is_tried_again_by_itself_says_so_unless_it_is_not() -> None:
-    assert of_reason("db", "ClusterFailed").endswith("it is retried automatically")
+    assert of_reason("db", "ClusterFailed").endswith("the daemon retries automatically")
     assert "retried" not in of_reason("db", "ClusterFailed", permanent=True)
 
 

@@ -2,9 +2,10 @@
 
 Each object that the upgrade would apply is applied in a dry run, with the same fields, the same manager and the same handling
 of conflicts; the API server answers with the object as it would be stored, after defaults and admission. Objects that would leave
-the release are judged as the upgrade judges them. If the kind or the namespace of an object comes with the same upgrade, or the
-definition of its kind changes with it, a dry run is not possible, and the chart's object is shown instead. The notes of a
-prediction list what it does not contain:
+the release are judged as the upgrade judges them.
+
+If the same upgrade creates the kind or the namespace of an object, or changes the definition of its kind, a dry run of the object
+is not possible, and the chart's object is shown instead. The notes of a prediction list what it does not contain:
 
 * the effects of hooks, and changes after the apply (by controllers or autoscalers);
 * for an object that a user's helm applied last: fields that are no longer in the chart, which the upgrade removes.
@@ -122,7 +123,7 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
     changes = [*await foretelling.definitions(request.crds), *await foretelling.objects()]
     scoped = _scopes([*request.crds, *objects])
     changes += [
-        _by_chart(obj, "its kind comes with the same upgrade", _place_of(obj, owner, scoped)) for obj in survey.coming
+        _by_chart(obj, "the same upgrade creates its kind", _place_of(obj, owner, scoped)) for obj in survey.coming
     ]
     changes += await foretelling.leaving(leaving)
     last = history[-1].release if history else None
@@ -218,12 +219,12 @@ class _Foretelling:
             note = "the object is being deleted; the upgrade waits until it is gone, and creates a new one"
             return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
         if row.key.resource.group_kind in self._changing:
-            return _beside(name, wanted, live, "the definition of its kind changes with the same upgrade")
+            return _beside(name, wanted, live, "the same upgrade changes the definition of its kind")
         try:
             written = await self._writer.write(row.key, wanted, live, before=lambda: before, drift=drift)
         except NotFoundError as error:
             if live is None and row.key.namespace in self._namespaces:
-                return _by_chart(wanted, "its namespace comes with the same upgrade", row.key.namespace)
+                return _by_chart(wanted, "the same upgrade creates its namespace", row.key.namespace)
             return ObjectChange(name, Change.UNKNOWN, Source.DRY_RUN, live, note=f"the apply would fail: {error}")
         except UnreachableError:
             raise

@@ -139,7 +139,7 @@ class _Operation:
             raise CopyError(f"{self.copy.field}.from: the source has nothing that matches {pattern!r}; correct it")
         kept = [each for each in found if not _is_excluded(each, folder, self.copy.exclude)]
         if not kept:
-            raise CopyError(f"{self.copy.field}.exclude: leaves nothing of what matches {pattern!r}")
+            raise CopyError(f"{self.copy.field}.exclude: excludes everything that matches {pattern!r}; correct it")
         for each in kept:
             if self.copy.strategy == EXTRACT:
                 path = self._read(each)
@@ -172,7 +172,7 @@ class _Operation:
         if self.count > MAX_FILES:
             raise CopyError(f"{self.copy.field}: more than {MAX_FILES} files")
         if not path.is_file():
-            raise CopyError(f"{self.copy.field}.from: {path.name} is no file")
+            raise CopyError(f"{self.copy.field}.from: {path.name} is not a file")
         target.parent.mkdir(parents=True, exist_ok=True)
         if self.copy.strategy == MERGE and target.is_file():
             target.write_text(write_yaml(overlaid(_values(target), _values(path))))

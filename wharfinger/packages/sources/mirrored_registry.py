@@ -91,7 +91,7 @@ class MirroredRegistry:
 
     async def _first(self, repository: str, request: Callable[[Registry, str], Awaitable[T]], *, by_digest: bool) -> T:
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         skipped = "tag-only" if by_digest else "digest-only"
         candidates = self._rules.candidates(replace(self._address, path=repository))
         places = [each for each in candidates if each.pull != skipped]
@@ -111,9 +111,9 @@ class MirroredRegistry:
 
 
 def _combined(failed: list[PackageError]) -> PackageError:
-    """Return the error of the last place, with the errors of its mirrors."""
+    """Return the error for a request that failed everywhere: the error of the last place, with the errors before it."""
     if not failed:
-        return RegistryError("no mirror is for such a request; correct pull-from-mirror", transient=False)
+        return RegistryError("no mirror accepts such a request; correct pull-from-mirror", transient=False)
     *mirrors, last = failed
     if not mirrors:
         return last

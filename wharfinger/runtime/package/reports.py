@@ -252,7 +252,7 @@ def _by_release(
         case Troubled(texts):
             before = package.warnings.get(UPKEEP, ())
             new = tuple(Log(text, warning=True) for text in texts if text not in before)
-            done = (Log("everything that failed to be corrected or pruned is done"),) if before and not texts else ()
+            done = (Log("all failed corrections and deletions have succeeded now"),) if before and not texts else ()
             return warned(package, around, UPKEEP, texts), (*new, *done)
         case _:
             assert_never(event)
@@ -292,7 +292,7 @@ def _fought(package: Package, around: Around) -> Next:
     text = listed(package.applied.fought, SHOWN_FIGHTS, "; ")
     failure = Failure(Reason.DRIFT_FOUGHT, text, permanent=False)
     after = _with_failure(package, Stage.APPLIED, failure, around)
-    return after, (Log(f"fields are fought for: {text}", warning=True),)
+    return after, (Log(f"another manager changes fields again after each correction: {text}", warning=True),)
 
 
 def _warned_of_drift(package: Package, around: Around) -> Package:
