@@ -366,7 +366,7 @@ class HttpSession:
         except httpx.ReadTimeout as error:
             if silence_s is None:
                 raise unreachable(self.server, what, error) from error
-            raise SilentServerError(f"{what}: nothing was heard from {self.server} for {silence_s:g} s") from error
+            raise SilentServerError(f"{what}: received nothing from {self.server} for {silence_s:g} s") from error
         except (httpx.TransportError, zlib.error) as error:
             raise unreachable(self.server, what, error) from error
         finally:
@@ -411,7 +411,7 @@ def _inflater(encoding: str) -> _Inflater | None:
     if encoding in {"", "identity"}:
         return None
     if encoding != "gzip":
-        raise zlib.error(f"an answer in {encoding[:40]!r}, which was not asked for")
+        raise zlib.error(f"an answer in {encoding[:40]!r}, which was not requested")
     return _Inflater()
 
 

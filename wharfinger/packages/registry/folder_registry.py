@@ -45,7 +45,7 @@ class FolderRegistry:
     async def resolve(self, repository: str, tag: str) -> Descriptor:
         """Return the package from its current files; raise ArtifactNotFoundError if ``tag`` is not its version."""
         if not is_tag(tag):
-            raise AddressError(f"{tag[:200]!r} is no tag")
+            raise AddressError(f"{tag[:200]!r} is not a valid tag")
         found = await self._look(repository)
         if found.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
@@ -92,7 +92,7 @@ class FolderRegistry:
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
         """Return nothing: a folder of package folders has no signatures."""
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         return ()
 
     def _kept(self, repository: str) -> Identity | None:
@@ -101,7 +101,7 @@ class FolderRegistry:
     async def _look(self, repository: str) -> Identity:
         """Return the identity of the package in its current files, which are packed unless they are unchanged."""
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         self._packed = None  # free it first: two packages may be large
         package, identity = await trio.to_thread.run_sync(_look, self._root, repository, self._packs)
         self._packed = repository, package, identity
@@ -110,7 +110,7 @@ class FolderRegistry:
     async def _content(self, repository: str) -> Package:
         """Return the package that was requested last, else the package in its current files."""
         if not is_repository(repository):
-            raise AddressError(f"{repository[:200]!r} is no repository")
+            raise AddressError(f"{repository[:200]!r} is not a valid repository")
         if self._packed is not None and self._packed[0] == repository and self._packed[1] is not None:
             return self._packed[1]
         package = await trio.to_thread.run_sync(_pack, self._root, repository)

@@ -347,7 +347,7 @@ def _definitions_of(patient: Patient) -> Callable[[ClusterClient], Awaitable[Fin
         served = {f"{each.plural}.{each.group}" for each in (await client.served_kinds()).kinds}
         if lacking := [name for name in names if name not in served]:
             return Finding(
-                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon makes these definitions when it starts"
+                "definitions", Verdict.OK, f"{', '.join(lacking)}: the daemon creates these definitions when it starts"
             )
         return Finding("definitions", Verdict.OK, f"{', '.join(names)} are served")
 
