@@ -455,7 +455,7 @@ class Reason(StrEnum):
         "Suspended",
         Again.CHANGE,
         "suspended by spec.suspend; nothing is reconciled, nothing is deleted",
-        "set spec.suspend to false to resume it",
+        "run `wharfinger resume NAME`, or set spec.suspend to false to resume it",
     )
     NO_RECONCILIATION = (
         "NoResourceReconciliation",
