@@ -12,7 +12,8 @@ import pytest
 import trio
 from mcp import Client, StdioServerParameters
 
-from tests.debug.support.session import SECRETS, Session, check_golden, open_session, transcript, words_of
+from tests.debug.support.golden import check_golden, words_of
+from tests.debug.support.session import SECRETS, Session, open_session, transcript
 from tests.programs import PATIENCE_S
 from wharfinger.debug.client.exchange import Question, exchange_blocking, finish
 from wharfinger.debug.server.routes import ROUTES

@@ -40,6 +40,10 @@ def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
         assert found["daemon"]["verdict"] == "warning"
         assert found["rights"]["verdict"] == "failed"
         assert "create, patch customresourcedefinitions" in found["rights"]["message"]
+        assert "workerpools" not in found["rights"]["message"]
+        done = attempt(*wharfinger("doctor", "--worker-pools", "--kubeconfig", str(weak), *words), env=environment)
+        assert done.returncode == 1
+        assert "workerpools.wharfinger.dev" in done.stdout
 
 
 def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
