@@ -87,6 +87,8 @@ kind: Application
 metadata: {name: shop, namespace: default, labels: {team: web}}
 spec: {packageName: shop, packageVersion: 1.0.0, settings: {apiToken: SETTING}}
 """
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A running daemon, and its package ``default.shop``, which is ready."""
@@ -103,13 +105,19 @@ class Session:
         """The daemon's socket."""
         return self.folder / "state" / "run" / "debug.sock"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which commands find the daemon and its cluster."""
+        kubeconfig = self.folder / "state" / "embedded" / "kubeconfig"
+        return {"WHARFINGER_SOCKET": str(self.socket), "KUBECONFIG": str(kubeconfig)}
+
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run one command of wharfinger."""
-        return attempt(*wharfinger(*words), env={"WHARFINGER_SOCKET": str(self.socket), "NO_COLOR": ""})
+        return attempt(*wharfinger(*words), env={**self.environment, "NO_COLOR": ""})
 
     def in_terminal(self, *words: str, columns: int = 100) -> tuple[int, str]:
         """Run one command of wharfinger in a terminal; its exit code and all that the terminal received."""
-        environment = {**os.environ, "WHARFINGER_SOCKET": str(self.socket), "COLUMNS": str(columns)}
+        environment = {**os.environ, **self.environment, "COLUMNS": str(columns)}
         environment.pop("NO_COLOR", None)
         ours, its_end = pty.openpty()
         try:
