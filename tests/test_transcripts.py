@@ -24,6 +24,7 @@ from tests.packages.support.charts import chart, write
 from tests.packages.support.signing import KEY
 from tests.programs import PATIENCE_S, ROOT, attempt, wharfinger
 from tests.runtime.tasks.test_hook_runs import bash, hooked
+from wharfinger import __version__ as wharfinger_version
 from wharfinger.__main__ import build_parser
 from wharfinger.debug.server.server import open_debug_server
 from wharfinger.formats.yaml.writer import write_yaml
@@ -39,7 +40,7 @@ OFFLINE: Final = (
     "completion ksh",
     "run --kubeconfig FOLDER/none --state-dir FOLDER/state",
     *(f"plan -f FOLDER/apps.yaml --packages FOLDER/packages{form}" for form in ("", " -o json", " -o yaml")),
-    *(f"build FOLDER/chart{form}" for form in ("", " -o json", " -o yaml --name shop")),
+    *(f"build FOLDER/chart{form}" for form in ("", " -o json", " --name shop")),
     "build FOLDER/none",
     *(f"diff FOLDER/chart --against FOLDER/newer{form}" for form in ("", " -o json", " -o markdown")),
     *(f"check FOLDER/chart{form}" for form in ("", " -o json")),
@@ -55,13 +56,13 @@ OFFLINE: Final = (
     f"package verify {PUSHED}:1.0.0 --repository FOLDER/repository.yaml",
     "repository mirror oci-layout:FOLDER/layout oci-layout:FOLDER/mirror --no-images --dry-run",
     "repository mirror oci-layout:FOLDER/layout oci-layout:FOLDER/mirror --no-images",
-    *(f"hook config {PACKAGE}{form}" for form in ("", " -o json", " -o yaml")),
-    *(f"hook context {PACKAGE}/hooks/hello.sh{form}" for form in ("", " -o json", " -o yaml")),
-    *(f"hook run {PACKAGE}/hooks/hello.sh{form}" for form in ("", " -o json", " -o yaml")),
+    *(f"hook config {PACKAGE}{form}" for form in ("", " -o json")),
+    *(f"hook context {PACKAGE}/hooks/hello.sh{form}" for form in ("", " -o json")),
+    *(f"hook run {PACKAGE}/hooks/hello.sh{form}" for form in ("", " -o json")),
     "hook shell-lib",
     "replay FOLDER/none",
 )
-RIGHTS: Final = tuple(f"package rights FOLDER/chart{form}" for form in ("", " -o json", " -o yaml --resource-names"))
+RIGHTS: Final = tuple(f"package rights FOLDER/chart{form}" for form in ("", " -o json"))
 HOOK: Final = bash(
     "configVersion: v1\nonStartup: 5\nkubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap}\n",
     'echo "hello from a hook"\necho \'{"op":"add","path":"/hello/seen","value":2}\' >"$VALUES_JSON_PATCH_PATH"',
@@ -82,7 +83,8 @@ VARYING: Final = (
     (re.compile(re.escape(str(ROOT))), "CHECKOUT"),
     (re.compile(r"\(Python \d+\.\d+\.\d+\)"), "(Python VERSION)"),
     (re.compile(r"\b\d+(?:\.\d+)? (bytes|[KM]i?B)\b"), r"NUMBER \1"),
-    (re.compile(r"(\"\w*(?:[bB]ytes|[sS]econds|size)\"|\w*(?:bytes|seconds|size)): \d+(?:\.\d+)?"), r"\1: NUMBER"),
+    (re.compile(r"(\b\w*(?:[bB]ytes|Seconds)\"?: ?)[\d.]+"), r"\1NUMBER"),
+    (re.compile(rf'((?:wharfinger |"version":")){re.escape(wharfinger_version)}'), r"\1VERSION"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
     (re.compile(r"/[\w-]{43}/\?token=[\w-]{43}"), "/PATH/?token=TOKEN"),
 )
@@ -185,15 +187,17 @@ Words = tuple[str, ...]
 
 
 def leaves(parser: argparse.ArgumentParser, command: Words = ()) -> Iterator[tuple[Words, set[str]]]:
-    """Every command that can be run, with the documents that it prints: ``json``, ``yaml``."""
+    """Every command that can be run, with the documents that it prints on request: ``json``, ``yaml``."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     for each in below:
         for name, sub in each.choices.items():
             yield from leaves(sub, (*command, name))
     if not below:
         output = next((each for each in parser._actions if "-o" in each.option_strings), None)
-        forms = set(output.choices) if output is not None and output.choices else set()
-        yield command, forms & {"json", "yaml"} if forms or output is None else {"json", "yaml"}
+        forms = {"json", "yaml"} if output is not None else set()
+        if output is not None and output.choices:
+            forms &= set(output.choices)
+        yield command, forms - ({output.default} if output is not None else set())
 
 
 def typed_lines() -> list[list[str]]:

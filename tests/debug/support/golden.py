@@ -3,6 +3,7 @@
 `WHARFINGER_REWRITE=1` writes the files anew. Commands are written as a user types them; FOLDER stands for a folder of the test.
 """
 
+import difflib
 import os
 import re
 import shlex
@@ -16,11 +17,11 @@ from tests.programs import ROOT
 GOLDEN: Final = ROOT / "tests" / "debug" / "testdata"
 REWRITES: Final = bool(os.environ.get("WHARFINGER_REWRITE"))
 _CHANGES: Final = (
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z"), "TIME"),
     (re.compile(r"\d\d:\d\d:\d\d UTC \([0-9a-z.]+\)"), "TIME (AGE)"),
     (re.compile(r"sha256:[0-9a-f]{64}"), "DIGEST"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "DIGEST"),
-    (re.compile(r"\(\d[0-9a-z.]*\)"), "(AGE)"),
+    (re.compile(r"\((?!\d+\.\d+\.\d+\))\d[0-9a-z.]*\)"), "(AGE)"),
 )
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -58,4 +59,6 @@ def check_golden(name: str, text: str) -> None:
     path = GOLDEN / name
     if REWRITES:
         path.write_text(text)
-    assert text.splitlines() == path.read_text().splitlines()
+    kept = path.read_text() if path.exists() else ""
+    different = [*difflib.unified_diff(kept.splitlines(), text.splitlines(), name, "found", lineterm="")]
+    assert different == [], "\n".join(different)

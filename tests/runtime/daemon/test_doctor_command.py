@@ -41,9 +41,11 @@ def test_a_sound_machine_and_one_that_lacks_rights(tmp_path: Path) -> None:
         assert found["rights"]["verdict"] == "failed"
         assert "create, patch customresourcedefinitions" in found["rights"]["message"]
         assert "workerpools" not in found["rights"]["message"]
-        done = attempt(*wharfinger("doctor", "--worker-pools", "--kubeconfig", str(weak), *words), env=environment)
+        more = ("--worker-pools", "--admission", "--require-service-account")
+        done = attempt(*wharfinger("doctor", *more, "--kubeconfig", str(weak), *words), env=environment)
         assert done.returncode == 1
-        assert "workerpools.wharfinger.dev" in done.stdout
+        for needed in ("workerpools", "validatingwebhookconfigurations", "impersonate"):
+            assert needed in done.stdout, needed
 
 
 def test_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,18 +94,18 @@ async def check_revision(client: ClusterClient, name: str, revision: int) -> Non
     target = find_target(history, revision) if history and revision else None
     if isinstance(target, NoTarget):
         raise NoRevisionError(target.why)
-    if target is None and (why := _without_former(history, obj)):
-        raise NoRevisionError(f"{why}; `wharfinger why {name}` explains its state")
+    if target is None and (why := _without_former(name, history, obj)):
+        raise NoRevisionError(why)
 
 
-def _without_former(history: Sequence[Release], obj: JsonObject) -> str:
+def _without_former(name: str, history: Sequence[Release], obj: JsonObject) -> str:
     """Return why there is no former revision, or "" if there may be one.
 
     The only revision is a former one if the resource requests another state, which no revision has yet.
     """
     deployed = [release.revision for release in history if was_deployed(release)]
     if not deployed:
-        return "no revision of the package was deployed yet, so there is none to return to"
+        return f"no revision of the package was deployed yet; `wharfinger why {name}` explains its state"
     is_seen = find_int(obj, "status", "observedGeneration") >= find_int(obj, "metadata", "generation")
     is_settled = is_seen and find_str(obj, "status", "summary", "state") in _SETTLED
     if len(deployed) > 1 or not is_settled:

@@ -129,7 +129,12 @@ def _uninstall(args: argparse.Namespace) -> int:
     namespace, name = cast("str", args.namespace), cast("str", args.name)
 
     async def work(client: ClusterClient) -> None:
-        await remove(client, namespace, name, _report)
+        try:
+            await remove(client, namespace, name, _report)
+        except NotFoundError as error:
+            if f'"{name}" not found' not in error.message:  # then the kind itself is not served
+                raise
+            raise InstallError("there is no such Application; `wharfinger get packages` lists all") from error
         sys.stdout.write(f"{namespace}/{name}: removed\n")
 
     return _run(args, work, f"{namespace}/{name}")
